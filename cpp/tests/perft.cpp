@@ -1,0 +1,44 @@
+// Every position of tests/perft, to the deepest listed depth that stays within a node budget.
+#include "perft.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "check.h"
+
+using namespace selfmate;
+using namespace selfmate::test;
+
+int main() {
+#ifdef __SANITIZE_ADDRESS__
+    constexpr std::uint64_t BUDGET = 100'000;
+#else
+    constexpr std::uint64_t BUDGET = 5'000'000;
+#endif
+    for (const std::string name : {"chess", "chess960", "atomic", "atomic960", "gardner", "antichess", "kingofthehill",
+                                   "3check", "racingkings", "horde"}) {
+        std::ifstream file("tests/perft/" + name + ".epd");
+        CHECK(file.good(), name);
+        int lines = 0;
+        for (std::string line; std::getline(file, line); ++lines) {
+            const std::size_t end = line.find(" ;");
+            const Position position(name, std::string_view(line).substr(0, end), true);
+            std::istringstream counts(line.substr(end));
+            std::string depth;
+            int deepest = 0;
+            std::uint64_t listed = 0, expected = 0;
+            while (counts >> depth >> listed)
+                if (listed <= BUDGET) {
+                    deepest = std::stoi(depth.substr(2));
+                    expected = listed;
+                }
+            const auto never = [] { return false; };
+            CHECK(perft(position.variant(), position.state(), deepest, 1, never) == expected, name + " " + line);
+            if (lines == 0)
+                CHECK(perft(position.variant(), position.state(), deepest, 3, never) == expected, name + " " + line);
+        }
+        CHECK(lines >= 5, name);
+    }
+    CHECK(signature() == signature(), "signature");
+    return finish();
+}
