@@ -135,7 +135,9 @@ void raise(const Error& error) {
     const nb::object part =
         nb::steal(PyUnicode_DecodeUTF8(error.part().data(), static_cast<Py_ssize_t>(error.part().size()), "replace"));
     const nb::object kind = nb::module_::import_("selfmate.errors").attr(error.kind());
-    PyErr_SetObject(kind.ptr(), kind(error.what(), part).ptr());
+    const bool unknown_variant = std::string_view(error.kind()) == "UnknownVariant";  // Python knows the nearest name
+    const nb::object raised = unknown_variant ? kind.attr("named")(part, variant_names()) : kind(error.what(), part);
+    PyErr_SetObject(kind.ptr(), raised.ptr());
 }
 
 void bind_move(nb::module_& m) {
@@ -497,6 +499,7 @@ void bind_position(nb::module_& m) {
 }
 
 NB_MODULE(SELFMATE_MODULE, m) {
+    m.attr("__name__") = "selfmate._core";  // one name, whichever build this is
     m.doc() = "The native core of Selfmate: rules, notation, counting.";
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {

@@ -268,7 +268,7 @@ State validate(const Setup& setup, bool lenient) {
         }
     }
 
-    // 2. A king that could be taken at once (in racing kings no king may be in check at all).
+    // 2. A king that could be taken at once (where checks are forbidden, no king may be in check at all).
     const bool over = variant.has_ended(state);
     if (!(variant.kings_may_explode && over) && !lenient) {
         const auto refuse_check = [&](Color side) {
@@ -279,7 +279,7 @@ State validate(const Setup& setup, bool lenient) {
                             square_name(state.king(side)));
         };
         refuse_check(~state.turn);
-        if (variant.name == "racingkings") refuse_check(state.turn);
+        if (variant.checks_are_forbidden) refuse_check(state.turn);
     }
 
     // 3. En passant stays only while a legal capture exists.

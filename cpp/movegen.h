@@ -17,14 +17,11 @@ class MoveList {
 public:
     template <class Rules>
     void piece(Square from, Bitboard targets) {
-        while (targets) moves_[size_++] = Move(from, take_first(targets));
+        write(targets, [from](Square to) { return Move(from, to); });
     }
     template <class Rules>
     void pawns(Bitboard targets, int step) {
-        while (targets) {
-            const Square to = take_first(targets);
-            moves_[size_++] = Move(to - step, to);
-        }
+        write(targets, [step](Square to) { return Move(to - step, to); });
     }
     template <class Rules>
     void promotions(Bitboard targets, int step) {
@@ -40,8 +37,17 @@ public:
     Move operator[](std::size_t i) const { return moves_[i]; }
 
 private:
+    // Four at a time: writing a few moves too many costs less than guessing wrong where the set ends.
+    template <class Make>
+    void write(Bitboard targets, Make make) {
+        const std::size_t n = static_cast<std::size_t>(count(targets));
+        for (std::size_t i = 0; i < n; i += 4)
+            for (std::size_t j = 0; j < 4; ++j) moves_[size_ + i + j] = make(take_first(targets) & 63);
+        size_ += n;
+    }
+
     std::size_t size_ = 0;
-    Move moves_[MAX_MOVES];
+    Move moves_[MAX_MOVES + 4];
 };
 
 class MoveCount {

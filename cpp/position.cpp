@@ -9,43 +9,25 @@ namespace {
 
 constexpr std::size_t MAX_UCI = 8;
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row.back();
-}
-
 }  // namespace
+
+std::vector<std::string> variant_names() {
+    std::vector<std::string> names;
+    for (const Variant& variant : variants()) names.emplace_back(variant.name);
+    for (const Variant& variant : variants())
+        if (variant.shuffled) names.push_back(std::string(variant.name) + "960");
+    return names;
+}
 
 VariantName resolve_variant(std::string_view name) {
     if (const Variant* variant = find_variant(name)) return {variant, false};
-    if (name.size() > 3 && name.ends_with("960")) {
+    if (name.ends_with("960")) {
         const Variant* variant = find_variant(name.substr(0, name.size() - 3));
-        if (variant && (variant->name == "chess" || variant->name == "atomic")) return {variant, true};
+        if (variant && variant->shuffled) return {variant, true};
     }
-    std::string known, nearest;
-    std::size_t best = 4;  // a name this far away is no help
-    const auto consider = [&](const std::string& candidate) {
-        known += (known.empty() ? "" : ", ") + candidate;
-        const std::size_t distance = edit_distance(name.substr(0, 40), candidate);
-        if (distance < best) best = distance, nearest = candidate;
-    };
-    for (const Variant& variant : variants()) consider(std::string(variant.name));
-    consider("chess960");
-    consider("atomic960");
-    throw Error("UnknownVariant",
-                "no variant is called " + quoted(name) +
-                    (nearest.empty() ? "; there are " + known : "; did you mean '" + nearest + "'?"),
-                name.substr(0, 40));
+    std::string known;
+    for (const std::string& each : variant_names()) known += (known.empty() ? "" : ", ") + each;
+    throw Error("UnknownVariant", "no variant is called " + quoted(name) + "; there are " + known, name.substr(0, 40));
 }
 
 Position::Position(std::string_view variant_name, std::optional<std::string_view> fen, bool lenient)

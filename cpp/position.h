@@ -17,6 +17,7 @@ struct VariantName {
 };
 // "atomic", and "chess960" or "atomic960" for the same rules with castling from any squares.
 VariantName resolve_variant(std::string_view name);
+std::vector<std::string> variant_names();
 
 class Position {
 public:

@@ -18,7 +18,9 @@ struct Variant {
     std::string_view start;
     int files, ranks;
     bool pawns, double_step, castling, counts_checks;
+    bool shuffled;  // also played from Chess960's positions, under its name with 960 at the end
     bool kings_may_explode;
+    bool checks_are_forbidden;
     bool royal[2];
     int max_pieces[2];
     Bitboard board;

@@ -9,6 +9,7 @@ struct Antichess : Chess {
     static constexpr std::string_view NAME = "antichess";
     static constexpr std::string_view START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w - - 0 1";
     static constexpr bool CASTLING = false;
+    static constexpr bool SHUFFLED = false;
     static constexpr bool CAPTURE_IS_COMPULSORY = true;
     static constexpr bool ROYAL[2] = {false, false};
     static constexpr Role PROMOTIONS[] = {QUEEN, ROOK, BISHOP, KNIGHT, KING};

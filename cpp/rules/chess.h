@@ -18,9 +18,11 @@ struct Chess {
     static constexpr bool PAWNS = true;
     static constexpr bool DOUBLE_STEP = true;
     static constexpr bool CASTLING = true;
+    static constexpr bool SHUFFLED = true;  // Chess960's starting positions are played too
     static constexpr bool CAPTURE_IS_COMPULSORY = false;
     static constexpr bool CAPTURES_EXPLODE = false;
     static constexpr bool COUNTS_CHECKS = false;
+    static constexpr bool CHECKS_ARE_FORBIDDEN = false;
     static constexpr bool ROYAL[2] = {true, true};  // sides that have a king to lose
     static constexpr Role PROMOTIONS[] = {QUEEN, ROOK, BISHOP, KNIGHT};
     static constexpr int MAX_PIECES[2] = {16, 16};

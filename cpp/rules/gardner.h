@@ -11,6 +11,7 @@ struct Gardner : Chess {
     static constexpr int FILES = 5, RANKS = 5;
     static constexpr bool DOUBLE_STEP = false;
     static constexpr bool CASTLING = false;
+    static constexpr bool SHUFFLED = false;
     static constexpr int MAX_PIECES[2] = {10, 10};
     static constexpr Bitboard pawn_squares(Color) { return ~(rank_mask(0) | rank_mask(4)); }
 };

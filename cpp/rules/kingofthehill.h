@@ -7,6 +7,7 @@ namespace selfmate {
 
 struct KingOfTheHill : Chess {
     static constexpr std::string_view NAME = "kingofthehill";
+    static constexpr bool SHUFFLED = false;
     static constexpr Bitboard HILL = (file_mask(3) | file_mask(4)) & (rank_mask(3) | rank_mask(4));
 
     static bool has_ended(const State& state) { return state.of(KING) & HILL; }

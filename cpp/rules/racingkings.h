@@ -55,6 +55,8 @@ struct RacingKings : Chess {
     static constexpr bool PAWNS = false;
     static constexpr bool DOUBLE_STEP = false;
     static constexpr bool CASTLING = false;
+    static constexpr bool SHUFFLED = false;
+    static constexpr bool CHECKS_ARE_FORBIDDEN = true;
     static constexpr Bitboard GOAL = rank_mask(7);
 
     template <class Rules, Color US>

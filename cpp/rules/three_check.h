@@ -7,6 +7,7 @@ namespace selfmate {
 
 struct ThreeCheck : Chess {
     static constexpr std::string_view NAME = "3check";
+    static constexpr bool SHUFFLED = false;
     static constexpr std::string_view START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1";
     static constexpr bool COUNTS_CHECKS = true;
 
