@@ -1,5 +1,5 @@
-// What Python sees of the core, and the only file that knows nanobind. Names and meanings are those of
-// python-chess wherever both have the same thing.
+// What Python sees of the rules. Names and meanings are those of python-chess wherever both have the same
+// thing. Only this file and bindings_search.cpp know nanobind.
 #include <nanobind/nanobind.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
@@ -20,6 +20,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace selfmate {
+
+void bind_search(nb::module_& m);  // bindings_search.cpp
+
 namespace {
 
 struct Reason {
@@ -388,7 +391,9 @@ void bind_position(nb::module_& m) {
 
     // 3. Moves.
     position.def_prop_ro("legal_moves", [](const Position& self) { return to_vector(self.legal_moves()); })
-        .def_prop_ro("move_stack", &Position::moves, "The moves played so far")
+        .def_prop_ro(
+            "move_stack", [](const Position& self) { return std::vector<Move>(self.moves()); },
+            "The moves played so far")
         .def("is_legal", &Position::is_legal, "move"_a)
         .def(
             "play",
@@ -523,6 +528,7 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_outcome(m);
     bind_setup(m);
     bind_position(m);
+    bind_search(m);
 
     m.def(
         "square_name", [](int square) { return square_name(checked_square(square, *find_variant("chess"))); },

@@ -287,7 +287,7 @@ State validate(const Setup& setup, bool lenient) {
     if (const Square square = setup.state.ep_square; square != NO_SQUARE) {
         const auto fault = en_passant_fault(variant, state, square);
         if (fault && !lenient) throw Error("BadEnPassant", *fault, square_name(square));
-        if (!fault && !over && variant.can_capture_en_passant(state, square))
+        if (!fault && variant.can_capture_en_passant(state, square))
             state.ep_square = static_cast<std::uint8_t>(square);
     }
     state.key = ZOBRIST.of(state);

@@ -7,15 +7,10 @@
 #include <thread>
 
 #include "fen.h"
+#include "numbers.h"
 
 namespace selfmate {
 namespace {
-
-std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
 
 // A subtree to count, and the root move it belongs to.
 struct Task {
@@ -106,6 +101,7 @@ Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_
     const State start = validate(parse_fen(variant, false, variant.start), false);
     std::vector<State> states;
     State state = start;
+    Random random(seed);
     for (int ply = 0; states.size() < positions; ++ply) {
         MoveList moves;
         variant.legal_moves(state, moves);
@@ -115,7 +111,7 @@ Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_
             continue;
         }
         states.push_back(state);
-        variant.play(state, moves[mix(seed += 0x9e3779b97f4a7c15) % moves.size()]);
+        variant.play(state, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
     }
     // 2. Write their moves down until the time is over.
     std::size_t generated = 0, visited = 0;

@@ -8,7 +8,7 @@ namespace selfmate {
 template <class Rules, Color US>
 bool can_capture_en_passant(const State& state, Square square) {
     Bitboard from_set = PAWN_ATTACKS[~US][square] & state.of(US, PAWN);
-    if (!from_set) return false;
+    if (!from_set || Rules::has_ended(state)) return false;
     const typename Rules::template Legality<Rules, US> legal(state);
     while (from_set)
         if (legal.en_passant(take_first(from_set), square)) return true;
@@ -94,10 +94,19 @@ void play(State& state, Move move) {
             drop_castling<Rules>(state, gone);
         }
 
-    // 5. The other side's turn; it may capture en passant only if such a move is legal.
+    // 5. The other side's turn; in 3check every check counts.
     state.key ^= ZOBRIST.black_to_move;
     state.turn = them;
     state.fullmove_number = static_cast<std::uint16_t>(state.fullmove_number + us);
+    if constexpr (Rules::COUNTS_CHECKS)
+        if (Rules::template checkers<Rules>(state, them)) {
+            std::uint8_t& left = state.checks_left[us];
+            state.key ^= ZOBRIST.checks_left[us][left];
+            if (left) --left;
+            state.key ^= ZOBRIST.checks_left[us][left];
+        }
+
+    // 6. En passant is possible only if such a capture is legal.
     if constexpr (Rules::DOUBLE_STEP)
         if (role == PAWN && (from ^ to) == 16 && rank_of(from) == (us == WHITE ? 1 : LAST_RANK<Rules> - 1)) {
             const Square passed = (from + to) / 2;
@@ -105,15 +114,6 @@ void play(State& state, Move move) {
                 state.ep_square = static_cast<std::uint8_t>(passed);
                 state.key ^= ZOBRIST.en_passant[file_of(passed)];
             }
-        }
-
-    // 6. In 3check every check counts.
-    if constexpr (Rules::COUNTS_CHECKS)
-        if (Rules::template checkers<Rules>(state, them)) {
-            std::uint8_t& left = state.checks_left[us];
-            state.key ^= ZOBRIST.checks_left[us][left];
-            if (left) --left;
-            state.key ^= ZOBRIST.checks_left[us][left];
         }
 }
 

@@ -142,6 +142,12 @@ int Position::repetitions() const {
     return seen;
 }
 
+std::vector<Key> Position::past_keys() const {
+    std::vector<Key> keys;
+    for (const State& state : past_) keys.push_back(state.key);
+    return keys;
+}
+
 std::optional<Outcome> Position::outcome(bool claim_draw) const {
     // 1. The variant's own end, then no legal moves: a win goes before any draw.
     if (variant_->has_ended(state_)) return variant_->ending(state_);

@@ -49,6 +49,7 @@ public:
     Move normalise(Move move) const;
 
     int repetitions() const;
+    std::vector<Key> past_keys() const;  // of the positions before this one, oldest first
     std::optional<Outcome> outcome(bool claim_draw) const;
     bool cannot_win(Color side) const { return variant_->cannot_win(state_, side); }
 

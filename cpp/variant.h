@@ -20,7 +20,9 @@ struct Variant {
     bool pawns, double_step, castling, counts_checks;
     bool shuffled;  // also played from Chess960's positions, under its name with 960 at the end
     bool kings_may_explode;
+    bool capture_is_compulsory;
     bool checks_are_forbidden;
+    bool colors_differ;  // the two sides play different games
     bool royal[2];
     int max_pieces[2];
     Bitboard board;

@@ -23,6 +23,7 @@ struct Chess {
     static constexpr bool CAPTURES_EXPLODE = false;
     static constexpr bool COUNTS_CHECKS = false;
     static constexpr bool CHECKS_ARE_FORBIDDEN = false;
+    static constexpr bool COLORS_DIFFER = false;
     static constexpr bool ROYAL[2] = {true, true};  // sides that have a king to lose
     static constexpr Role PROMOTIONS[] = {QUEEN, ROOK, BISHOP, KNIGHT};
     static constexpr int MAX_PIECES[2] = {16, 16};

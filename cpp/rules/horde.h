@@ -10,6 +10,7 @@ namespace selfmate {
 struct Horde : Chess {
     static constexpr std::string_view NAME = "horde";
     static constexpr bool SHUFFLED = false;
+    static constexpr bool COLORS_DIFFER = true;
     static constexpr std::string_view START =
         "rnbqkbnr/pppppppp/8/1PP2PP1/PPPPPPPP/PPPPPPPP/PPPPPPPP/PPPPPPPP w kq - 0 1";
     static constexpr bool ROYAL[2] = {false, true};

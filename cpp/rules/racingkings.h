@@ -57,6 +57,7 @@ struct RacingKings : Chess {
     static constexpr bool CASTLING = false;
     static constexpr bool SHUFFLED = false;
     static constexpr bool CHECKS_ARE_FORBIDDEN = true;
+    static constexpr bool COLORS_DIFFER = true;
     static constexpr Bitboard GOAL = rank_mask(7);
 
     template <class Rules, Color US>

@@ -32,7 +32,7 @@ int main() {
     Random random(1);
     for (Square a = 0; a < 64; ++a) {
         for (int i = 0; i < 500; ++i) {
-            const Bitboard occupied = random.next() & random.next();
+            const Bitboard occupied = random.bits() & random.bits();
             CHECK(rook_attacks(a, occupied) == walk(a, occupied, true), square_name(a));
             CHECK(bishop_attacks(a, occupied) == walk(a, occupied, false), square_name(a));
         }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "numbers.h"
 #include "position.h"
 
 namespace selfmate::test {
@@ -21,21 +22,6 @@ inline void check(bool holds, const char* what, const std::string& where, const 
 }
 #define CHECK(condition, where) ::selfmate::test::check((condition), #condition, (where), __FILE__, __LINE__)
 
-class Random {
-public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t next() {
-        std::uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
-
-private:
-    std::uint64_t state_;
-};
-
 // Walks through random games of a variant and shows every position to `visit`.
 template <class Visit>
 void random_games(const std::string& variant, int games, std::uint64_t seed, Visit visit) {
@@ -46,7 +32,7 @@ void random_games(const std::string& variant, int games, std::uint64_t seed, Vis
             visit(position, random);
             const MoveList moves = position.legal_moves();
             if (!moves.size()) break;
-            position.play(moves[random.below(moves.size())]);
+            position.play(moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
         }
     }
 }

@@ -114,8 +114,8 @@ void thrown(const std::string& name, int positions, std::uint64_t seed) {
         const int pieces = 2 + static_cast<int>(random.below(14));
         const auto put = [&](Color color, Role role) {
             const Square square =
-                make_square(static_cast<int>(random.below(static_cast<std::size_t>(variant.variant->files))),
-                            static_cast<int>(random.below(static_cast<std::size_t>(variant.variant->ranks))));
+                make_square(static_cast<int>(random.below(static_cast<std::uint32_t>(variant.variant->files))),
+                            static_cast<int>(random.below(static_cast<std::uint32_t>(variant.variant->ranks))));
             if (!contains(setup.state.occupied(), square)) setup.state.put(color, role, square);
         };
         for (const Color color : {WHITE, BLACK})

@@ -1,0 +1,105 @@
+# Everything happens in .venv and build/, which `make clean` removes. Needed beforehand: Python
+# with venv, a C++20 compiler and make; cmake and ninja come as Python packages.
+PYTHON ?= python3
+SECONDS ?= 60
+GAMES ?= 1000000
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+CPP := $(shell find cpp -name '*.h' -o -name '*.c' -o -name '*.cpp' | sort)
+INSTALL := .venv/bin/python -m pip install --quiet --constraint constraints.txt
+# No build isolation and one build folder: a change of one C++ file compiles one file.
+EDITABLE := $(INSTALL) --no-build-isolation --config-settings=build-dir=build/dev --editable
+CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
+		while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+# -- building ---------------------------------------------------------------------------------
+
+# setuptools: python-chess is published as source, and isolation is off.
+.venv/tools: constraints.txt
+	$(PYTHON) -m venv .venv
+	$(INSTALL) cmake nanobind ninja scikit-build-core setuptools
+	@touch $@
+
+SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
+
+.venv/installed: .venv/tools $(SOURCES)
+	@echo "Building the core into build/dev"
+	$(EDITABLE) .
+	@touch $@
+
+.venv/installed-dev: .venv/tools $(SOURCES)
+	@echo "Building the core and its tests into build/dev"
+	$(EDITABLE) '.[dev]' --config-settings=cmake.define.SELFMATE_TESTS=ON
+	@touch .venv/installed $@
+
+.PHONY: build run
+build: .venv/installed  ## build and install into .venv
+
+run: .venv/installed  ## build, then play a short atomic game in the terminal
+	selfmate demo
+
+# -- proving ----------------------------------------------------------------------------------
+
+.PHONY: test check format stub sanitize fuzz soak bench
+test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest, doctests included)
+	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
+	pytest --numprocesses=auto
+
+check: .venv/installed-dev  ## ruff, mypy --strict, clang-format, fresh stub, C++ warnings as errors
+	ruff check
+	ruff format --check
+	mypy --strict
+	clang-format --dry-run -Werror $(CPP)
+	@diff -u src/selfmate/_core.pyi build/dev/_core.pyi || \
+		{ echo "src/selfmate/_core.pyi is stale: run 'make stub'"; exit 1; }
+	$(CONFIGURE) -B build/check -DCMAKE_BUILD_TYPE=Release \
+		-DSELFMATE_TESTS=ON -DSELFMATE_WERROR=ON >build/check.log || { cat build/check.log; exit 1; }
+	cmake --build build/check
+
+format: .venv/installed-dev  ## format Python and C++
+	ruff check --fix-only
+	ruff format
+	clang-format -i $(CPP)
+
+stub: .venv/installed  ## renew src/selfmate/_core.pyi from the binding
+	cp build/dev/_core.pyi src/selfmate/_core.pyi
+
+sanitize: .venv/tools  ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(CONFIGURE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+		-DSELFMATE_PYTHON=OFF -DSELFMATE_TESTS=ON -DSELFMATE_SANITIZE=ON
+	cmake --build build/sanitize
+	ctest --test-dir build/sanitize --no-tests=error --output-on-failure --parallel 2
+
+fuzz: .venv/tools  ## libFuzzer on FEN and SAN, SECONDS=60 each (needs clang)
+	$(CONFIGURE) -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \
+		-DSELFMATE_PYTHON=OFF -DSELFMATE_FUZZ=ON -DSELFMATE_SANITIZE=ON
+	cmake --build build/fuzz
+	@mkdir -p build/fuzz/corpus/fen build/fuzz/corpus/san
+	@# Seeds: every position of the perft files, as each variant (the first byte chooses it).
+	@awk -F' ;' '{ for (i = 0; i < 8; ++i) { seed = "build/fuzz/corpus/fen/" NR "-" i; \
+		printf "%d%s", i, $$1 > seed; close(seed) } }' tests/perft/*.epd
+	@for target in fen san; do \
+		echo "fuzz_$$target for $(SECONDS) s"; \
+		build/fuzz/fuzz_$$target -max_total_time=$(SECONDS) -max_len=600 -print_final_stats=1 \
+			-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$target || exit 1; \
+	done
+
+soak: .venv/installed-dev  ## random games against python-chess and pyffish, GAMES=1000000
+	python tests/soak.py --games $(GAMES)
+
+bench: .venv/installed  ## move generation, beside Stockfish and Fairy-Stockfish where installed
+	selfmate bench movegen
+
+.PHONY: clean
+clean:  ## remove .venv, build/ and caches
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

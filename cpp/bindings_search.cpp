@@ -1,0 +1,563 @@
+// What Python sees of encoding, search, self-play and the learner's window. Arrays are numpy arrays that own
+// what they show; long work runs without the GIL.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <thread>
+
+#include "buffer.h"
+#include "error.h"
+#include "pool.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace selfmate {
+namespace {
+
+template <class T>
+using Matrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+template <class T>
+using Column = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using FloatMatrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Hands a vector over to numpy.
+template <class Array, class T>
+Array to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
+    auto* owned = new std::vector<T>(std::move(values));
+    const nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+    return Array(owned->data(), shape, owner);
+}
+
+// A batch of leaves or samples as Python holds it: made once, then only read.
+struct Leaves {
+    std::uint64_t ticket;
+    std::size_t size;
+    Matrix<Bitboard> bits;
+    Matrix<float> scalars;
+    Matrix<std::uint16_t> moves;
+    Column<std::uint16_t> counts;
+    Column<Key> keys;
+
+    explicit Leaves(LeafBatch&& batch)
+        : ticket(batch.ticket),
+          size(batch.size),
+          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
+          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
+          moves(to_numpy<Matrix<std::uint16_t>>(std::move(batch.moves), {size, batch.width})),
+          counts(to_numpy<Column<std::uint16_t>>(std::move(batch.counts), {size})),
+          keys(to_numpy<Column<Key>>(std::move(batch.keys), {size})) {}
+};
+
+struct Samples {
+    std::size_t size;
+    Matrix<Bitboard> bits;
+    Matrix<float> scalars;
+    Matrix<std::uint16_t> policy_index;
+    Matrix<float> policy_weight;
+    Matrix<std::uint16_t> legal_index;
+    Column<std::uint16_t> legal_counts;
+    Matrix<float> wdl;
+    Column<float> value_weight, plies, root_value;
+    Column<std::uint64_t> game_ids;
+
+    Samples(SampleBatch&& batch, std::size_t max_moves)
+        : size(batch.size),
+          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
+          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
+          policy_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.policy_index), {size, max_moves})),
+          policy_weight(to_numpy<Matrix<float>>(std::move(batch.policy_weight), {size, max_moves})),
+          legal_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.legal_index), {size, max_moves})),
+          legal_counts(to_numpy<Column<std::uint16_t>>(std::move(batch.legal_counts), {size})),
+          wdl(to_numpy<Matrix<float>>(std::move(batch.wdl), {size, std::size_t(3)})),
+          value_weight(to_numpy<Column<float>>(std::move(batch.value_weight), {size})),
+          plies(to_numpy<Column<float>>(std::move(batch.plies), {size})),
+          root_value(to_numpy<Column<float>>(std::move(batch.root_value), {size})),
+          game_ids(to_numpy<Column<std::uint64_t>>(std::move(batch.game_ids), {size})) {}
+};
+
+NativeEvaluator native_evaluator(const std::string& name) {
+    if (const NativeEvaluator evaluator = find_native_evaluator(name)) return evaluator;
+    throw Error("SearchError",
+                "no native evaluator is called " + quoted(name) + "; there are uniform, fake and heuristic-1", name);
+}
+
+int thread_count(int threads) {
+    if (threads < 0 || threads > 1024) throw nb::value_error("threads go from 0 (all) to 1024");
+    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven.
+std::optional<int> proven(Proof proof) {
+    if (!proof.known()) return std::nullopt;
+    return proof.is_loss() ? -proof.plies() : proof.plies();
+}
+
+// One search on one position, and its tickets.
+class SingleSearch {
+public:
+    SingleSearch(const Position& position, const SearchConfig& config, std::uint32_t visits, std::uint64_t seed)
+        : variant_(&position.variant()), encoding_(encoding_of(*variant_)) {
+        if (!variant_->count_moves(position.state()))
+            throw Error("SearchError", "there is no move to search for: the game is over",
+                        position.fen(Castling::X_FEN));
+        const std::vector<Key> keys = position.past_keys();
+        const std::size_t reach = std::min<std::size_t>(position.state().halfmove_clock, keys.size());
+        search.begin(*variant_, position.state(), std::span(keys).last(reach), config, visits, seed);
+    }
+
+    LeafBatch gather(std::size_t max_leaves) {
+        std::vector<std::uint32_t> leaves;
+        for (std::size_t tries = 0; leaves.size() < max_leaves && tries < 4 * max_leaves + 64 && search.wants_playout();
+             ++tries) {
+            const Playout playout = search.playout();
+            if (playout == Playout::LEAF) leaves.push_back(search.last_leaf());
+            if (playout == Playout::BLOCKED) break;
+        }
+        LeafBatch batch(next_ticket_++, leaves.size(), encoding_);
+        for (std::size_t row = 0; row < leaves.size(); ++row) batch.write(row, *variant_, search, leaves[row]);
+        if (batch.size) tickets_.emplace_back(batch.ticket, std::move(leaves));
+        return batch;
+    }
+
+    void apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl) {
+        const auto found =
+            std::find_if(tickets_.begin(), tickets_.end(), [&](const auto& each) { return each.first == ticket; });
+        if (found == tickets_.end() || found->second.size() != size)
+            throw Error("SearchError",
+                        "ticket " + std::to_string(ticket) + " is not open for " + std::to_string(size) + " rows",
+                        std::to_string(ticket));
+        for (std::size_t row = 0; row < size; ++row)
+            search.apply(found->second[row], {priors + row * stride, stride}, wdl + row * 3);
+        tickets_.erase(found);
+    }
+
+    Search search;
+
+private:
+    const Variant* variant_;
+    Encoding encoding_;
+    std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>> tickets_;
+    std::uint64_t next_ticket_ = 1;
+};
+
+struct SearchedMove {
+    MoveStats stats;
+    std::vector<Move> pv;
+};
+
+struct SearchResult {
+    std::vector<SearchedMove> moves;
+    std::uint32_t visits, collisions, seldepth;
+    float value, net_value;
+    std::tuple<float, float, float> wdl;
+    std::optional<int> proven_plies;
+    double depth;
+    std::size_t nodes, edges, bytes;
+};
+
+SearchResult result_of(const Search& search) {
+    SearchResult result;
+    const Node& root = search.root();
+    for (const MoveStats& stats : search.moves()) {
+        std::size_t edge = 0;
+        while (search.root_move(edge) != stats.move) ++edge;
+        result.moves.push_back({stats, search.principal_variation(edge)});
+    }
+    result.visits = search.visits();
+    result.collisions = search.collisions();
+    result.seldepth = search.max_depth();
+    result.depth = static_cast<double>(search.depth_sum()) / std::max(1u, search.visits());
+    result.value = root.proof.known() ? root.proof.value() : root.value;
+    result.net_value = root.net_value;
+    result.proven_plies = proven(root.proof);
+    result.nodes = search.tree().nodes.size();
+    result.edges = search.tree().edges.size();
+    result.bytes = search.tree().bytes();
+    float draw = 0;
+    for (const SearchedMove& move : result.moves) draw += move.stats.draw * static_cast<float>(move.stats.visits);
+    draw = root.proof.known() ? (root.proof.is_draw() ? 1.0f : 0.0f)
+                              : draw / static_cast<float>(std::max(1u, result.visits));
+    draw = std::min(draw, 1 - std::abs(result.value));
+    result.wdl = {(1 - draw + result.value) / 2, draw, (1 - draw - result.value) / 2};
+    return result;
+}
+
+void check_answer(const FloatMatrix& priors, const FloatMatrix& wdl) {
+    if (priors.shape(0) != wdl.shape(0) || wdl.shape(1) != 3)
+        throw nb::value_error("priors are [B, M] and wdl is [B, 3]");
+}
+
+std::string result_text(const GameRecord& record) {
+    if (!record.outcome) return "*";
+    return record.outcome->winner == Winner::NOBODY  ? "1/2-1/2"
+           : record.outcome->winner == Winner::WHITE ? "1-0"
+                                                     : "0-1";
+}
+
+void bind_encoding(nb::module_& m) {
+    nb::class_<Encoding>(m, "Encoding", "Sizes of a variant's inputs and policy (see cpp/encode.h).")
+        .def_ro("files", &Encoding::files)
+        .def_ro("ranks", &Encoding::ranks)
+        .def_ro("planes", &Encoding::planes)
+        .def_ro("policy_size", &Encoding::policy_size)
+        .def_ro("max_moves", &Encoding::max_moves)
+        .def_prop_ro("bitboards", [](const Encoding&) { return BITBOARDS; })
+        .def_prop_ro("scalars", [](const Encoding&) { return SCALARS; });
+    m.def(
+        "encoding", [](const std::string& name) { return encoding_of(*resolve_variant(name).variant); }, "variant"_a,
+        ">>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes\n"
+        "(49, 73, 76)\n");
+    m.def(
+        "encode",
+        [](const Position& position) {
+            const Variant& variant = position.variant();
+            std::vector<Bitboard> bits(BITBOARDS);
+            std::vector<float> scalars(SCALARS);
+            std::vector<std::uint16_t> moves;
+            encode(variant, position.state(), position.repetitions() > 1, bits.data(), scalars.data());
+            for (const Move move : position.legal_moves())
+                moves.push_back(move_index(variant, move, position.state().turn));
+            const std::size_t count = moves.size();
+            return std::make_tuple(to_numpy<Column<Bitboard>>(std::move(bits), {std::size_t(BITBOARDS)}),
+                                   to_numpy<Column<float>>(std::move(scalars), {std::size_t(SCALARS)}),
+                                   to_numpy<Column<std::uint16_t>>(std::move(moves), {count}));
+        },
+        "position"_a, "Bitboards, scalars, and the policy index of each legal move in the order of `legal_moves`.");
+    m.def(
+        "move_index",
+        [](const Position& position, Move move) {
+            return move_index(position.variant(), position.normalise(move), position.state().turn);
+        },
+        "position"_a, "move"_a, "Policy index of a legal move.");
+    m.def(
+        "index_move",
+        [](const Position& position, int index) {
+            for (const Move move : position.legal_moves())
+                if (move_index(position.variant(), move, position.state().turn) == index) return move;
+            throw Error("IllegalMove", "no legal move has the index " + std::to_string(index), std::to_string(index));
+        },
+        "position"_a, "index"_a, "The legal move that has a policy index.");
+    m.def(
+        "mirror_index",
+        [](const std::string& name, std::uint16_t index) {
+            const Variant& variant = *resolve_variant(name).variant;
+            if (index >= encoding_of(variant).policy_size) throw nb::index_error("no such policy index");
+            return mirror_index(variant, index);
+        },
+        "variant"_a, "index"_a, "The policy index with left and right exchanged.");
+    m.def(
+        "mirror_squares",
+        [](const std::string& name, Bitboard squares) { return mirror(*resolve_variant(name).variant, squares); },
+        "variant"_a, "squares"_a, "A set of squares with left and right exchanged.");
+    m.def(
+        "evaluate",
+        [](const Position& position, const std::string& name) {
+            const NativeEvaluator evaluator = native_evaluator(name);
+            const MoveList moves = position.legal_moves();
+            std::vector<float> priors(moves.size()), wdl(3);
+            const Key key = encoded_key(position.state(), position.repetitions() > 1);
+            evaluator(position.variant(), position.state(), key, {moves.begin(), moves.end()}, priors.data(),
+                      wdl.data());
+            const std::size_t count = priors.size();
+            return std::make_tuple(to_numpy<Column<float>>(std::move(priors), {count}),
+                                   to_numpy<Column<float>>(std::move(wdl), {std::size_t(3)}));
+        },
+        "position"_a, "evaluator"_a, "Priors of the legal moves and win, draw, loss, as a native evaluator sees them.");
+}
+
+void bind_batches(nb::module_& m) {
+    nb::class_<Leaves>(m, "Leaves",
+                       "Positions that wait for an evaluator: bits[B, P], scalars[B, S], moves[B, M], counts[B].")
+        .def_ro("ticket", &Leaves::ticket)
+        .def_ro("size", &Leaves::size)
+        .def_ro("bits", &Leaves::bits, nb::rv_policy::reference)
+        .def_ro("scalars", &Leaves::scalars, nb::rv_policy::reference)
+        .def_ro("moves", &Leaves::moves, nb::rv_policy::reference)
+        .def_ro("counts", &Leaves::counts, nb::rv_policy::reference)
+        .def_ro("keys", &Leaves::keys, nb::rv_policy::reference);
+    nb::class_<Samples>(m, "Samples", "What the learner learns from: inputs and targets of B positions.")
+        .def_ro("size", &Samples::size)
+        .def_ro("bits", &Samples::bits, nb::rv_policy::reference)
+        .def_ro("scalars", &Samples::scalars, nb::rv_policy::reference)
+        .def_ro("policy_index", &Samples::policy_index, nb::rv_policy::reference)
+        .def_ro("policy_weight", &Samples::policy_weight, nb::rv_policy::reference)
+        .def_ro("legal_index", &Samples::legal_index, nb::rv_policy::reference)
+        .def_ro("legal_counts", &Samples::legal_counts, nb::rv_policy::reference)
+        .def_ro("wdl", &Samples::wdl, nb::rv_policy::reference)
+        .def_ro("value_weight", &Samples::value_weight, nb::rv_policy::reference)
+        .def_ro("plies", &Samples::plies, nb::rv_policy::reference)
+        .def_ro("root_value", &Samples::root_value, nb::rv_policy::reference)
+        .def_ro("game_ids", &Samples::game_ids, nb::rv_policy::reference);
+}
+
+void bind_single_search(nb::module_& m) {
+    nb::class_<SearchConfig>(m, "SearchConfig", "How to search; every value has a default (see cpp/search.h).")
+        .def(
+            "__init__",
+            [](SearchConfig* self, float cpuct, float fpu_reduction, float draw_score, int virtual_loss, bool gumbel,
+               int considered, float gumbel_scale, float value_scale, float maxvisit_init, float noise_alpha,
+               float noise_epsilon, bool stop_when_proven, std::uint64_t max_bytes) {
+                if (considered < 1 || virtual_loss < 0 || noise_alpha <= 0)
+                    throw nb::value_error("considered >= 1, virtual_loss >= 0, noise_alpha > 0");
+                new (self) SearchConfig{cpuct,         fpu_reduction,    draw_score,  virtual_loss,  gumbel,
+                                        considered,    gumbel_scale,     value_scale, maxvisit_init, noise_alpha,
+                                        noise_epsilon, stop_when_proven, max_bytes};
+            },
+            nb::kw_only(), "cpuct"_a = SearchConfig{}.cpuct, "fpu_reduction"_a = SearchConfig{}.fpu_reduction,
+            "draw_score"_a = 0.0f, "virtual_loss"_a = 1, "gumbel"_a = false, "considered"_a = 16,
+            "gumbel_scale"_a = 1.0f, "value_scale"_a = 0.1f, "maxvisit_init"_a = 50.0f, "noise_alpha"_a = 0.3f,
+            "noise_epsilon"_a = 0.0f, "stop_when_proven"_a = true, "max_bytes"_a = SearchConfig{}.max_bytes)
+        .def_ro("gumbel", &SearchConfig::gumbel)
+        .def_ro("cpuct", &SearchConfig::cpuct);
+    nb::class_<SearchedMove>(m, "MoveStats", "What a search found out about one move at the root.")
+        .def_prop_ro("move", [](const SearchedMove& self) { return self.stats.move; })
+        .def_prop_ro("visits", [](const SearchedMove& self) { return self.stats.visits; })
+        .def_prop_ro(
+            "value", [](const SearchedMove& self) { return self.stats.value; }, "For the side to move, -1 to 1")
+        .def_prop_ro("draw", [](const SearchedMove& self) { return self.stats.draw; })
+        .def_prop_ro("prior", [](const SearchedMove& self) { return self.stats.prior; })
+        .def_prop_ro(
+            "weight", [](const SearchedMove& self) { return self.stats.weight; }, "In the improved policy")
+        .def_prop_ro(
+            "proven", [](const SearchedMove& self) { return proven(self.stats.proof); },
+            "Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven")
+        .def_prop_ro("pv", [](const SearchedMove& self) { return std::vector<Move>(self.pv); });
+    nb::class_<SearchResult>(m, "SearchResult", "What a search found, its moves best first.")
+        .def_prop_ro("moves", [](const SearchResult& self) { return std::vector<SearchedMove>(self.moves); })
+        .def_prop_ro("best", [](const SearchResult& self) { return self.moves.front().stats.move; })
+        .def_prop_ro("pv", [](const SearchResult& self) { return std::vector<Move>(self.moves.front().pv); })
+        .def_ro("visits", &SearchResult::visits)
+        .def_ro("value", &SearchResult::value)
+        .def_ro("net_value", &SearchResult::net_value)
+        .def_ro("wdl", &SearchResult::wdl)
+        .def_ro("proven", &SearchResult::proven_plies)
+        .def_ro("depth", &SearchResult::depth)
+        .def_ro("seldepth", &SearchResult::seldepth)
+        .def_ro("nodes", &SearchResult::nodes)
+        .def_ro("edges", &SearchResult::edges)
+        .def_ro("bytes", &SearchResult::bytes)
+        .def_ro("collisions", &SearchResult::collisions);
+    nb::class_<SingleSearch>(m, "Search",
+                             "One tree on one position: gather leaves, evaluate them, apply, until done.\n\n"
+                             ">>> search = Search(Position('atomic'), SearchConfig(), visits=100)\n"
+                             ">>> search.run('heuristic-1')\n"
+                             ">>> search.result().visits\n"
+                             "100\n")
+        .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t>(), "position"_a, "config"_a,
+             "visits"_a, "seed"_a = 0)
+        .def(
+            "gather",
+            [](SingleSearch& self, std::size_t max_leaves) {
+                LeafBatch batch;
+                {
+                    nb::gil_scoped_release release;
+                    batch = self.gather(max_leaves);
+                }
+                return Leaves(std::move(batch));
+            },
+            "max_leaves"_a)
+        .def(
+            "apply",
+            [](SingleSearch& self, std::uint64_t ticket, FloatMatrix priors, FloatMatrix wdl) {
+                check_answer(priors, wdl);
+                nb::gil_scoped_release release;
+                self.apply(ticket, priors.shape(0), priors.data(), priors.shape(1), wdl.data());
+            },
+            "ticket"_a, "priors"_a.noconvert(), "wdl"_a.noconvert())
+        .def(
+            "run",
+            [](SingleSearch& self, const std::string& name) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                nb::gil_scoped_release release;
+                self.search.run(evaluator);
+            },
+            "evaluator"_a, "The whole search with 'uniform', 'fake' or 'heuristic-1'.")
+        .def("done", [](const SingleSearch& self) { return self.search.done(); })
+        .def_prop_ro("visits", [](const SingleSearch& self) { return self.search.visits(); })
+        .def("result", [](const SingleSearch& self) {
+            if (self.search.tree().nodes.empty() || self.search.root().waiting)
+                throw Error("SearchError", "the root has not been evaluated yet", "");
+            return result_of(self.search);
+        });
+}
+
+void bind_games(nb::module_& m) {
+    nb::class_<GameRecord>(m, "GameRecord",
+                           "A game as it is kept: moves, and what the search found where it is trained on.")
+        .def_ro("game_id", &GameRecord::id)
+        .def_prop_ro("variant", [](const GameRecord& self) { return self.variant->name; })
+        .def_ro("chess960", &GameRecord::chess960)
+        .def_ro("start_fen", &GameRecord::start_fen)
+        .def_ro("random_plies", &GameRecord::random_plies)
+        .def_ro("white_evaluator", &GameRecord::white_evaluator)
+        .def_prop_ro("moves", [](const GameRecord& self) { return std::vector<Move>(self.moves); })
+        .def_prop_ro(
+            "outcome", [](const GameRecord& self) { return self.outcome; },
+            "None for a game that was cut off or is not over")
+        .def_prop_ro("result", &result_text)
+        .def_prop_ro(
+            "positions", [](const GameRecord& self) { return self.positions.size(); },
+            "How many positions are trained on")
+        .def(
+            "trained",
+            [](const GameRecord& self) {
+                nb::list list;
+                for (const TrainedPosition& position : self.positions) {
+                    nb::dict visits, weights, entry;
+                    for (const Target& target : position.targets) {
+                        const std::string move = write_move(target.move);
+                        visits[move.c_str()] = target.visits;
+                        weights[move.c_str()] = target.weight;
+                    }
+                    entry["ply"] = position.ply;
+                    entry["value"] = position.value;
+                    entry["net_value"] = position.net_value;
+                    entry["visits"] = visits;
+                    entry["weights"] = weights;
+                    list.append(entry);
+                }
+                return list;
+            },
+            nb::sig("def trained(self) -> list[dict[str, typing.Any]]"),
+            "The trained positions: ply, value, net_value, visits and weights by move.")
+        .def("to_bytes",
+             [](const GameRecord& self) {
+                 const std::string bytes = write_record(self);
+                 return nb::bytes(bytes.data(), bytes.size());
+             })
+        .def_static(
+            "from_bytes",
+            [](nb::bytes bytes) { return read_record({static_cast<const char*>(bytes.data()), bytes.size()}); },
+            "data"_a, "Read a record; the game is replayed, and anything that is not one raises RecordError.");
+
+    nb::class_<Pool>(m, "Pool", "Many games at once: gather, evaluate, apply, drain.")
+        .def(
+            "__init__",
+            [](Pool* self, const std::string& name, const SearchConfig& search, std::uint64_t seed,
+               std::uint32_t visits, std::uint32_t fast_visits, double full_probability, std::uint32_t random_plies,
+               double temperature, std::uint32_t temperature_plies, std::uint32_t max_plies, std::size_t slots,
+               std::size_t lanes, int threads, std::size_t leaves_per_slot, std::optional<SearchConfig> second_search,
+               std::optional<std::uint32_t> second_visits) {
+                const VariantName variant = resolve_variant(name);
+                if (!slots || slots > 1'000'000 || !lanes || lanes > slots || !leaves_per_slot || max_plies > 10000)
+                    throw nb::value_error("1 <= lanes <= slots, leaves_per_slot >= 1, max_plies <= 10000");
+                // A player of no visits plays at random.
+                const std::uint32_t visits_2 = second_visits.value_or(visits);
+                new (self)
+                    Pool({variant.variant, variant.chess960, seed, fast_visits, full_probability, random_plies,
+                          temperature, temperature_plies, max_plies},
+                         {{search, visits, visits == 0}, {second_search.value_or(search), visits_2, visits_2 == 0}},
+                         slots, lanes, thread_count(threads), leaves_per_slot);
+            },
+            "variant"_a, "search"_a, nb::kw_only(), "seed"_a, "visits"_a, "fast_visits"_a = 16,
+            "full_probability"_a = 1.0, "random_plies"_a = 0, "temperature"_a = 0.0, "temperature_plies"_a = 0,
+            "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1, "threads"_a = 0, "leaves_per_slot"_a = 1,
+            "second_search"_a = nb::none(), "second_visits"_a = nb::none())
+        .def(
+            "start",
+            [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
+                std::vector<Fixture> fixtures;
+                for (std::uint64_t i = 0; i < games; ++i) fixtures.push_back({first_game + i, {}, 0, 0});
+                self.add(std::move(fixtures));
+            },
+            "first_game"_a, "games"_a,
+            "Self-play games with the ids first_game, first_game + 1, …; evaluator 0 plays both sides.")
+        .def(
+            "start_match",
+            [](Pool& self, const std::vector<std::string>& openings) {
+                std::vector<Fixture> fixtures;
+                for (const std::string& fen : openings)
+                    for (const std::uint8_t white : {0, 1})
+                        fixtures.push_back({fixtures.size(), fen, white, static_cast<std::uint8_t>(1 - white)});
+                self.add(std::move(fixtures));
+            },
+            "openings"_a, "Each opening (a FEN) twice, evaluators 0 and 1 with either colour.")
+        .def(
+            "gather",
+            [](Pool& self, std::size_t lane, std::uint8_t evaluator) {
+                if (lane >= self.lanes()) throw nb::index_error("no such lane");
+                LeafBatch batch;
+                {
+                    nb::gil_scoped_release release;
+                    batch = self.gather(lane, evaluator);
+                }
+                return Leaves(std::move(batch));
+            },
+            "lane"_a = 0, "evaluator"_a = 0)
+        .def(
+            "apply",
+            [](Pool& self, std::uint64_t ticket, FloatMatrix priors, FloatMatrix wdl) {
+                check_answer(priors, wdl);
+                nb::gil_scoped_release release;
+                self.apply(ticket, priors.shape(0), priors.data(), priors.shape(1), wdl.data());
+            },
+            "ticket"_a, "priors"_a.noconvert(), "wdl"_a.noconvert())
+        .def(
+            "apply_native",
+            [](Pool& self, std::uint64_t ticket, const std::string& name) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                nb::gil_scoped_release release;
+                self.apply(ticket, evaluator);
+            },
+            "ticket"_a, "evaluator"_a, "Answer a ticket with 'uniform', 'fake' or 'heuristic-1'.")
+        .def(
+            "run",
+            [](Pool& self, const std::string& name) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                nb::gil_scoped_release release;
+                self.run(evaluator);
+            },
+            "evaluator"_a, "Play everything to the end with 'uniform', 'fake' or 'heuristic-1'.")
+        .def("done", &Pool::done)
+        .def("drain", &Pool::drain, "Finished games, by id.")
+        .def("in_flight", &Pool::in_flight, "Games that are not over, with the moves so far.")
+        .def_prop_ro("playouts", &Pool::playouts);
+
+    nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
+        .def(
+            "__init__",
+            [](Buffer* self, const std::string& name, std::size_t capacity, int threads) {
+                new (self) Buffer(*resolve_variant(name).variant, capacity, thread_count(threads));
+            },
+            "variant"_a, "capacity"_a, "threads"_a = 0)
+        .def(
+            "add", [](Buffer& self, const GameRecord& record) { self.add(record); }, "record"_a)
+        .def(
+            "sample",
+            [](Buffer& self, std::size_t size, std::uint64_t seed, bool mirror) {
+                if (!size || size > 1'000'000) throw nb::value_error("size goes from 1 to 1,000,000");
+                SampleBatch batch;
+                {
+                    nb::gil_scoped_release release;
+                    batch = self.sample(size, seed, mirror);
+                }
+                const std::size_t width = batch.legal_index.size() / size;
+                return Samples(std::move(batch), width);
+            },
+            "size"_a, "seed"_a, "mirror"_a = true)
+        .def_prop_ro("positions", &Buffer::positions)
+        .def_prop_ro("games", &Buffer::games)
+        .def_prop_ro("game_ids", [](const Buffer& self) {
+            std::vector<std::uint64_t> ids;
+            for (const GameRecord& record : self.records()) ids.push_back(record.id);
+            return ids;
+        });
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    bind_encoding(m);
+    bind_batches(m);
+    bind_single_search(m);
+    bind_games(m);
+}
+
+}  // namespace selfmate

@@ -1,0 +1,128 @@
+// One search: playouts from a root, each of which ends in a result of the rules or in a leaf that waits for an
+// evaluator. Many leaves may wait at once; they are answered in any order.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "heuristic.h"
+#include "numbers.h"
+#include "tree.h"
+#include "variant.h"
+
+namespace selfmate {
+
+struct SearchConfig {
+    // Inside the tree: PUCT (Silver et al. 2018) with first-play urgency below the parent's value (Lc0's 0.33).
+    float cpuct = 1.25f;
+    float fpu_reduction = 0.33f;
+    float draw_score = 0;  // what a draw is worth to the side at the root
+    int virtual_loss = 1;  // losses that a playout in flight counts as
+    // At the root: PUCT with noise, or Gumbel with sequential halving and completed Q (Danihelka et al. 2022,
+    // defaults of mctx).
+    bool gumbel = false;
+    int considered = 16;
+    float gumbel_scale = 1;
+    float value_scale = 0.1f;
+    float maxvisit_init = 50;
+    float noise_alpha = 0.3f;
+    float noise_epsilon = 0;
+    // When to stop before the visits are used up.
+    bool stop_when_proven = true;
+    std::uint64_t max_bytes = std::uint64_t(1) << 30;
+};
+
+// A position that waits for its evaluation.
+struct Leaf {
+    State state;
+    bool repeated = false;
+    Key key = 0;  // of what the encoder sees
+    std::uint32_t node = 0;
+    std::vector<std::uint32_t> path;  // node, edge, node, edge, … from the root
+};
+
+struct MoveStats {
+    Move move;
+    std::uint32_t visits;
+    float value, draw, prior;
+    float weight;  // in the improved policy, the learner's target
+    Proof proof;
+};
+
+enum class Playout {
+    LEAF,       // `leaf()` waits for `apply`
+    BACKED_UP,  // ended in a result that is already counted
+    BLOCKED,    // ran into a position that waits: nothing more to do before an `apply`
+};
+
+class Search {
+public:
+    // `history`: keys of the positions before the root that may still be repeated, oldest first.
+    void begin(const Variant& variant, const State& root, std::span<const Key> history, const SearchConfig& config,
+               std::uint32_t visits, std::uint64_t seed);
+
+    bool done() const;
+    bool wants_playout() const;  // not done, and not all its visits are in flight
+
+    Playout playout();
+    std::uint32_t last_leaf() const { return last_leaf_; }
+    const Leaf& leaf(std::uint32_t id) const { return leaves_[id]; }
+    std::span<const Edge> leaf_edges(std::uint32_t id) const;
+    // Priors in the order of `leaf_edges`; an edge beyond them has none.
+    void apply(std::uint32_t id, std::span<const float> priors, const float* wdl);
+
+    // Evaluates a leaf with an evaluator of our own, and applies its answer.
+    void answer(std::uint32_t id, NativeEvaluator evaluator);
+    // The whole search with an evaluator of our own.
+    void run(NativeEvaluator evaluator);
+
+    std::vector<MoveStats> moves() const;  // best first
+    std::size_t best() const;              // index of the root edge to play
+    std::size_t sample(double temperature, Random& random) const;
+    std::vector<Move> principal_variation(std::size_t root_edge) const;
+
+    const Node& root() const { return tree_.nodes[0]; }
+    const State& root_state() const { return root_state_; }
+    Move root_move(std::size_t edge) const { return tree_.edges_of(root())[edge].move; }
+    std::uint32_t visits() const { return done_visits_; }
+    std::uint32_t collisions() const { return collisions_; }
+    std::uint64_t depth_sum() const { return depth_sum_; }
+    std::uint32_t max_depth() const { return max_depth_; }
+    const Tree& tree() const { return tree_; }
+
+private:
+    std::uint32_t select(const Node& node) const;
+    std::uint32_t select_root() const;
+    std::uint32_t select_gumbel() const;
+    bool is_repetition(const State& state, bool& repeated) const;
+    Proof result_of(const State& state, Move move) const;
+    std::uint32_t expand(const State& state);
+    void back_up(std::span<const std::uint32_t> path, float value, float draw);
+    void release(std::span<const std::uint32_t> path);
+    void prove(std::span<const std::uint32_t> path);
+    void prepare_root();
+    void completed_values(std::vector<double>& out) const;
+    float draw_value(Color mover) const;
+
+    const Variant* variant_ = nullptr;
+    SearchConfig config_;
+    State root_state_;
+    std::uint32_t budget_ = 0;
+    std::uint64_t seed_ = 0;
+    Tree tree_;
+    std::vector<Key> line_;  // history, root, and the path of the playout
+    std::size_t root_at_ = 0;
+    std::vector<std::uint32_t> path_;
+    std::vector<Leaf> leaves_;
+    std::vector<std::uint32_t> free_leaves_;
+    std::uint32_t last_leaf_ = 0;
+    std::uint32_t done_visits_ = 0, waiting_ = 0, collisions_ = 0, max_depth_ = 0;
+    std::uint64_t depth_sum_ = 0;
+    // Gumbel root: noise and logit of each edge, and how many visits the next candidate should have.
+    std::vector<double> gumbel_, logit_;
+    std::vector<std::uint32_t> schedule_;
+    mutable std::vector<double> scratch_;
+};
+
+}  // namespace selfmate

@@ -1,0 +1,80 @@
+// A few threads that wait for work: `each(n, work)` calls work(i) for every i below n and returns when all are
+// done. Which thread does what never shows in a result.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace selfmate {
+
+class Threads {
+public:
+    explicit Threads(int count) {
+        for (int i = 1; i < count; ++i) workers_.emplace_back([this](std::stop_token stop) { serve(stop); });
+    }
+    ~Threads() {
+        for (std::jthread& worker : workers_) worker.request_stop();
+        {
+            const std::lock_guard lock(mutex_);
+            ++round_;
+        }
+        wake_.notify_all();
+    }
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+
+    int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+    void each(std::size_t n, const std::function<void(std::size_t)>& work) {
+        if (workers_.empty() || n < 2) {
+            for (std::size_t i = 0; i < n; ++i) work(i);
+            return;
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            work_ = &work;
+            size_ = n;
+            next_ = 0;
+            busy_ = static_cast<int>(workers_.size());
+            ++round_;
+        }
+        wake_.notify_all();
+        take();
+        std::unique_lock lock(mutex_);
+        done_.wait(lock, [this] { return busy_ == 0; });
+    }
+
+private:
+    void take() {
+        for (std::size_t i; (i = next_.fetch_add(1)) < size_;) (*work_)(i);
+    }
+
+    void serve(const std::stop_token& stop) {
+        std::uint64_t seen = 0;
+        for (;;) {
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, [&] { return round_ != seen; });
+            seen = round_;
+            if (stop.stop_requested()) return;
+            lock.unlock();
+            take();
+            lock.lock();
+            if (--busy_ == 0) done_.notify_one();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_, done_;
+    const std::function<void(std::size_t)>* work_ = nullptr;
+    std::size_t size_ = 0;
+    std::atomic<std::size_t> next_ = 0;
+    int busy_ = 0;
+    std::uint64_t round_ = 0;
+    std::vector<std::jthread> workers_;
+};
+
+}  // namespace selfmate
