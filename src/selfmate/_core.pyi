@@ -1,0 +1,763 @@
+"""The native core of Selfmate: rules, notation, counting."""
+
+from collections.abc import Sequence
+import enum
+from typing import Annotated, Any, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+CORE: str
+
+WHITE: bool = True
+
+BLACK: bool = False
+
+PAWN: int = 1
+
+KNIGHT: int = 2
+
+BISHOP: int = 3
+
+ROOK: int = 4
+
+QUEEN: int = 5
+
+KING: int = 6
+
+VARIANTS: tuple[str, ...]
+
+class Move:
+    """
+    From, to and promotion: a value that can be compared and hashed.
+
+    >>> Move.from_uci('a7a8q').promotion == QUEEN
+    True
+    """
+
+    def __init__(self, from_square: int, to_square: int, promotion: int | None = None) -> None: ...
+
+    @staticmethod
+    def from_uci(uci: str) -> Move:
+        """
+        Read a move such as ``e2e4`` or ``a7a8q``, without looking at any board.
+
+        >>> Move.from_uci('e2e4').to_square
+        28
+        """
+
+    @property
+    def from_square(self) -> int: ...
+
+    @property
+    def to_square(self) -> int: ...
+
+    @property
+    def promotion(self) -> int | None: ...
+
+    def uci(self) -> str:
+        """
+        The move as from, to, promotion; castling as king takes rook (see `Position.uci`).
+        """
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class Termination(enum.Enum):
+    """Why a game is over."""
+
+    CHECKMATE = 0
+
+    STALEMATE = 1
+
+    INSUFFICIENT_MATERIAL = 2
+
+    SEVENTYFIVE_MOVES = 3
+
+    FIVEFOLD_REPETITION = 4
+
+    FIFTY_MOVES = 5
+
+    THREEFOLD_REPETITION = 6
+
+    KING_EXPLODED = 7
+
+    KING_ON_HILL = 8
+
+    THREE_CHECKS = 9
+
+    RACE_WON = 10
+
+    RACE_DRAWN = 11
+
+    NO_PIECES_LEFT = 12
+
+    NO_MOVES_LEFT = 13
+
+    HORDE_DESTROYED = 14
+
+class Outcome:
+    """
+    How a game ended: who won, and why.
+
+    >>> outcome = Position('chess', '7k/5Q2/6K1/8/8/8/8/8 b - - 0 1').outcome()
+    >>> outcome.result(), outcome.reason
+    ('1/2-1/2', 'stalemate')
+    """
+
+    @property
+    def termination(self) -> Termination: ...
+
+    @property
+    def winner(self) -> bool | None: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    def result(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class Setup:
+    """
+    A position as somebody set it up, not yet checked: `Position.from_setup` does that.
+
+    >>> setup = Setup('gardner')
+    >>> setup.set_piece(0, 'K')
+    >>> setup.fen()
+    '5/5/5/5/K4 w - - 0 1'
+    """
+
+    def __init__(self, variant: str = 'chess') -> None: ...
+
+    @staticmethod
+    def from_fen(fen: str, variant: str = 'chess') -> Setup:
+        """Read a FEN; only what cannot be read is an error here (`FenError`)."""
+
+    @property
+    def variant(self) -> str: ...
+
+    @property
+    def chess960(self) -> bool: ...
+
+    @chess960.setter
+    def chess960(self, arg: bool, /) -> None: ...
+
+    @property
+    def turn(self) -> bool: ...
+
+    @turn.setter
+    def turn(self, arg: bool, /) -> None: ...
+
+    @property
+    def castling(self) -> int:
+        """Squares of the rooks that may still castle, as a set of 64 bits."""
+
+    @castling.setter
+    def castling(self, arg: int, /) -> None: ...
+
+    @property
+    def ep_square(self) -> int | None: ...
+
+    @ep_square.setter
+    def ep_square(self, square: int | None) -> None: ...
+
+    @property
+    def halfmove_clock(self) -> int: ...
+
+    @halfmove_clock.setter
+    def halfmove_clock(self, arg: int, /) -> None: ...
+
+    @property
+    def fullmove_number(self) -> int: ...
+
+    @fullmove_number.setter
+    def fullmove_number(self, arg: int, /) -> None: ...
+
+    @property
+    def checks_left(self) -> tuple[int, int] | None: ...
+
+    @checks_left.setter
+    def checks_left(self, arg: tuple[int, int], /) -> None: ...
+
+    def piece_at(self, square: int) -> str | None: ...
+
+    def set_piece(self, square: int, piece: str | None) -> None:
+        """Put a piece (``P``, ``k``) on a square, or clear it with None."""
+
+    def fen(self) -> str: ...
+
+class Position:
+    """
+    A position of any variant with the moves that led to it.
+
+    >>> position = Position('atomic')
+    >>> len(position.legal_moves)
+    20
+    >>> position.play('g1f3')
+    Move.from_uci('g1f3')
+    """
+
+    @overload
+    def __init__(self, variant: str = 'chess', fen: str | None = None, *, lenient: bool = False) -> None: ...
+
+    @overload
+    def __init__(self, other: Position) -> None:
+        """A copy, with its history."""
+
+    @staticmethod
+    def from_setup(setup: Setup, *, lenient: bool = False) -> Position:
+        """
+        Check a setup by the rules; `NoKing`, `OppositeCheck` and their like say what is wrong with it.
+        """
+
+    def copy(self) -> Position:
+        """A copy, with its history."""
+
+    def setup(self) -> Setup: ...
+
+    @property
+    def variant(self) -> str: ...
+
+    @property
+    def chess960(self) -> bool: ...
+
+    @property
+    def files(self) -> int: ...
+
+    @property
+    def ranks(self) -> int: ...
+
+    @property
+    def turn(self) -> bool:
+        """WHITE (True) or BLACK (False)"""
+
+    @property
+    def key(self) -> int:
+        """Zobrist key of the position"""
+
+    @property
+    def fullmove_number(self) -> int: ...
+
+    @property
+    def halfmove_clock(self) -> int: ...
+
+    @property
+    def ep_square(self) -> int | None:
+        """Set only while a legal capture en passant exists"""
+
+    @property
+    def checks_left(self) -> tuple[int, int] | None:
+        """Checks that White and Black have still to give (3check)"""
+
+    @property
+    def castling(self) -> int:
+        """Squares of the rooks that may still castle, as a set of 64 bits"""
+
+    def fen(self, *, shredder: bool = False) -> str:
+        """
+        The position as FEN.
+
+        >>> Position('gardner').fen()
+        'rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1'
+        """
+
+    def epd(self) -> str:
+        """The FEN without its clocks"""
+
+    def board_fen(self) -> str:
+        """The first field of the FEN"""
+
+    def recomputed_key(self) -> int:
+        """The key worked out from nothing; always equal to `key`"""
+
+    def piece_at(self, square: int) -> str | None:
+        """
+        The piece on a square, white in upper case.
+
+        >>> Position('chess').piece_at(parse_square('e8'))
+        'k'
+        """
+
+    def pieces(self, piece: str) -> list[int]:
+        """
+        Squares of all pieces of a kind.
+
+        >>> Position('chess').pieces('R')
+        [0, 7]
+        """
+
+    def king(self, color: bool) -> int | None:
+        """Square of a side's king, or None"""
+
+    def attackers(self, color: bool, square: int) -> list[int]:
+        """Squares of a side's pieces that attack a square"""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    __hash__: None  # type: ignore[assignment]
+
+    @property
+    def legal_moves(self) -> list[Move]: ...
+
+    @property
+    def move_stack(self) -> list[Move]:
+        """The moves played so far"""
+
+    def is_legal(self, move: Move) -> bool: ...
+
+    @overload
+    def play(self, move: Move) -> Move:
+        """
+        Play a move, a `Move` or UCI text; castling may be written e1g1 or e1h1. Returns the move as the
+        position has it. `IllegalMove` and `InvalidMove` leave the position as it was.
+
+        >>> position = Position('chess', 'r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1')
+        >>> position.play('e1g1')
+        Move.from_uci('e1h1')
+        >>> position.fen()
+        'r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1'
+        """
+
+    @overload
+    def play(self, move: str) -> Move: ...
+
+    def undo(self) -> Move:
+        """Take the last move back and return it."""
+
+    def is_castling(self, move: Move) -> bool: ...
+
+    def is_en_passant(self, move: Move) -> bool: ...
+
+    def is_capture(self, move: Move) -> bool: ...
+
+    def gives_check(self, move: Move) -> bool: ...
+
+    def uci(self, move: Move) -> str:
+        """
+        A legal move as UCI has it: castling as the king's two steps, in chess960 as king takes rook.
+        """
+
+    def parse_uci(self, uci: str) -> Move: ...
+
+    def san(self, move: Move) -> str:
+        """
+        A legal move in algebraic notation.
+
+        >>> Position('chess').san(Move.from_uci('g1f3'))
+        'Nf3'
+        """
+
+    def parse_san(self, san: str) -> Move:
+        """
+        Read a move in algebraic notation.
+
+        >>> Position('chess').parse_san('Nf3')
+        Move.from_uci('g1f3')
+        """
+
+    def is_check(self) -> bool: ...
+
+    def checkers(self) -> list[int]:
+        """Squares of the pieces that give check"""
+
+    def repetitions(self) -> int:
+        """How often this position has occurred, this time included"""
+
+    def outcome(self, *, claim_draw: bool = False) -> Outcome | None:
+        """
+        How the game has ended, or None while it goes on. Threefold repetition and the fifty-move rule
+        count only when somebody claims them.
+
+        >>> position = Position('atomic', 'rnbqkbnr/ppp1pppp/8/3pN3/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 3')
+        >>> _ = position.play('e5f7')
+        >>> position.outcome().reason, position.outcome().result()
+        ('king exploded', '1-0')
+        """
+
+    def is_game_over(self, *, claim_draw: bool = False) -> bool: ...
+
+    def has_insufficient_material(self, color: bool) -> bool:
+        """Whether a side can no longer win with what is on the board"""
+
+    def perft(self, depth: int, threads: int = 1) -> int:
+        """
+        Leaves of the tree of legal moves.
+
+        >>> Position('atomic').perft(4)
+        197326
+        """
+
+    def divide(self, depth: int, threads: int = 1) -> list[tuple[Move, int]]:
+        """The same for each legal move: a list of (move, leaves)."""
+
+class Encoding:
+    """Sizes of a variant's inputs and policy (see cpp/encode.h)."""
+
+    @property
+    def files(self) -> int: ...
+
+    @property
+    def ranks(self) -> int: ...
+
+    @property
+    def planes(self) -> int: ...
+
+    @property
+    def policy_size(self) -> int: ...
+
+    @property
+    def max_moves(self) -> int: ...
+
+    @property
+    def bitboards(self) -> int: ...
+
+    @property
+    def scalars(self) -> int: ...
+
+def encoding(variant: str) -> Encoding:
+    """
+    >>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes
+    (49, 73, 76)
+    """
+
+def encode(position: Position) -> tuple[Annotated[NDArray[numpy.uint64], dict(shape=(None,))], Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]]:
+    """
+    Bitboards, scalars, and the policy index of each legal move in the order of `legal_moves`.
+    """
+
+def move_index(position: Position, move: Move) -> int:
+    """Policy index of a legal move."""
+
+def index_move(position: Position, index: int) -> Move:
+    """The legal move that has a policy index."""
+
+def mirror_index(variant: str, index: int) -> int:
+    """The policy index with left and right exchanged."""
+
+def mirror_squares(variant: str, squares: int) -> int:
+    """A set of squares with left and right exchanged."""
+
+def evaluate(position: Position, evaluator: str) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.float32], dict(shape=(None,))]]:
+    """
+    Priors of the legal moves and win, draw, loss, as a native evaluator sees them.
+    """
+
+class Leaves:
+    """
+    Positions that wait for an evaluator: bits[B, P], scalars[B, S], moves[B, M], counts[B].
+    """
+
+    @property
+    def ticket(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def bits(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]: ...
+
+    @property
+    def scalars(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def moves(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def counts(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
+
+    @property
+    def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+class Samples:
+    """What the learner learns from: inputs and targets of B positions."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def bits(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]: ...
+
+    @property
+    def scalars(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def policy_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def policy_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def legal_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def legal_counts(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
+
+    @property
+    def wdl(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def value_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+class SearchConfig:
+    """How to search; every value has a default (see cpp/search.h)."""
+
+    def __init__(self, *, cpuct: float = 1.25, fpu_reduction: float = 0.33000001311302185, draw_score: float = 0.0, virtual_loss: int = 1, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.10000000149011612, maxvisit_init: float = 50.0, noise_alpha: float = 0.30000001192092896, noise_epsilon: float = 0.0, stop_when_proven: bool = True, max_bytes: int = 1073741824) -> None: ...
+
+    @property
+    def gumbel(self) -> bool: ...
+
+    @property
+    def cpuct(self) -> float: ...
+
+class MoveStats:
+    """What a search found out about one move at the root."""
+
+    @property
+    def move(self) -> Move: ...
+
+    @property
+    def visits(self) -> int: ...
+
+    @property
+    def value(self) -> float:
+        """For the side to move, -1 to 1"""
+
+    @property
+    def draw(self) -> float: ...
+
+    @property
+    def prior(self) -> float: ...
+
+    @property
+    def weight(self) -> float:
+        """In the improved policy"""
+
+    @property
+    def proven(self) -> int | None:
+        """
+        Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven
+        """
+
+    @property
+    def pv(self) -> list[Move]: ...
+
+class SearchResult:
+    """What a search found, its moves best first."""
+
+    @property
+    def moves(self) -> list[MoveStats]: ...
+
+    @property
+    def best(self) -> Move: ...
+
+    @property
+    def pv(self) -> list[Move]: ...
+
+    @property
+    def visits(self) -> int: ...
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def net_value(self) -> float: ...
+
+    @property
+    def wdl(self) -> tuple[float, float, float]: ...
+
+    @property
+    def proven(self) -> int | None: ...
+
+    @property
+    def depth(self) -> float: ...
+
+    @property
+    def seldepth(self) -> int: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def edges(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def collisions(self) -> int: ...
+
+class Search:
+    """
+    One tree on one position: gather leaves, evaluate them, apply, until done.
+
+    >>> search = Search(Position('atomic'), SearchConfig(), visits=100)
+    >>> search.run('heuristic-1')
+    >>> search.result().visits
+    100
+    """
+
+    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0) -> None: ...
+
+    def gather(self, max_leaves: int) -> Leaves: ...
+
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def run(self, evaluator: str) -> None:
+        """The whole search with 'uniform', 'fake' or 'heuristic-1'."""
+
+    def done(self) -> bool: ...
+
+    @property
+    def visits(self) -> int: ...
+
+    def result(self) -> SearchResult: ...
+
+class GameRecord:
+    """
+    A game as it is kept: moves, and what the search found where it is trained on.
+    """
+
+    @property
+    def game_id(self) -> int: ...
+
+    @property
+    def variant(self) -> str: ...
+
+    @property
+    def chess960(self) -> bool: ...
+
+    @property
+    def start_fen(self) -> str: ...
+
+    @property
+    def random_plies(self) -> int: ...
+
+    @property
+    def white_evaluator(self) -> int: ...
+
+    @property
+    def moves(self) -> list[Move]: ...
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """None for a game that was cut off or is not over"""
+
+    @property
+    def result(self) -> str: ...
+
+    @property
+    def positions(self) -> int:
+        """How many positions are trained on"""
+
+    def trained(self) -> list[dict[str, Any]]:
+        """
+        The trained positions: ply, value, net_value, visits and weights by move.
+        """
+
+    def to_bytes(self) -> bytes: ...
+
+    @staticmethod
+    def from_bytes(data: bytes) -> GameRecord:
+        """
+        Read a record; the game is replayed, and anything that is not one raises RecordError.
+        """
+
+class Pool:
+    """Many games at once: gather, evaluate, apply, drain."""
+
+    def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, second_search: SearchConfig | None = None, second_visits: int | None = None) -> None: ...
+
+    def start(self, first_game: int, games: int) -> None:
+        """
+        Self-play games with the ids first_game, first_game + 1, …; evaluator 0 plays both sides.
+        """
+
+    def start_match(self, openings: Sequence[str]) -> None:
+        """Each opening (a FEN) twice, evaluators 0 and 1 with either colour."""
+
+    def gather(self, lane: int = 0, evaluator: int = 0) -> Leaves: ...
+
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply_native(self, ticket: int, evaluator: str) -> None:
+        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+
+    def run(self, evaluator: str) -> None:
+        """Play everything to the end with 'uniform', 'fake' or 'heuristic-1'."""
+
+    def done(self) -> bool: ...
+
+    def drain(self) -> list[GameRecord]:
+        """Finished games, by id."""
+
+    def in_flight(self) -> list[GameRecord]:
+        """Games that are not over, with the moves so far."""
+
+    @property
+    def playouts(self) -> int: ...
+
+class Buffer:
+    """The window of games that the learner samples from."""
+
+    def __init__(self, variant: str, capacity: int, threads: int = 0) -> None: ...
+
+    def add(self, record: GameRecord) -> None: ...
+
+    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples: ...
+
+    @property
+    def positions(self) -> int: ...
+
+    @property
+    def games(self) -> int: ...
+
+    @property
+    def game_ids(self) -> list[int]: ...
+
+def square_name(square: int) -> str:
+    """
+    >>> square_name(28)
+    'e4'
+    """
+
+def parse_square(name: str) -> int:
+    """
+    >>> parse_square('e4')
+    28
+    """
+
+def signature() -> int:
+    """
+    Checksum of the rules of every variant, equal on every machine (see bench/signature.txt).
+    """
+
+def generate_rate(variant: str, positions: int, seed: int, seconds: float) -> tuple[float, float]:
+    """
+    Positions and legal moves per second that one thread writes down, over positions of random games.
+    """

@@ -1,0 +1,277 @@
+"""The command `selfmate`. Heavy imports stand inside the commands, so that `--help` answers at once.
+
+Bad input ends with exit code 2 and one line on standard error, a wrong perft count with 1, Ctrl-C with 130.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from selfmate.errors import EpdError, SelfmateError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from selfmate.epd import PerftLine
+    from selfmate.perft import LineResult
+
+__all__ = ["app", "main"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+MAX_SUITE_BYTES = 64 << 20
+
+app = typer.Typer(
+    name="selfmate",
+    help="An engine for chess and its variants that learns from nothing but the rules.\n\nExample: selfmate demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+bench_app = typer.Typer(
+    help="Measure, beside other engines where they are installed.\n\nExample: selfmate bench movegen --json"
+)
+app.add_typer(bench_app, name="bench")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    try:
+        code = app(args=arguments, prog_name="selfmate", standalone_mode=False)
+        sys.stdout.flush()
+    except SelfmateError as error:
+        _refuse(str(error))
+    except BrokenPipeError:  # the reader (`head`, say) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except OSError as error:
+        _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except Exception as error:
+        # Usage errors come from click, which newer versions of typer carry inside: known by their method.
+        format_message = getattr(error, "format_message", None)
+        if format_message is None:
+            raise
+        _refuse(" ".join(format_message().split()))
+    if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
+        print("selfmate: interrupted", file=sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(message: str) -> NoReturn:
+    """Say in one line what is wrong with the input, and leave."""
+    print(f"selfmate: {message}", file=sys.stderr)
+    sys.exit(BAD_INPUT)
+
+
+@app.callback()
+def _selfmate() -> None:
+    """Keep `selfmate` a group of commands."""
+
+
+Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads. [default: all]")]
+
+
+@app.command()
+def perft(
+    variant: Variant,
+    depth: Annotated[
+        int | None, typer.Argument(min=0, max=100, help="Plies to look ahead.", show_default=False)
+    ] = None,
+    fen: Annotated[str | None, typer.Option("--fen", help="Position. [default: the start]")] = None,
+    divide: Annotated[bool, typer.Option("--divide", help="A line for each move.")] = False,
+    suite: Annotated[Path | None, typer.Option("--suite", help="File of lines `FEN ;D1 n ;D2 n …`.")] = None,
+    max_nodes: Annotated[
+        int | None, typer.Option("--max-nodes", min=1, help="With --suite: the deepest listed depth within N nodes.")
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Count the leaves of the game tree, or check a file of known counts.
+
+    Example: selfmate perft atomic 5 --divide
+
+    Example: selfmate perft atomic --suite tests/perft/atomic.epd --max-nodes 20000000
+    """
+    from selfmate.perft import available_threads
+
+    workers = threads or available_threads()
+    if suite is not None:
+        if depth is not None or fen is not None or divide:
+            raise SelfmateError("--suite goes without DEPTH, --fen and --divide")
+        try:
+            _perft_suite(variant, suite, max_nodes, workers)
+        except EpdError as error:
+            raise SelfmateError(f"{suite}: {error}", error.part) from error
+    elif depth is None:
+        raise SelfmateError("give a DEPTH or a --suite")
+    elif max_nodes is not None:
+        raise SelfmateError("--max-nodes goes with --suite")
+    else:
+        _perft_position(variant, fen, depth, workers, divide)
+
+
+def _perft_position(variant: str, fen: str | None, depth: int, threads: int, divide: bool) -> None:
+    """Print the count of one position, with `divide` a line for each move before it."""
+    from selfmate import perft
+    from selfmate._core import Position
+
+    position = Position(variant, fen)
+    if depth == 0:  # the position itself is the only leaf
+        print("Nodes searched: 1")
+        return
+    total = 0
+    with _progress(hidden=divide) as progress:  # the lines of a divide are progress enough
+        task = progress.add_task(f"perft {depth}", total=len(position.legal_moves), note="")
+        for uci, nodes in perft.divide(position, depth, threads):
+            total += nodes
+            if divide:
+                print(f"{uci}: {nodes}", flush=True)
+            progress.update(task, advance=1, note=f"{total:,} nodes")
+    print(f"\nNodes searched: {total}" if divide else f"Nodes searched: {total}")
+
+
+def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) -> None:
+    """Check a file of counts: the last line says how many are wrong, the lines before it show the first that is."""
+    from selfmate.epd import read_perft_suite
+    from selfmate.perft import check_suite, deepest_depth
+
+    if path.exists() and not (path.is_file() or path.is_fifo()):
+        raise SelfmateError(f"{path} is not a file")
+    if path.is_file() and path.stat().st_size > MAX_SUITE_BYTES:
+        raise SelfmateError(f"{path} is larger than {MAX_SUITE_BYTES >> 20} MiB")
+    lines = list(read_perft_suite(path))
+    chosen = [line for line in lines if deepest_depth(line, max_nodes) is not None]
+    if not chosen:
+        raise SelfmateError(f"{path}: no position" + (f" lists a depth within {max_nodes} nodes" if lines else ""))
+    if len(chosen) < len(lines):
+        print(f"selfmate: {len(lines) - len(chosen)} positions list no depth within the budget", file=sys.stderr)
+    results: list[LineResult] = []
+    with _progress() as progress:
+        task = progress.add_task(path.name, total=sum(_budget(line, max_nodes) for line in chosen), note="")
+        for result in check_suite(variant, chosen, max_nodes=max_nodes, threads=threads):
+            results.append(result)
+            progress.update(task, advance=_budget(result.line, max_nodes), note=f"{len(results)} of {len(chosen)}")
+    wrong = [result for result in results if not result.is_right]
+    if wrong:
+        _explain(variant, path, wrong[0], threads)
+    print(f"{len(results)} positions, {sum(result.counted for result in results)} nodes, {len(wrong)} wrong")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _budget(line: PerftLine, max_nodes: int | None) -> int:
+    """Nodes that a line will count: its share of the progress bar."""
+    return max(nodes for _, nodes in line.nodes if max_nodes is None or nodes <= max_nodes)
+
+
+def _explain(variant: str, path: Path, result: LineResult, threads: int) -> None:
+    """Print a wrong line and its divide."""
+    from selfmate import perft
+    from selfmate._core import Position
+
+    print(f"{path}:{result.line.number}: {result.line.text}")
+    print(f"depth {result.depth}: expected {result.expected}, counted {result.counted}")
+    for uci, nodes in perft.divide(Position(variant, result.line.fen, lenient=True), result.depth, threads):
+        print(f"{uci}: {nodes}")
+
+
+def _progress(*, hidden: bool = False) -> Progress:
+    """Make a bar on standard error, shown only when that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        redirect_stdout=False,  # rich would send it to standard error
+        disable=hidden or not console.is_terminal,
+    )
+
+
+@bench_app.callback(invoke_without_command=True)
+def _bench(
+    context: typer.Context,
+    signature: Annotated[bool, typer.Option("--signature", help="Print the bench signature and leave.")] = False,
+) -> None:
+    """Measure, beside other engines where they are installed.
+
+    Example: selfmate bench movegen --json
+
+    Example: selfmate bench --signature
+    """
+    if signature and context.invoked_subcommand is None:
+        from selfmate import _core
+
+        print(_core.signature())
+    elif context.invoked_subcommand is None:
+        raise SelfmateError("say what to measure: movegen, or --signature")
+
+
+@bench_app.command()
+def movegen(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, max=100, help="Best of so many runs of each.")] = 3,
+    threads: Threads = None,
+) -> None:
+    """Measure move generation: perft and legal moves of random positions.
+
+    The same positions go through Stockfish (chess) and Fairy-Stockfish (atomic) in the same run where they are
+    installed; bench/peers/build_fairy_stockfish.sh builds the latter.
+
+    Example: selfmate bench movegen --json > movegen.json
+    """
+    import json
+
+    from rich.console import Console
+
+    from selfmate import bench
+    from selfmate.perft import available_threads
+
+    with _progress() as progress:
+        task = progress.add_task("movegen", total=None, note="")
+        report = bench.movegen(
+            repeats=repeats,
+            threads=threads or available_threads(),
+            tell=lambda done, total, note: progress.update(task, completed=done, total=total, note=note),
+        )
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        bench.show(report, Console())
+
+
+@app.command()
+def demo(
+    variant: Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960")] = "atomic",
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat a game. [default: a new one]")] = None,
+    delay: Annotated[
+        float | None, typer.Option("--delay", min=0, max=60, help="Seconds between moves. [default: 0.4 in a terminal]")
+    ] = None,
+) -> None:
+    """Play a short random game in the terminal.
+
+    Example: selfmate demo atomic --seed 7
+    """
+    import secrets
+
+    from rich.console import Console
+
+    from selfmate.demo import play_demo
+
+    console = Console(highlight=False)
+    pause = (0.4 if console.is_terminal else 0.0) if delay is None else delay
+    play_demo(variant, secrets.randbelow(1_000_000) if seed is None else seed, console, delay=pause)

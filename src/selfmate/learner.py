@@ -1,0 +1,273 @@
+"""The learner: batches of the buffer become a better net.
+
+The loss of a position has three parts: the cross-entropy of the policy with what the search found (over the legal
+moves), the cross-entropy of win-draw-loss with what became of the game, and a little of the error in plies left.
+An average of the weights over the last steps plays; the weights themselves learn.
+
+Everything is a function of the state that `save` writes, the buffer and the run's seed: batch number `step` is drawn
+by the counter (seed, step), never by a generator that has to be stored.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from selfmate._core import Buffer, Samples
+from selfmate.errors import SelfmateError
+from selfmate.net import NO_MOVE, PLIES_UNIT, Net
+from selfmate.recipe import LearnerPart, at
+from selfmate.run import write_file
+from selfmate.weights import open_regular, pack_tensors, read_tensors
+
+__all__ = ["Diverged", "Learner", "LearnerError", "Losses", "stream"]
+
+MOMENTUM: Final = 0.9
+BETAS: Final = (0.9, 0.95)  # the gradient's square over the last twenty steps, not thousand: runs here are short
+AVERAGE_DELAY: Final = 10  # the average follows quickly at first: decay (1 + step) / (10 + step) until the recipe's
+
+
+FORMAT: Final = 1
+TENSORS_NAME: Final = "learner.safetensors"
+JSON_NAME: Final = "learner.json"
+
+
+class LearnerError(SelfmateError):
+    """The state of a learner that cannot be read."""
+
+
+class Diverged(Exception):
+    """The loss or the gradient is not finite any more."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"the loss is not finite at step {step}")
+        self.step = step
+
+
+class _Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What stands beside the tensors of a learner."""
+
+    format: int
+    optimizer: str
+    step: Annotated[int, Meta(ge=0)]
+    rate_scale: Annotated[float, Meta(gt=0)]
+
+
+class Losses(NamedTuple):
+    """Means over positions; `total` is what is minimised."""
+
+    total: float
+    policy: float
+    value: float
+    plies: float
+
+
+def stream(seed: int, *counters: int | str) -> int:
+    """Give the 64-bit seed of one use of chance: a hash of the run's seed and of what it is for.
+
+    >>> stream(1, "batch", 7) == stream(1, "batch", 7) != stream(1, "batch", 8)
+    True
+    """
+    text = json.dumps([seed, *counters])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+class Learner:
+    """A net in training, its average, its optimizer and its step.
+
+    >>> from selfmate.net import GARDNER, NetConfig
+    >>> from selfmate.recipe import load
+    >>> learner = Learner(Net(NetConfig.sized(GARDNER)), load("gardner-laptop").learner, seed=1)
+    >>> learner.step
+    0
+    """
+
+    def __init__(self, net: Net, part: LearnerPart, seed: int, device: str = "cpu") -> None:
+        self.part = part
+        self.seed = seed
+        self.device = torch.device(device)
+        self.step = 0
+        self.rate_scale = 1.0
+        # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
+        self.net = net.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.average: Net = copy.deepcopy(self.net).eval().requires_grad_(False)
+        matrices = [parameter for parameter in self.net.parameters() if parameter.ndim >= 2]
+        vectors = [parameter for parameter in self.net.parameters() if parameter.ndim < 2]
+        groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+        self.optimizer: torch.optim.Optimizer
+        if part.optimizer == "adamw":
+            self.optimizer = torch.optim.AdamW(groups, lr=0.0, betas=BETAS, fused=True)
+        else:
+            self.optimizer = torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True, fused=True)
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        buffer: Buffer,
+        goal: int,
+        cycle: int,
+        *,
+        stopping: Callable[[], bool] = lambda: False,
+        tell: Callable[[int, Losses], None] = lambda step, losses: None,
+    ) -> Losses | None:
+        """Go on to step `goal`, or to the step at which `stopping` says so; give the mean losses of the way.
+
+        `tell` hears of every step. The next batch is drawn while this one is learned from.
+        """
+        if self.step >= goal:
+            return None
+        size, mirror = at(self.part.batch, cycle), self.part.mirror
+        sums, steps = [0.0] * len(Losses._fields), 0
+        with ThreadPoolExecutor(1) as helper:
+
+            def draw(step: int) -> Any:
+                return helper.submit(buffer.sample, size, stream(self.seed, "batch", step), mirror)
+
+            coming = draw(self.step)
+            while self.step < goal and not stopping():
+                batch = coming.result()
+                coming = draw(self.step + 1)
+                losses = self._learn_batch(batch, cycle)
+                tell(self.step, losses)
+                sums = [total + loss for total, loss in zip(sums, losses, strict=True)]
+                steps += 1
+        return Losses(*(total / steps for total in sums)) if steps else None
+
+    def _learn_batch(self, batch: Samples, cycle: int) -> Losses:
+        """Make one step; nothing is changed when the loss or its gradient is not finite."""
+        self.net.train()
+        # 1. The loss and its gradient
+        self.optimizer.zero_grad(set_to_none=True)
+        losses = self._losses(self.net, batch, cycle)
+        losses[0].backward()  # type: ignore[no-untyped-call]
+        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), at(self.part.clip, cycle))
+        seen = torch.stack([*(loss.detach() for loss in losses), norm]).tolist()
+        if not np.isfinite(seen).all():
+            raise Diverged(self.step)
+        # 2. The step
+        rate = self.rate(cycle)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+            group["weight_decay"] = at(self.part.weight_decay, cycle) if group["params"][0].ndim >= 2 else 0.0
+        self.optimizer.step()
+        # 3. The average follows
+        self.step += 1
+        decay = min(self.part.ema, (1 + self.step) / (AVERAGE_DELAY + self.step))
+        with torch.no_grad():
+            averaged, current = (list(net.state_dict().values()) for net in (self.average, self.net))
+            torch._foreach_lerp_(averaged, current, 1.0 - decay)
+        return Losses(*seen[:-1])
+
+    def rate(self, cycle: int) -> float:
+        """Give the learning rate of the next step."""
+        warmth = min(1.0, (self.step + 1) / max(1, self.part.warmup))
+        return at(self.part.learning_rate, cycle) * warmth * self.rate_scale
+
+    def _losses(self, net: Net, batch: Samples, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Give the total loss and its parts: policy, value, plies."""
+        part = self.part
+        width = int(batch.legal_counts.max())  # the padding of the batch is wide enough for any position
+        logits, wdl_logits, plies = net(self._tensor(batch.bits.view(np.int64)), self._tensor(batch.scalars))
+
+        # 1. Policy: the search's weights against the softmax over the legal moves
+        real = torch.arange(width, device=self.device) < self._index(batch.legal_counts)[:, None]
+        legal = logits.gather(1, self._index(batch.legal_index[:, :width])).masked_fill(~real, NO_MOVE)
+        weight = self._tensor(batch.policy_weight[:, :width])
+        weighed = (logits.gather(1, self._index(batch.policy_index[:, :width])) * weight).sum(1)
+        policy = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
+
+        # 2. Win-draw-loss: the result, mixed with the search's value. A value says nothing of draws; that of a
+        #    game without a third result is the mildest reading: v > 0 is v wins and 1 - v draws.
+        mix = at(part.value_mix, cycle)
+        root = self._tensor(batch.root_value).clamp(-1, 1)
+        searched = torch.stack([root.clamp(min=0), 1 - root.abs(), (-root).clamp(min=0)], dim=1)
+        target = (1 - mix) * self._tensor(batch.wdl) + mix * searched
+        known = self._tensor(batch.value_weight)
+        games = known.sum().clamp(min=1)
+        value = -((target * wdl_logits.log_softmax(1)).sum(1) * known).sum() / games
+
+        # 3. Plies left, in the unit in which the net learns them
+        error = functional.huber_loss(plies / PLIES_UNIT, self._tensor(batch.plies) / PLIES_UNIT, reduction="none")
+        length = (error * known).sum() / games
+        total = policy + at(part.value_weight, cycle) * value + at(part.plies_weight, cycle) * length
+        return total, policy, value, length
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self.device, non_blocking=True)
+
+    def _index(self, array: NDArray[np.uint16]) -> Tensor:
+        return self._tensor(array.astype(np.int64))
+
+    @torch.no_grad()
+    def validate(self, buffer: Buffer, cycle: int, batches: int = 4) -> Losses | None:
+        """Measure the averaged net on positions of a buffer, the same ones for the same cycle."""
+        if not buffer.positions:
+            return None
+        size = at(self.part.batch, cycle)
+        found = [
+            self._losses(self.average, buffer.sample(size, stream(self.seed, "validate", cycle, number), False), cycle)
+            for number in range(batches)
+        ]
+        return Losses(*torch.tensor(found).mean(0).tolist())
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Write everything that decides the further course: safetensors and JSON."""
+        tensors = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
+        write_file(folder / TENSORS_NAME, pack_tensors(tensors))
+        card = _Card(format=FORMAT, optimizer=self.part.optimizer, step=self.step, rate_scale=self.rate_scale)
+        write_file(folder / JSON_NAME, msgspec.json.encode(card))
+
+    def restore(self, folder: Path) -> None:
+        """Go back, or forward, to the state in a folder; a damaged one is refused and changes nothing."""
+        # 1. What was saved?
+        path = folder / JSON_NAME
+        try:
+            with open_regular(path, 1 << 16) as file:
+                card = msgspec.json.decode(file.read(), type=_Card)
+        except msgspec.MsgspecError as error:
+            raise LearnerError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
+        if card.format != FORMAT or card.optimizer != self.part.optimizer:
+            raise LearnerError(f"{path}: not the state of this learner ({card.optimizer})", str(path))
+        # 2. Exactly the tensors that a learner has at that step
+        self._prepare_optimizer(card.step > 0)
+        own = self._tensors()
+        read = read_tensors(folder / TENSORS_NAME, {name: ("F32", tuple(own[name].shape)) for name in own})
+        for name, tensor in own.items():
+            tensor.copy_(torch.from_numpy(read[name]))
+        self.step, self.rate_scale = card.step, card.rate_scale
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Give every tensor of the learner by name. They are the very ones in use, not copies."""
+        found = {f"net.{name}": tensor for name, tensor in self.net.state_dict().items()}
+        found |= {f"average.{name}": tensor for name, tensor in self.average.state_dict().items()}
+        for name, parameter in self.net.named_parameters():
+            for key, tensor in self.optimizer.state.get(parameter, {}).items():
+                found[f"optimizer.{name}.{key}"] = tensor.view(-1) if tensor.ndim == 0 else tensor
+        return found
+
+    def _prepare_optimizer(self, begun: bool) -> None:
+        """Make the optimizer's state as empty, or of the shapes it has after a step."""
+        self.optimizer.state.clear()
+        if begun:
+            for parameter in self.net.parameters():
+                if self.part.optimizer == "adamw":
+                    moments = {key: torch.zeros_like(parameter.detach()) for key in ("exp_avg", "exp_avg_sq")}
+                    self.optimizer.state[parameter] = {"step": torch.zeros((), device=self.device), **moments}
+                else:
+                    self.optimizer.state[parameter] = {"momentum_buffer": torch.zeros_like(parameter.detach())}

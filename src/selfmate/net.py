@@ -1,0 +1,421 @@
+"""The net: bitboards in; logits of moves, win-draw-loss and plies left out.
+
+A residual tower of 3x3 convolutions, each followed by a batch norm that folds into it exactly (`fold`). Only the
+masks that unpack the bits know the size of the board, so that a tower that learned on 5x5 carries over to 8x8
+(`transfer_tower`). B is the batch, P the bitboards, S the scalars, M the most moves of a position.
+
+>>> net = Net(NetConfig.sized(GARDNER, "tiny"), seed=1)
+>>> bits, scalars = torch.zeros(2, 16, dtype=torch.int64), torch.zeros(2, 4)
+>>> [tuple(output.shape) for output in net(bits, scalars)]
+[(2, 1225), (2, 3), (2,)]
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import difflib
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from selfmate.errors import SelfmateError, clip
+
+__all__ = [
+    "GARDNER",
+    "PLIES_UNIT",
+    "SIZES",
+    "Context",
+    "Facts",
+    "Net",
+    "NetConfig",
+    "NetError",
+    "fold",
+    "tensor_shapes",
+    "transfer_tower",
+]
+
+Context = Literal["se", "pool", "none"]
+"""How a block sees the whole board: squeeze-and-excite (scale and shift), a pooled bias (as KataGo's), not at all."""
+
+SIZES: Final[dict[str, dict[str, int]]] = {
+    "tiny": {"blocks": 4, "channels": 32, "context_every": 2, "policy_channels": 32, "value_channels": 16},
+    "small": {"blocks": 6, "channels": 64, "context_every": 3, "policy_channels": 64, "value_channels": 32},
+    "medium": {"blocks": 10, "channels": 128, "context_every": 1, "policy_channels": 64, "value_channels": 32},
+}
+"""The named sizes: `tiny` and `small` for the cores of a laptop, `medium` for a GPU."""
+
+PLIES_UNIT: Final = 32.0
+"""Plies left are learned in units of this many, so that what the head must give is about one."""
+
+NORM_MOMENTUM: Final = 0.05  # running statistics follow about the last twenty batches
+NO_MOVE: Final = -1e30  # the logit of padding; finite, so that a row without moves is not a row of NaN
+HEAD_SCALE: Final = 0.02  # standard deviation of the last layers: an untrained net is nearly uniform and even
+
+LIMITS: Final[dict[str, tuple[int, int]]] = {
+    "files": (1, 8),
+    "ranks": (1, 8),
+    "bitboards": (1, 256),
+    "scalars": (0, 256),
+    "planes": (1, 256),
+    "blocks": (1, 80),
+    "channels": (1, 1024),
+    "context_every": (1, 80),
+    "policy_channels": (1, 1024),
+    "value_channels": (1, 1024),
+}
+"""The range of every number of a config, so that one from a file is refused before a net is built from it."""
+
+
+class NetError(SelfmateError):
+    """A net that cannot be made: an unknown size or key, a number out of range, towers that do not fit."""
+
+
+class Facts(Protocol):
+    """What a net must know of a variant; `selfmate._core.Encoding` says it."""
+
+    @property
+    def variant(self) -> str: ...
+    @property
+    def files(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def bitboards(self) -> int: ...
+    @property
+    def scalars(self) -> int: ...
+    @property
+    def planes(self) -> int: ...
+
+
+class FixedFacts(NamedTuple):
+    """Facts written down by hand."""
+
+    variant: str
+    files: int
+    ranks: int
+    bitboards: int
+    scalars: int
+    planes: int
+
+
+GARDNER: Final = FixedFacts("gardner", 5, 5, 16, 4, 49)
+"""The facts of Gardner's chess, for examples and tests; elsewhere they come from the encoder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetConfig:
+    """Everything that determines a net but its weights.
+
+    >>> NetConfig.sized(GARDNER, "tiny", blocks=3).blocks
+    3
+    >>> NetConfig.sized(GARDNER, "tiny", block=3)
+    Traceback (most recent call last):
+    ...
+    selfmate.net.NetError: a net has no 'block'; did you mean 'blocks'?
+    """
+
+    variant: str
+    files: int
+    ranks: int
+    bitboards: int
+    scalars: int
+    planes: int
+    blocks: int
+    channels: int
+    context: Context = "se"
+    context_every: int = 1
+    """One block in so many sees the whole board."""
+    policy_channels: int = 64
+    value_channels: int = 32
+
+    def __post_init__(self) -> None:
+        for key, (least, most) in LIMITS.items():
+            number = getattr(self, key)
+            if type(number) is not int or not least <= number <= most:
+                shown = clip(repr(number))
+                raise NetError(f"{key} of a net must be a whole number from {least} to {most}, not {shown}", key)
+        variant: object = self.variant  # from a file it may be anything
+        if not isinstance(variant, str) or not 1 <= len(variant) <= 32:
+            raise NetError(f"variant of a net must be a name, not {clip(repr(variant))}", "variant")
+        if self.context not in get_args(Context):
+            names = ", ".join(get_args(Context))
+            raise NetError(f"context of a net must be one of {names}, not {clip(repr(self.context))}", "context")
+
+    @property
+    def policy_size(self) -> int:
+        """How many moves the policy can name: planes times squares."""
+        return self.planes * self.ranks * self.files
+
+    @classmethod
+    def sized(cls, facts: Facts, size: str = "tiny", **changes: object) -> Self:
+        """Make the config of a named size for a variant, with single keys changed as a recipe says."""
+        if size not in SIZES:
+            raise NetError(f"no net size is called {clip(repr(size))}; there are {', '.join(SIZES)}", str(size))
+        return cls.from_dict({key: getattr(facts, key) for key in FixedFacts._fields} | SIZES[size] | changes)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Make a config from what `to_dict` gave; a key that is unknown or missing is an error."""
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        for key in values:
+            if key not in fields:
+                near = difflib.get_close_matches(clip(key), fields, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(fields)}"
+                raise NetError(f"a net has no {clip(key)!r}{hint}", key)
+        for key, field in fields.items():
+            if key not in values and field.default is dataclasses.MISSING:
+                raise NetError(f"{key} of the net is missing", key)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give every field by name, as JSON can hold it."""
+        return dataclasses.asdict(self)
+
+
+class Norm(nn.BatchNorm2d):
+    """Batch norm with its running statistics but without a count of batches, which nothing here reads."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels, momentum=NORM_MOMENTUM)
+        self.register_buffer("num_batches_tracked", None)
+
+    def reset_parameters(self) -> None:
+        """Make it the identity."""
+        for tensor, number in ((self.weight, 1.0), (self.bias, 0.0), (self.running_mean, 0.0), (self.running_var, 1.0)):
+            assert tensor is not None
+            nn.init.constant_(tensor, number)
+
+
+class ConvNorm(nn.Module):
+    """A convolution that keeps the board's size, and its norm: the unit that `fold` makes one convolution of."""
+
+    def __init__(self, inputs: int, outputs: int, size: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False)
+        self.norm: nn.Module = Norm(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, inputs, R, F] to [B, outputs, R, F]."""
+        out: Tensor = self.norm(self.conv(x))
+        return out
+
+    def fold(self) -> None:
+        """Take the norm into the convolution, with its statistics as they are now."""
+        if not isinstance(norm := self.norm, Norm):
+            return
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        scale = norm.weight.double() / (norm.running_var.double() + norm.eps).sqrt()
+        bias = norm.bias.double() - norm.running_mean.double() * scale
+        weight = self.conv.weight.double() * scale[:, None, None, None]
+        self.conv.weight = nn.Parameter(weight.to(self.conv.weight.dtype), requires_grad=False)
+        self.conv.bias = nn.Parameter(bias.to(self.conv.weight.dtype), requires_grad=False)
+        self.norm = nn.Identity()
+
+
+def pooled(x: Tensor) -> Tensor:
+    """Mean and maximum of every channel over the board: [B, C, R, F] to [B, 2 C]."""
+    return torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
+
+
+class SqueezeExcite(nn.Module):
+    """Scale and shift every channel by what the whole board says (Lc0's form of squeeze-and-excite)."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.squeeze = nn.Linear(channels, max(16, channels // 4))
+        self.excite = nn.Linear(self.squeeze.out_features, 2 * channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, C, R, F] to the same."""
+        scale, shift = self.excite(functional.relu(self.squeeze(x.mean((2, 3))))).chunk(2, dim=1)
+        out: Tensor = x * torch.sigmoid(scale)[:, :, None, None] + shift[:, :, None, None]
+        return out
+
+
+class PooledBias(nn.Module):
+    """Add to every channel a bias from the mean and the maximum of all (KataGo's global pooling)."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.bias = nn.Linear(2 * channels, channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, C, R, F] to the same."""
+        bias: Tensor = self.bias(pooled(x))
+        return x + bias[:, :, None, None]
+
+
+class Block(nn.Module):
+    """Two convolutions beside the identity."""
+
+    def __init__(self, channels: int, context: Context) -> None:
+        super().__init__()
+        self.first = ConvNorm(channels, channels, 3)
+        self.second = ConvNorm(channels, channels, 3)
+        self.context: nn.Module = nn.Identity()
+        if context == "se":
+            self.context = SqueezeExcite(channels)
+        elif context == "pool":
+            self.context = PooledBias(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, C, R, F] to the same."""
+        return functional.relu(x + self.context(self.second(functional.relu(self.first(x)))))
+
+
+class PolicyHead(nn.Module):
+    """A logit for every plane and from-square."""
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        self.reduce = ConvNorm(config.channels, config.policy_channels, 1)
+        self.planes = nn.Conv2d(config.policy_channels, config.planes, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, C, R, F] to [B, planes * R * F], in the order of the policy index."""
+        logits: Tensor = self.planes(functional.relu(self.reduce(x)))
+        return logits.flatten(1)
+
+
+class ValueHead(nn.Module):
+    """Logits of win, draw and loss for the side to move, and plies left, from the pooled board."""
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        self.reduce = ConvNorm(config.channels, config.value_channels, 1)
+        self.hidden = nn.Linear(2 * config.value_channels, 2 * config.value_channels)
+        self.wdl = nn.Linear(2 * config.value_channels, 3)
+        self.plies = nn.Linear(2 * config.value_channels, 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, C, R, F] to [B, 3] and [B]."""
+        hidden = functional.relu(self.hidden(pooled(functional.relu(self.reduce(x)))))
+        return self.wdl(hidden), functional.softplus(self.plies(hidden).float()).squeeze(1) * PLIES_UNIT
+
+
+class Net(nn.Module):
+    """The whole net, with weights drawn from `seed` alone; the global random state is neither read nor changed.
+
+    Without a seed it stays on the device `meta`: shapes and no memory.
+    """
+
+    masks: Tensor
+
+    def __init__(self, config: NetConfig, seed: int | None = 0) -> None:
+        super().__init__()
+        self.config = config
+        with torch.device("meta"):
+            # 16 bitboards, 4 scalars, and a plane of ones that shows where the board ends
+            self.stem = ConvNorm(config.bitboards + config.scalars + 1, config.channels, 3)
+            self.blocks = nn.Sequential()
+            for index in range(config.blocks):
+                sees_all = (index + 1) % config.context_every == 0
+                self.blocks.append(Block(config.channels, config.context if sees_all else "none"))
+            self.policy = PolicyHead(config)
+            self.value = ValueHead(config)
+        # Bit rank*8+file of the 64-bit board, of the squares that this board has: unpacks and crops at once.
+        squares = [1 << (8 * rank + file) for rank in range(config.ranks) for file in range(config.files)]
+        masks = torch.tensor([bit - (1 << 64) if bit >> 63 else bit for bit in squares], dtype=torch.int64)
+        if seed is not None:
+            self.to_empty(device="cpu")
+            self._draw_weights(torch.Generator().manual_seed(seed))
+        self.register_buffer("masks", masks, persistent=False)
+
+    def _draw_weights(self, generator: torch.Generator) -> None:
+        """Kaiming's normal weights; blocks begin as the identity, and the heads nearly silent."""
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d | nn.Linear):
+                fan_in = module.weight[0].numel()
+                nn.init.normal_(module.weight, std=math.sqrt(2.0 / fan_in), generator=generator)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, Norm):
+                module.reset_parameters()
+        for module in self.modules():
+            if isinstance(module, Block):
+                assert isinstance(module.second.norm, Norm)
+                nn.init.zeros_(module.second.norm.weight)  # Goyal et al. 2017: the residual branch grows from nothing
+            elif isinstance(module, PooledBias):
+                nn.init.zeros_(module.bias.weight)
+            elif isinstance(module, SqueezeExcite):
+                nn.init.zeros_(module.excite.weight)
+        for last in (self.policy.planes, self.value.wdl, self.value.plies):
+            nn.init.normal_(last.weight, std=HEAD_SCALE, generator=generator)
+
+    def planes(self, bits: Tensor, scalars: Tensor) -> Tensor:
+        """Unpack int64[B, P] and float[B, S] to the input of the tower, [B, P + S + 1, R, F]."""
+        ranks, files, dtype = self.config.ranks, self.config.files, self.stem.conv.weight.dtype
+        boards = ((bits[:, :, None] & self.masks) != 0).to(dtype).view(-1, self.config.bitboards, ranks, files)
+        flat = functional.pad(scalars.to(dtype), (0, 1), value=1.0)[:, :, None, None].expand(-1, -1, ranks, files)
+        return torch.cat([boards, flat], dim=1)
+
+    def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Give float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
+
+        `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S].
+        """
+        x = self.blocks(functional.relu(self.stem(self.planes(bits, scalars))))
+        wdl_logits, plies = self.value(x)
+        return self.policy(x).float(), wdl_logits.float(), plies
+
+    def evaluate(self, bits: Tensor, scalars: Tensor, moves: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Give float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].
+
+        `moves` [B, M] are policy indices of which the first `counts` [B] are the legal moves (any integer types);
+        priors add up to one over them and are exactly zero beyond, and all zero where there is no move.
+        """
+        policy_logits, wdl_logits, plies = self(bits, scalars)
+        real = torch.arange(moves.shape[1], device=moves.device) < counts.long()[:, None]
+        logits = policy_logits.gather(1, moves.long()).masked_fill(~real, NO_MOVE)
+        return logits.softmax(1) * real, wdl_logits.softmax(1), plies
+
+
+def fold(net: Net) -> Net:
+    """Copy a net for inference: in evaluation mode, every norm folded into its convolution.
+
+    >>> net = fold(Net(NetConfig.sized(GARDNER)))
+    >>> any(isinstance(module, Norm) for module in net.modules())
+    False
+    """
+    folded = copy.deepcopy(net).eval().requires_grad_(False)
+    for module in folded.modules():
+        if isinstance(module, ConvNorm):
+            module.fold()
+    return folded
+
+
+def tensor_shapes(config: NetConfig) -> dict[str, tuple[int, ...]]:
+    """Give the name and shape of every tensor of a net, all float32, without allocating any.
+
+    >>> tensor_shapes(NetConfig.sized(GARDNER))["stem.conv.weight"]
+    (32, 21, 3, 3)
+    """
+    return {name: tuple(tensor.shape) for name, tensor in Net(config, seed=None).state_dict().items()}
+
+
+def transfer_tower(source: Net, target: Net) -> int:
+    """Copy the stem and the blocks of `source` into `target`, also from another variant or board size.
+
+    Blocks that only the target has stay as they are: in a new net, the identity. The heads stay too. Gives the
+    number of blocks that were copied.
+
+    >>> small_board = Net(NetConfig.sized(GARDNER), seed=1)
+    >>> large_board = Net(NetConfig.sized(GARDNER._replace(variant="chess", files=8, ranks=8, planes=73)), seed=2)
+    >>> transfer_tower(small_board, large_board)
+    4
+    """
+    mine, theirs = source.config, target.config
+    for key in ("bitboards", "scalars", "channels", "context", "context_every"):
+        if (here := getattr(mine, key)) != (there := getattr(theirs, key)):
+            raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
+    copied = min(mine.blocks, theirs.blocks)
+    target.stem.load_state_dict(source.stem.state_dict())
+    for index in range(copied):
+        target.blocks[index].load_state_dict(source.blocks[index].state_dict())
+    return copied
