@@ -11,6 +11,7 @@
 
 #include <string>
 
+#include "bench.h"
 #include "error.h"
 #include "perft.h"
 #include "position.h"
@@ -505,6 +506,7 @@ void bind_position(nb::module_& m) {
 
 NB_MODULE(SELFMATE_MODULE, m) {
     m.attr("__name__") = "selfmate._core";  // one name, whichever build this is
+    nb::set_leak_warnings(false);  // what Python still holds when it exits is not ours to report
     m.doc() = "The native core of Selfmate: rules, notation, counting.";
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {

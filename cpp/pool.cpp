@@ -75,9 +75,10 @@ void Pool::begin_search(Slot& slot) {
     const std::uint64_t ply = slot.record.moves.size();
     slot.full = Random(config_.seed, slot.fixture.id, ply, CAP).uniform() < config_.full_probability;
     const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
+    const bool forced = config_.variant->count_moves(slot.state) == 1;  // nothing to choose
+    const std::uint32_t visits = slot.full ? player(slot).visits : config_.fast_visits;
     slot.search.begin(*config_.variant, slot.state, std::span(slot.keys).last(reach), player(slot).search,
-                      slot.full ? player(slot).visits : config_.fast_visits,
-                      Random(config_.seed, slot.fixture.id, ply, SEARCH).bits());
+                      forced ? 1 : visits, Random(config_.seed, slot.fixture.id, ply, SEARCH).bits());
 }
 
 void Pool::play(Slot& slot, Move move) {

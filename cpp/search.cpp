@@ -68,13 +68,12 @@ bool Search::done() const {
     if (tree_.nodes.empty() || root().waiting) return false;
     if (waiting_) return false;
     if (!root().edges || done_visits_ >= budget_ || tree_.bytes() > config_.max_bytes) return true;
-    if (root().edges == 1) return true;  // nothing to choose
     return root().proof.known() && (config_.stop_when_proven || !root().proof.is_win() || root().proof.plies() <= 1);
 }
 
 bool Search::wants_playout() const {
     if (tree_.nodes.empty()) return true;
-    if (root().waiting || !root().edges || root().edges == 1 || tree_.bytes() > config_.max_bytes) return false;
+    if (root().waiting || !root().edges || tree_.bytes() > config_.max_bytes) return false;
     if (root().proof.known() && (config_.stop_when_proven || !root().proof.is_win() || root().proof.plies() <= 1))
         return false;
     return done_visits_ + waiting_ < budget_;

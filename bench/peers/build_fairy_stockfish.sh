@@ -20,6 +20,7 @@ python=${PYTHON:-python3}
 cxx=${CXX:-g++}
 jobs=$(getconf _NPROCESSORS_ONLN)
 mkdir -p "$build"
+trap 'rm -rf "$build"/objects-*' EXIT
 
 # 1. Fetch the sources.
 source_tree=${SELFMATE_PYFFISH_SOURCE:-$build/pyffish-$VERSION}
@@ -77,4 +78,3 @@ perft "$build/fairy-stockfish" chess 5 >/dev/null
 perft "$build/fairy-stockfish" atomic 5 >/dev/null
 compile fairy-stockfish -fprofile-use -fprofile-partial-training
 verify "$build/fairy-stockfish"
-rm -rf "$build"/objects-*

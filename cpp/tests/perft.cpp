@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "bench.h"
 #include "check.h"
 
 using namespace selfmate;

@@ -99,7 +99,7 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
-    def constant(self, array: NDArray[Any]) -> str:
+    def constant(self, array: NDArray[Any] | np.generic) -> str:
         """Add numbers."""
         from onnx import numpy_helper
 
@@ -111,7 +111,7 @@ class Graph:
         """Add a list of int64, as shapes and axes are given."""
         return self.constant(np.array(numbers, np.int64))
 
-    def add(self, operation: str, *inputs: str, output: str = "", **attributes: object) -> str:
+    def add(self, operation: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         """Add a node and give the name of its output."""
         from onnx import helper
 
@@ -173,13 +173,17 @@ def to_onnx(net: Net, card: Card | None = None) -> bytes:
 
 def _evaluate(graph: Graph, net: Net) -> None:
     """Write down `Net.evaluate` of a folded net."""
+    from onnx import TensorProto
+
+    from selfmate.net import NO_MOVE, PLIES_UNIT
+
     # 1. Unpack the bits; scalars and a one become planes.
     config = net.config
     boards = graph.add(
         "BitwiseAnd", graph.add("Unsqueeze", "bits", graph.integers(2)), graph.constant(net.masks.numpy())
     )
     boards = graph.add("Not", graph.add("Equal", boards, graph.integers(0)))
-    boards = graph.add("Cast", boards, to=1)
+    boards = graph.add("Cast", boards, to=TensorProto.FLOAT)
     boards = graph.add("Reshape", boards, graph.integers(-1, config.bitboards, config.ranks, config.files))
     flat = graph.add("Pad", "scalars", graph.integers(0, 0, 0, 1), graph.constant(np.float32(1)))
     flat = graph.add("Unsqueeze", flat, graph.integers(2, 3))
@@ -192,23 +196,23 @@ def _evaluate(graph: Graph, net: Net) -> None:
     # 3. The logits of the legal moves, and their softmax.
     logits = graph.conv(net.policy.planes, graph.add("Relu", graph.conv(net.policy.reduce.conv, x)))
     logits = graph.add("Reshape", logits, graph.integers(-1, config.policy_size))
-    logits = graph.add("GatherElements", logits, graph.add("Cast", "moves", to=6), axis=1)
+    logits = graph.add("GatherElements", logits, graph.add("Cast", "moves", to=TensorProto.INT32), axis=1)
     number = graph.add(
         "Range",
         graph.constant(np.int64(0)),
         graph.add("Squeeze", graph.add("Shape", "moves", start=1)),
         graph.constant(np.int64(1)),
     )
-    counts = graph.add("Unsqueeze", graph.add("Cast", "counts", to=7), graph.integers(1))
+    counts = graph.add("Unsqueeze", graph.add("Cast", "counts", to=TensorProto.INT64), graph.integers(1))
     real = graph.add("Less", number, counts)
-    logits = graph.add("Where", real, logits, graph.constant(np.float32(-1e30)))
+    logits = graph.add("Where", real, logits, graph.constant(np.float32(NO_MOVE)))
     graph.add("Where", real, graph.add("Softmax", logits, axis=1), graph.constant(np.float32(0)), output="priors")
     # 4. Win, draw, loss and plies left from the pooled board.
     value = graph.add("Relu", graph.conv(net.value.reduce.conv, x))
     value = graph.add("Relu", graph.linear(net.value.hidden, _pooled(graph, value)))
     graph.add("Softmax", graph.linear(net.value.wdl, value), axis=1, output="wdl")
     plies = graph.add("Softplus", graph.linear(net.value.plies, value))
-    plies = graph.add("Mul", plies, graph.constant(np.float32(32.0)))
+    plies = graph.add("Mul", plies, graph.constant(np.float32(PLIES_UNIT)))
     graph.add("Squeeze", plies, graph.integers(1), output="plies")
 
 

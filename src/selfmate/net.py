@@ -43,9 +43,9 @@ Context = Literal["se", "pool", "none"]
 """How a block sees the whole board: squeeze-and-excite (scale and shift), a pooled bias (as KataGo's), not at all."""
 
 SIZES: Final[dict[str, dict[str, int]]] = {
-    "tiny": {"blocks": 4, "channels": 32, "context_every": 2, "policy_channels": 32, "value_channels": 16},
-    "small": {"blocks": 6, "channels": 64, "context_every": 3, "policy_channels": 64, "value_channels": 32},
-    "medium": {"blocks": 10, "channels": 128, "context_every": 1, "policy_channels": 64, "value_channels": 32},
+    "tiny": {"blocks": 4, "channels": 32, "policy_channels": 32, "value_channels": 16},
+    "small": {"blocks": 6, "channels": 64, "policy_channels": 64, "value_channels": 32},
+    "medium": {"blocks": 10, "channels": 128, "policy_channels": 64, "value_channels": 32},
 }
 """The named sizes: `tiny` and `small` for the cores of a laptop, `medium` for a GPU."""
 
@@ -60,11 +60,10 @@ LIMITS: Final[dict[str, tuple[int, int]]] = {
     "files": (1, 8),
     "ranks": (1, 8),
     "bitboards": (1, 256),
-    "scalars": (0, 256),
+    "scalars": (1, 256),
     "planes": (1, 256),
     "blocks": (1, 80),
     "channels": (1, 1024),
-    "context_every": (1, 80),
     "policy_channels": (1, 1024),
     "value_channels": (1, 1024),
 }
@@ -128,8 +127,6 @@ class NetConfig:
     blocks: int
     channels: int
     context: Context = "se"
-    context_every: int = 1
-    """One block in so many sees the whole board."""
     policy_channels: int = 64
     value_channels: int = 32
 
@@ -311,12 +308,11 @@ class Net(nn.Module):
         super().__init__()
         self.config = config
         with torch.device("meta"):
-            # 16 bitboards, 4 scalars, and a plane of ones that shows where the board ends
+            # Beside bitboards and scalars a plane of ones, which shows where the board ends.
             self.stem = ConvNorm(config.bitboards + config.scalars + 1, config.channels, 3)
             self.blocks = nn.Sequential()
-            for index in range(config.blocks):
-                sees_all = (index + 1) % config.context_every == 0
-                self.blocks.append(Block(config.channels, config.context if sees_all else "none"))
+            for _ in range(config.blocks):
+                self.blocks.append(Block(config.channels, config.context))
             self.policy = PolicyHead(config)
             self.value = ValueHead(config)
         # Bit rank*8+file of the 64-bit board, of the squares that this board has: unpacks and crops at once.
@@ -411,7 +407,7 @@ def transfer_tower(source: Net, target: Net) -> int:
     4
     """
     mine, theirs = source.config, target.config
-    for key in ("bitboards", "scalars", "channels", "context", "context_every"):
+    for key in ("bitboards", "scalars", "channels", "context"):
         if (here := getattr(mine, key)) != (there := getattr(theirs, key)):
             raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
     copied = min(mine.blocks, theirs.blocks)

@@ -1,0 +1,185 @@
+"""A cache before an evaluator: what the net has answered once, it is not asked again.
+
+An answer is found by the net and by what the encoder sees (`leaves.keys`), never by the position, so that a
+repetition or another clock is another entry. The same view can come with its moves in another order (the colours
+changed), so the moves are kept beside the priors and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves
+
+__all__ = ["CachedEvaluator", "Counts", "EvaluationCache"]
+
+WAYS: Final = 4
+"""A key may stand in so many places; the one that was used longest ago gives way."""
+
+WIDTH: Final = 64
+"""Positions with more moves than this are not kept: they are rare, and rows are of one length."""
+
+SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring keys over the sets
+NO_MOVE: Final = np.uint16(0xFFFF)
+
+
+class Counts(NamedTuple):
+    """How many leaves were asked for, exactly one of these each."""
+
+    hits: int
+    """Were in the cache."""
+    duplicates: int
+    """Stood in the same batch before."""
+    misses: int
+    """Were evaluated."""
+
+
+class EvaluationCache:
+    """Room for about `capacity` answers, of any number of nets; several evaluators may share it.
+
+    >>> EvaluationCache(1000).capacity
+    1024
+    """
+
+    def __init__(self, capacity: int) -> None:
+        sets = 1 << max(0, (max(1, capacity) - 1) // WAYS).bit_length()
+        self.capacity = sets * WAYS
+        self.lock = threading.Lock()
+        self._shift = np.uint64(64 - (sets.bit_length() - 1)) if sets > 1 else None
+        self._clock = 0
+        self._keys = np.zeros((sets, WAYS), np.uint64)
+        self._used = np.zeros((sets, WAYS), np.int64)  # when, by `_clock`; 0 is empty
+        self._moves = np.zeros((self.capacity, WIDTH), np.uint16)
+        self._priors = np.zeros((self.capacity, WIDTH), np.float32)
+        self._wdl = np.zeros((self.capacity, 3), np.float32)
+        self._plies = np.zeros(self.capacity, np.float32)
+
+    def find(self, keys: NDArray[np.uint64], moves: NDArray[np.uint16], answer: Answer) -> NDArray[np.bool_]:
+        """Fill in the rows of an answer that are known, and say which they are."""
+        sets = self._sets(keys)
+        matches = (self._keys[sets] == keys[:, None]) & (self._used[sets] > 0)
+        rows = np.flatnonzero(matches.any(1))
+        slots = sets[rows] * WAYS + matches[rows].argmax(1)
+        priors, same = aligned(self._priors[slots], self._moves[slots], moves[rows])
+        rows, slots = rows[same], slots[same]
+        width = min(WIDTH, answer.priors.shape[1])
+        answer.priors[rows, :width] = priors[same, :width]
+        answer.wdl[rows] = self._wdl[slots]
+        answer.plies[rows] = self._plies[slots]
+        self._clock += 1
+        self._used.reshape(-1)[slots] = self._clock
+        found = np.zeros(len(keys), np.bool_)
+        found[rows] = True
+        return found
+
+    def keep(self, keys: NDArray[np.uint64], moves: NDArray[np.uint16], answer: Answer) -> None:
+        """Take the rows of an answer in."""
+        sets = self._sets(keys)
+        slots, rows = np.unique(sets * WAYS + self._used[sets].argmin(1), return_index=True)
+        width = min(WIDTH, answer.priors.shape[1])
+        self._clock += 1
+        self._keys.reshape(-1)[slots] = keys[rows]
+        self._used.reshape(-1)[slots] = self._clock
+        self._moves[slots] = moves[rows]
+        self._priors[slots] = 0.0
+        self._priors[slots, :width] = answer.priors[rows, :width]
+        self._wdl[slots] = answer.wdl[rows]
+        self._plies[slots] = answer.plies[rows]
+
+    def _sets(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        if self._shift is None:
+            return np.zeros(len(keys), np.int64)
+        return ((keys * SPREAD) >> self._shift).astype(np.int64)
+
+
+class CachedEvaluator(Evaluator):
+    """Another evaluator behind a cache; leaves that stand twice in a batch are evaluated once."""
+
+    def __init__(self, evaluator: Evaluator, capacity: int = 1 << 16, *, cache: EvaluationCache | None = None) -> None:
+        self.evaluator = evaluator
+        self.cache = EvaluationCache(capacity) if cache is None else cache
+        self.net_id = evaluator.net_id
+        self.variant = evaluator.variant
+        self.name = f"{evaluator.name}, cached"
+        self.counts = Counts(0, 0, 0)
+        self._salt = np.frombuffer(hashlib.sha256(self.net_id.encode()).digest(), np.uint64, 1)
+
+    def evaluate(self, leaves: Leaves) -> Answer:
+        """Answer a batch of any size."""
+        size = leaves.size
+        batch = LeafBatch(
+            leaves.bits[:size], leaves.scalars[:size], leaves.moves[:size], leaves.counts[:size], leaves.keys[:size]
+        )
+        keys = batch.keys ^ self._salt
+        moves = _padded(batch)
+        fits = batch.counts <= WIDTH
+        answer = Answer(
+            np.zeros(batch.moves.shape, np.float32), np.zeros((size, 3), np.float32), np.zeros(size, np.float32)
+        )
+        # 1. What is known.
+        with self.cache.lock:
+            known = self.cache.find(keys, moves, answer)
+        unknown = np.flatnonzero(~known | ~fits)
+        # 2. Of what stands several times, the first.
+        _, first, group = np.unique(keys[unknown], return_index=True, return_inverse=True)
+        source = unknown[first[group.reshape(-1)]]  # for every unknown row, the row that is evaluated for it
+        _, same = aligned(np.zeros((len(source), WIDTH), np.float32), moves[source], moves[unknown])
+        source = np.where(same & fits[unknown] & fits[source], source, unknown)
+        asked = np.unique(source)  # in the order of the batch
+        # 3. Ask, keep, and hand round.
+        if len(asked):
+            fresh = self.evaluator.evaluate(batch.take(asked))
+            for rows, computed in zip(answer, fresh, strict=True):
+                rows[asked] = computed
+            kept = fits[asked]
+            with self.cache.lock:
+                self.cache.keep(keys[asked][kept], moves[asked][kept], Answer(*(rows[kept] for rows in fresh)))
+        repeated, source = unknown[source != unknown], source[source != unknown]
+        if len(repeated):
+            width = min(WIDTH, batch.moves.shape[1])
+            given = np.zeros((len(source), WIDTH), np.float32)
+            given[:, :width] = answer.priors[source, :width]
+            answer.priors[repeated, :width] = aligned(given, moves[source], moves[repeated])[0][:, :width]
+            answer.wdl[repeated] = answer.wdl[source]
+            answer.plies[repeated] = answer.plies[source]
+        with self.cache.lock:
+            hits, duplicates, misses = self.counts
+            self.counts = Counts(hits + size - len(unknown), duplicates + len(repeated), misses + len(asked))
+        return answer
+
+
+def aligned(
+    priors: NDArray[np.float32], moves: NDArray[np.uint16], wanted: NDArray[np.uint16]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Put the priors of `moves` into the order of the `wanted` moves; say in which rows the moves are the same.
+
+    >>> priors, same = aligned(np.array([[0.75, 0.25]], np.float32), np.array([[7, 5]], np.uint16),
+    ...                        np.array([[5, 7]], np.uint16))
+    >>> priors.tolist(), same.tolist()
+    ([[0.25, 0.75]], [True])
+    """
+    same = (moves == wanted).all(1)
+    rows = np.flatnonzero(~same)
+    if len(rows) == 0:
+        return priors, same
+    priors = priors.copy()
+    here, there = moves[rows].argsort(1, kind="stable"), wanted[rows].argsort(1, kind="stable")
+    same[rows] = (np.take_along_axis(moves[rows], here, 1) == np.take_along_axis(wanted[rows], there, 1)).all(1)
+    turned = np.empty_like(priors[rows])
+    np.put_along_axis(turned, there, np.take_along_axis(priors[rows], here, 1), 1)
+    priors[rows] = turned
+    return priors, same
+
+
+def _padded(batch: LeafBatch) -> NDArray[np.uint16]:
+    """Give the moves as rows of one length, with a number that is no move behind them."""
+    width = min(WIDTH, batch.moves.shape[1])
+    moves = np.full((batch.size, WIDTH), NO_MOVE, np.uint16)
+    real = np.arange(width) < batch.counts[:, None]
+    moves[:, :width] = np.where(real, batch.moves[:, :width], NO_MOVE)
+    return moves

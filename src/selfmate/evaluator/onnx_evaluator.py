@@ -1,0 +1,127 @@
+"""Evaluation by ONNX Runtime on the CPU; needs no torch.
+
+A batch is cut into pieces that stay in a core's cache, and each core computes whole pieces by itself, so that no
+core waits for another in the midst of a layer. The answer to a leaf does not depend on the batch around it, bit for
+bit: a piece is padded to whole vectors, and every row is computed in the same order.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]
+
+from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, pieces
+from selfmate.export import CARD_KEY, ONNX_NAME, check_seal, read_onnx
+from selfmate.weights import FORMAT, JSON_NAME, Card, WeightsError, read_card
+
+__all__ = ["OnnxEvaluator"]
+
+LARGEST_PIECE: Final = 64
+"""Rows of a piece: the activations of a small net then fit a core's second-level cache."""
+
+VECTOR: Final = 8
+"""Rows are padded to a multiple of this many: softplus of a last odd row is otherwise rounded differently."""
+
+INPUTS: Final = {
+    "bits": "tensor(int64)",
+    "scalars": "tensor(float)",
+    "moves": "tensor(uint16)",
+    "counts": "tensor(uint16)",
+}
+OUTPUTS: Final = ["priors", "wdl", "plies"]
+
+
+class OnnxEvaluator(Evaluator):
+    """Evaluates with an ONNX file of ours, the folder of a net that has one, or the bytes of one."""
+
+    def __init__(self, source: str | Path | bytes, *, threads: int | None = None) -> None:
+        where = "the ONNX net" if isinstance(source, bytes) else str(source)
+        folder = None
+        if isinstance(source, bytes):
+            data = check_seal(source)
+        else:
+            path = Path(source)
+            folder = path if path.is_dir() else None
+            data = read_onnx(path / ONNX_NAME if folder else path)
+        self._session = _open_session(data, where)
+        card = _read_card(self._session, where)
+        if folder is not None and (folder / JSON_NAME).exists() and read_card(folder).net_id != card.net_id:
+            raise WeightsError(f"{where}: {ONNX_NAME} is not the net that {JSON_NAME} names", where)
+        self.card = card
+        self.net_id = card.net_id
+        self.variant = card.variant
+        self.threads = max(1, cores() if threads is None else threads)
+        self.name = f"onnx on {self.threads} threads"
+        self._bitboards, self._scalars = (self._session.get_inputs()[index].shape[1] for index in (0, 1))
+        self._policy_size = _policy_size(card, where)
+        self._pool = ThreadPoolExecutor(self.threads, "onnx") if self.threads > 1 else None
+
+    def evaluate(self, leaves: Leaves) -> Answer:
+        """Answer a batch of any size."""
+        batch = LeafBatch.of(leaves, self._bitboards, self._scalars, self._policy_size)
+        size, width = batch.moves.shape
+        answer = Answer(
+            np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32)
+        )
+        # As many pieces as threads, or a multiple of it, unless they would become too small to be worth it.
+        share = max(VECTOR, -(-size // self.threads))
+        largest = -(-share // -(-share // LARGEST_PIECE))
+        work = list(pieces(size, largest))
+        if self._pool is None or len(work) == 1:
+            for begin, end in work:
+                self._evaluate_piece(batch, answer, begin, end)
+        else:
+            for done in [self._pool.submit(self._evaluate_piece, batch, answer, begin, end) for begin, end in work]:
+                done.result()
+        return checked(answer, self.net_id)
+
+    def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
+        """Compute the rows from `begin` to `end` into their place in the answer."""
+        piece = batch.piece(begin, end, -(-(end - begin) // VECTOR) * VECTOR)
+        inputs = {
+            "bits": piece.bits.view(np.int64),
+            "scalars": piece.scalars,
+            "moves": piece.moves,
+            "counts": piece.counts,
+        }
+        for rows, computed in zip(answer, self._session.run(OUTPUTS, inputs), strict=True):
+            rows[begin:end] = computed[: end - begin]
+
+
+def _open_session(data: bytes, where: str) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # the threads are ours
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what is wrong is said by the error
+    try:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has a class of its own for each code, without a common base
+        reason = " ".join(str(error).split())[:200]
+        raise WeightsError(f"{where}: ONNX Runtime refuses it: {reason}", where) from None
+    inputs = {node.name: node.type for node in session.get_inputs()}
+    if inputs != INPUTS or [node.name for node in session.get_outputs()] != OUTPUTS:
+        raise WeightsError(f"{where}: not an evaluator: its inputs or outputs are others than ours", where)
+    return session
+
+
+def _read_card(session: Any, where: str) -> Card:
+    try:
+        card = msgspec.json.decode(session.get_modelmeta().custom_metadata_map.get(CARD_KEY, ""), type=Card)
+    except msgspec.MsgspecError as error:
+        raise WeightsError(f"{where}: its metadata do not say what net it is: {error}", where) from None
+    if card.format != FORMAT:
+        message = f"{where}: format {card.format}, but this version of Selfmate reads format {FORMAT}"
+        raise WeightsError(message, where)
+    return card
+
+
+def _policy_size(card: Card, where: str) -> int:
+    sizes = [card.config.get(key) for key in ("planes", "ranks", "files")]
+    if not all(type(size) is int and 1 <= size <= 256 for size in sizes):
+        raise WeightsError(f"{where}: its metadata do not say how many moves it knows", where)
+    return int(np.prod([int(size) for size in sizes if size is not None]))

@@ -1,0 +1,243 @@
+"""Matches between two evaluators, and the gate that a candidate must pass.
+
+Every opening is played twice, with either colour, so that a lopsided opening favours nobody; and it was found even
+by a short search, so that it does not decide the pair. Both sides search alike, without noise.
+
+>>> match = Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0))
+>>> match.games, round(match.score, 3), str(match)
+(12, 0.708, '70.8 % ± 15.4 % (+7 =3 -2)')
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from selfmate._core import GameRecord, Leaves, Pool, Search, SearchConfig
+from selfmate.game import Position
+from selfmate.recipe import SearchPart, at
+
+__all__ = ["Evaluator", "Match", "balanced_openings", "drive", "play_match", "search_config"]
+
+EVEN: Final = 0.3
+"""An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
+EVEN_VISITS: Final = 64
+
+
+class Evaluator(Protocol):
+    """Answers positions: priors float32[B, M], wdl float32[B, 3], plies left float32[B]."""
+
+    def evaluate(self, leaves: Leaves) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """How a match ended for its first side; pairs of numbers are as White, as Black.
+
+    `pairs` are the points of each pair of games with one opening: the unit of chance, for its two games are alike.
+    """
+
+    wins: tuple[int, int]
+    draws: tuple[int, int]
+    losses: tuple[int, int]
+    pairs: tuple[float, ...]
+
+    @property
+    def games(self) -> int:
+        """How many games were played."""
+        return sum(self.wins) + sum(self.draws) + sum(self.losses)
+
+    @property
+    def score(self) -> float:
+        """Points per game, a draw half a point; one half when nothing was played."""
+        return (sum(self.wins) + sum(self.draws) / 2) / self.games if self.games else 0.5
+
+    @property
+    def error(self) -> float:
+        """Two standard errors of the score, from how the pairs differ."""
+        if len(self.pairs) < 2:
+            return 0.5
+        return 2 * statistics.stdev(points / 2 for points in self.pairs) / math.sqrt(len(self.pairs))
+
+    @property
+    def elo(self) -> float:
+        """The score as a difference of Elo ratings; a clean sweep counts as half a point short of it."""
+        share = min(max(self.score, 0.5 / max(self.games, 1)), 1 - 0.5 / max(self.games, 1))
+        return 400 * math.log10(share / (1 - share))
+
+    def __str__(self) -> str:
+        counts = f"+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)}"
+        return f"{self.score:.1%} ± {self.error:.1%} ({counts})".replace("%", " %")
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        return {
+            "games": self.games,
+            "score": self.score,
+            "error": self.error,
+            "elo": self.elo,
+            "white": {"wins": self.wins[0], "draws": self.draws[0], "losses": self.losses[0]},
+            "black": {"wins": self.wins[1], "draws": self.draws[1], "losses": self.losses[1]},
+        }
+
+
+def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
+    """Make the native search of a recipe at a cycle."""
+    return SearchConfig(
+        gumbel=part.gumbel,
+        considered=at(part.considered, cycle),
+        gumbel_scale=at(part.gumbel_scale, cycle) if noise else 0.0,
+        cpuct=at(part.cpuct, cycle),
+        fpu_reduction=at(part.fpu_reduction, cycle),
+        noise_alpha=at(part.noise_alpha, cycle),
+        noise_epsilon=at(part.noise_epsilon, cycle) if noise else 0.0,
+        draw_score=at(part.draw_score, cycle),
+    )
+
+
+def balanced_openings(variant: str, count: int, seed: int, plies: int = 4) -> list[str]:
+    """Draw `count` different positions, `plies` random moves from the start, that are about even (FENs).
+
+    Small variants have few of them: when none is left, the openings repeat.
+
+    >>> openings = balanced_openings("gardner", 3, seed=1)
+    >>> len(set(openings)), openings == balanced_openings("gardner", 3, seed=1)
+    (3, True)
+    """
+    chance = random.Random(seed)
+    found: dict[str, None] = {}
+    for _ in range(100 * count):
+        if len(found) == count:
+            break
+        position = Position(variant)
+        for _ in range(plies):
+            if position.is_game_over(claim_draw=True):
+                break
+            position.play(chance.choice(position.legal_moves))
+        fen = position.fen()
+        if fen in found or position.is_game_over(claim_draw=True):
+            continue
+        search = Search(position, SearchConfig(), EVEN_VISITS)
+        search.run("heuristic-1")
+        result = search.result()
+        if result.proven is None and abs(result.value) <= EVEN:
+            found[fen] = None
+    openings = list(found) or [Position(variant).fen()]
+    return [openings[index % len(openings)] for index in range(count)]
+
+
+def play_match(
+    variant: str,
+    first: Evaluator | str,
+    second: Evaluator | str,
+    openings: Sequence[str],
+    *,
+    search: SearchConfig,
+    visits: int,
+    max_plies: int = 512,
+    lanes: int = 2,
+    stopping: Callable[[], bool] = lambda: False,
+    prepare: Callable[[], None] = lambda: None,
+) -> tuple[Match, list[GameRecord]] | None:
+    """Play every opening twice, `first` with White and then with Black; None when `stopping` said so.
+
+    A side is an evaluator, or the name of a native one.
+    """
+    pool = Pool(
+        variant,
+        search,
+        seed=0,
+        visits=visits,
+        max_plies=max_plies,
+        slots=min(2 * len(openings), 64 * lanes),
+        lanes=lanes,
+        threads=1,
+    )
+    pool.start_match(list(openings))
+    drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare)
+    if not pool.done():
+        return None
+    records = pool.drain()
+    return judge(records), records
+
+
+def judge(records: Sequence[GameRecord]) -> Match:
+    """Count the games of a match for evaluator 0. A game that was cut off counts as a draw."""
+    counts = {"wins": [0, 0], "draws": [0, 0], "losses": [0, 0]}
+    points: dict[int, float] = {}
+    for record in records:
+        plays_black = int(record.white_evaluator != 0)
+        white_points = {"1-0": 1.0, "0-1": 0.0}.get(record.result, 0.5)
+        own = 1.0 - white_points if plays_black else white_points
+        counts[{1.0: "wins", 0.5: "draws", 0.0: "losses"}[own]][plays_black] += 1
+        points[record.game_id // 2] = points.get(record.game_id // 2, 0.0) + own
+    return Match(
+        wins=(counts["wins"][0], counts["wins"][1]),
+        draws=(counts["draws"][0], counts["draws"][1]),
+        losses=(counts["losses"][0], counts["losses"][1]),
+        pairs=tuple(points.values()),
+    )
+
+
+def drive(
+    pool: Pool,
+    evaluators: Sequence[Evaluator | str],
+    *,
+    lanes: int,
+    stopping: Callable[[], bool] = lambda: False,
+    prepare: Callable[[], None] = lambda: None,
+    tell: Callable[[int], None] = lambda leaves: None,
+) -> None:
+    """Play the games of a pool to their end, a thread for each lane.
+
+    `prepare` is called once in each thread; `tell` hears how many leaves were evaluated, and may drain the pool.
+
+    A thread for each lane, and each evaluator on one thread of its own: threads inside one small evaluation would
+    wait for each other longer than they work, above all when other programs want the processor too. Which thread
+    comes first changes no game.
+    """
+    lock = threading.Lock()  # around the pool, which is quick; not around the evaluators
+    failures: list[BaseException] = []
+
+    def work(lane: int) -> None:
+        try:
+            prepare()
+            while not stopping() and not failures:
+                busy = False
+                for index, evaluator in enumerate(evaluators):
+                    with lock:
+                        leaves = pool.gather(lane, index)
+                    if not leaves.size:
+                        continue
+                    busy = True
+                    if isinstance(evaluator, str):
+                        with lock:
+                            pool.apply_native(leaves.ticket, evaluator)
+                    else:
+                        priors, wdl, _ = evaluator.evaluate(leaves)
+                        with lock:
+                            pool.apply(leaves.ticket, priors, wdl)
+                            tell(leaves.size)
+                if not busy:
+                    if pool.done():
+                        return
+                    time.sleep(0.0005)  # the games that are left are in another lane
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in range(lanes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():  # in small pieces, so that Ctrl-C is heard
+            thread.join(0.2)
+    if failures:
+        raise failures[0]

@@ -1,0 +1,482 @@
+"""The loop: games, learning, a candidate, the gate, the next cycle.
+
+    Pool → GameRecord → Buffer → Learner → Checkpoint → Gate → champion → Pool
+
+A cycle makes games with the champion and, at the same time, learns from the games of the cycles before. Both depend
+on nothing but the commit that the cycle began with, so they share the processor without waiting for each other, and
+a run that was killed and resumed makes the same games and the same weights, bit for bit, as one that was not. A cycle
+ends with two commits: one when its games and steps are done, one when its candidate has been judged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import msgspec
+import torch
+from msgspec import Struct
+
+from selfmate import _core, weights
+from selfmate._core import Buffer, GameRecord, Pool
+from selfmate.evaluator import TorchEvaluator
+from selfmate.game import Position
+from selfmate.gate import Evaluator, Match, balanced_openings, drive, play_match, search_config
+from selfmate.learner import Diverged, Learner, Losses, stream
+from selfmate.net import FixedFacts, Net, NetConfig
+from selfmate.pgn import Game
+from selfmate.recipe import at, load
+from selfmate.recipe import smoke as smoke_recipe
+from selfmate.run import Checkpoint, Run, RunError, State
+from selfmate.view import Progress, View, as_metrics, make_view
+
+__all__ = ["Summary", "train"]
+
+GAP: Final = 0.05
+"""Held-out games whose results are predicted worse than learned ones by more than this are a sign of overfitting
+(KataGomo's bound), and `GAP_CYCLES` cycles of it in a row an alarm."""
+GAP_CYCLES: Final = 3
+MAX_ROLLBACKS: Final = 5
+SAMPLE_GAMES: Final = 2
+"""Games of each cycle that are kept as PGN."""
+FINAL_SEED: Final = 0
+"""The final match and the anchors take the same openings in every run, so that runs can be compared."""
+ANCHOR: Final = "heuristic-1"
+UNTRAINED: Final = "untrained"
+LOOK_SECONDS: Final = 0.25
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """How a call of `train` ended: `complete`, `time` (its minutes are over) or `stopped` (a signal)."""
+
+    reason: str
+    directory: str
+    cycle: int
+    games: int
+    scores: dict[str, Match]
+
+
+def train(
+    recipe: str | Path,
+    run: str | Path | None = None,
+    minutes: float | None = None,
+    overrides: Sequence[str] = (),
+    smoke: bool = False,
+    seed: int | None = None,
+) -> Summary:
+    """Train by a recipe until it is complete, `minutes` are over, or somebody says stop; then the same call resumes.
+
+    The run's directory is `runs/NAME` unless `run` says another. `overrides` are `section.key=value`.
+    """
+    began = time.monotonic()
+    # 1. Nothing starts before the recipe is right
+    name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
+    wanted = load(recipe)
+    if smoke:
+        wanted = smoke_recipe(wanted)
+    directory = Path(run) if run is not None else Path("runs") / name
+    # 2. Take the directory, then work until something ends it
+    with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke) as opened:
+        progress = Progress(
+            variant=wanted.variant.name,
+            recipe=name,
+            directory=str(directory),
+            seconds=opened.state.seconds,
+            deadline=None if minutes is None else began + 60 * minutes,
+        )
+        stop = Stop()
+        with make_view(progress) as view, _hear_signals(stop, view), _torch_on_one_thread():
+            return Trainer(opened, stop, progress, view).work()
+
+
+class Stop:
+    """Whether to stop: somebody asked for it, or the time for cycles is over."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.deadline: float | None = None
+
+    def __call__(self) -> bool:
+        return self.asked or (self.deadline is not None and time.monotonic() >= self.deadline)
+
+
+class Trainer:
+    """One session of a run."""
+
+    def __init__(self, run: Run, stop: Stop, progress: Progress, view: View) -> None:
+        self.run = run
+        self.recipe = run.recipe
+        self.seed = run.manifest.seed
+        self.stop = stop
+        self.progress = progress
+        self.view = view
+        self.variant = self.recipe.variant.name
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.lanes = len(os.sched_getaffinity(0)) if self.device == "cpu" else 2
+        self.reserve = 0.0
+        self.tensorboard = _tensorboard(run)
+        encoding = _core.encoding(self.variant)
+        facts = FixedFacts(
+            self.variant, encoding.files, encoding.ranks, encoding.bitboards, encoding.scalars, encoding.planes
+        )
+        config = NetConfig.sized(facts, self.recipe.net.size, **self.recipe.net.changes())
+        net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
+        self.learner = Learner(Net(config, seed=net_seed), self.recipe.learner, self.seed, self.device)
+
+    # -- the session ------------------------------------------------------------------------------
+
+    def work(self) -> Summary:
+        """Go on from the last commit until the run is complete, its time over, or somebody says stop."""
+        # 1. The state of the last commit; a new run commits its untrained net first
+        if self.run.state.learner is None:
+            self.run.commit(learner=self._write_learner(), checkpoints=(self._write_net(0),))
+        else:
+            self.learner.restore(self.run.verify(self.run.state.learner))
+            self.view.say(f"Going on with {self.run.directory} at cycle {self.run.state.cycle}.")
+        self._fill_buffers()
+        # 2. Cycles
+        cycles = self.recipe.selfplay.cycles
+        self._show()
+        while self.run.state.cycle < cycles and not self.stop():
+            self.stop.deadline = None if self.progress.deadline is None else self.progress.deadline - self.reserve
+            if self._cycle():
+                self.view.cycle_done()
+        # 3. The final match, or how to go on
+        complete = self.run.state.cycle >= cycles
+        reason = "complete" if complete else "stopped" if self.stop.asked else "time"
+        scores = {} if self.stop.asked else self._final_matches()
+        if self.stop.asked:
+            reason = "complete" if complete and scores else "stopped"
+            self.view.say(f"Stopped; everything up to here is saved. Go on with: {self._command()}")
+        elif scores:
+            games, visits = self.recipe.gate.final_games, self.recipe.gate.final_visits
+            shown = f"{scores[UNTRAINED]} against the untrained net, {scores[ANCHOR]} against {ANCHOR}"
+            how = f"{at(games, self.run.state.cycle)} games each, {at(visits, self.run.state.cycle)} visits, paired openings"
+            self.view.close()
+            self.view.say(f"Champion of cycle {self.run.state.champion}: {shown} ({how}).")
+        state = self.run.state
+        directory = str(self.run.directory)
+        return Summary(reason=reason, directory=directory, cycle=state.cycle, games=state.games, scores=scores)
+
+    def _command(self) -> str:
+        smoke = " --smoke" if self.run.manifest.smoke else ""
+        return f"selfmate train {self.run.manifest.recipe} --run {self.run.directory}{smoke}"
+
+    # -- a cycle ----------------------------------------------------------------------------------
+
+    def _cycle(self) -> bool:
+        """Work on the present cycle; False when it was stopped before its end (what is done is committed)."""
+        state = self.run.state
+        cycle = state.cycle
+        # 1. Play with the champion and learn from the cycles before, side by side
+        began = time.monotonic()
+        committed = self._committed_games(cycle)
+        ids = range(state.first_game, state.first_game + at(self.recipe.selfplay.games, cycle))
+        missing = sorted(set(ids) - {record.game_id for record in committed})
+        self.progress.stage = "playing and learning"
+        with ThreadPoolExecutor(1, initializer=_one_thread) as helper:
+            learning = helper.submit(self._learn, cycle)
+            try:
+                played = self._play(cycle, missing, len(committed))
+            except BaseException:
+                self.stop.asked = True  # the learner would keep us waiting
+                raise
+            losses = learning.result()
+        complete = len(played) == len(missing) and self.learner.step >= state.goal
+        # 2. Commit the games and the steps
+        seconds = time.monotonic() - began
+        changes: dict[str, Any] = {"seconds": self.progress.elapsed()}
+        if played:
+            shard = self.run.write_shard(cycle, state.champion, [_entry(record) for record in played])
+            changes["shards"] = (*state.shards, shard)
+            changes["games"] = state.games + shard.games
+            changes["positions"] = state.positions + shard.positions
+            self._log("play", cycle, **_describe_games(played), seconds=seconds, games_per_second=len(played) / seconds)
+        if state.learner is None or state.learner.step < self.learner.step:
+            changes["learner"] = self._write_learner()
+        if complete and cycle + 1 not in {checkpoint.cycle for checkpoint in state.checkpoints}:
+            validation = self._validate(cycle)
+            changes["alarms"] = self._alarm(validation)
+            changes["checkpoints"] = (*state.checkpoints, self._write_net(cycle + 1))
+            held_out, learned = (as_metrics(losses, name) for losses, name in zip(validation, ("held_out", "learned")))
+            rate = self.learner.rate(cycle)
+            self._log("learn", cycle, step=self.learner.step, rate=rate, **as_metrics(losses, "loss"), **held_out, **learned)
+            changes["pgn"] = (*state.pgn, self._write_samples(cycle, played or committed))
+        if changes.keys() != {"seconds"}:
+            self.run.commit(**changes)
+        self._show()
+        if not complete:
+            return False
+        # 3. Judge the candidate, measure it now and then
+        champion = self._gate(cycle)
+        if champion is None or not self._anchor(cycle, champion):
+            return False
+        # 4. Commit the cycle; its games are for the next one to learn from
+        fresh = sorted([*committed, *played], key=lambda record: record.game_id)
+        owed = state.owed + round(at(self.recipe.learner.reuse, cycle) * self._remember(fresh, cycle + 1))
+        steps = owed // at(self.recipe.learner.batch, cycle + 1)
+        self.run.commit(
+            cycle=cycle + 1,
+            first_game=ids.stop,
+            champion=champion,
+            goal=self.learner.step + steps,
+            owed=owed - steps * at(self.recipe.learner.batch, cycle + 1),
+            seconds=self.progress.elapsed(),
+        )
+        self._show()
+        return True
+
+    def _play(self, cycle: int, missing: Sequence[int], done: int) -> list[GameRecord]:
+        """Play the missing games of the cycle; fewer come back when it was stopped."""
+        part, progress = self.recipe.selfplay, self.progress
+        progress.cycle_games, progress.cycle_games_done = done + len(missing), done
+        if not missing:
+            return []
+        pool = Pool(
+            self.variant,
+            search_config(self.recipe.search, cycle, noise=True),
+            seed=stream(self.seed, "play"),
+            visits=at(part.visits, cycle),
+            fast_visits=at(part.fast_visits, cycle),
+            full_probability=at(part.full_probability, cycle),
+            random_plies=at(part.random_plies, cycle),
+            temperature=at(part.temperature, cycle),
+            temperature_plies=at(part.temperature_plies, cycle),
+            max_plies=at(part.max_plies, cycle),
+            slots=part.slots,
+            lanes=self.lanes,
+            threads=1 if self.device == "cpu" else 0,
+        )
+        for first, count in _ranges(missing):
+            pool.start(first, count)
+        records: list[GameRecord] = []
+        began = looked = time.monotonic()
+        evaluated = 0
+
+        def tell(leaves: int) -> None:
+            nonlocal evaluated, looked
+            evaluated += leaves
+            now = time.monotonic()
+            if now < looked + LOOK_SECONDS:
+                return
+            looked = now
+            records.extend(pool.drain())
+            progress.cycle_games_done = done + len(records)
+            progress.games = self.run.state.games + len(records)
+            progress.games_per_second = len(records) / (now - began)
+            progress.positions_per_second = sum(record.positions for record in records) / (now - began)
+            progress.evaluations_per_second = evaluated / (now - began)
+            progress.shown = records[-1] if records else None
+
+        evaluator = self._evaluator(self.run.state.champion)
+        drive(pool, [evaluator], lanes=self.lanes, stopping=self.stop, prepare=_one_thread, tell=tell)
+        records.extend(pool.drain())
+        seconds = max(time.monotonic() - began, 1e-6)
+        if records:
+            plies = sum(len(record.moves) for record in records) / len(records)
+            self.reserve = self._final_seconds(plies, evaluated / seconds)
+        return sorted(records, key=lambda record: record.game_id)
+
+    def _learn(self, cycle: int) -> Losses | None:
+        """Go on to the goal of the cycle. When the loss is not finite, go back to the last commit, more slowly."""
+        progress, state = self.progress, self.run.state
+        progress.goal = state.goal
+
+        def tell(step: int, losses: Losses) -> None:
+            progress.step, progress.losses, progress.rate = step, losses, self.learner.rate(cycle)
+
+        for rollback in range(MAX_ROLLBACKS + 1):
+            try:
+                losses = self.learner.learn(self.buffer, state.goal, cycle, stopping=self.stop, tell=tell)
+                if not self.learner.is_finite():
+                    raise Diverged(self.learner.step)
+                return losses
+            except Diverged as error:
+                assert state.learner is not None
+                self.learner.restore(self.run.verify(state.learner))
+                self.learner.rate_scale *= 0.5 ** (rollback + 1)
+                rate = self.learner.rate(cycle)
+                self.view.say(f"{error}: back to step {self.learner.step}, with a learning rate of {rate:.2g}.")
+                self._log("rollback", cycle, step=error.step, rate=rate)
+        raise RunError(f"{self.run.directory}: the loss is not finite at any learning rate", str(self.run.directory))
+
+    def _validate(self, cycle: int) -> tuple[Losses | None, Losses | None]:
+        """Measure the candidate on held-out games and on games that it learned from."""
+        if cycle == 0:  # nothing was learned yet
+            return None, None
+        held_out = self.learner.validate(self.held_out, cycle)
+        self.progress.validation = held_out
+        return held_out, self.learner.validate(self.buffer, cycle)
+
+    def _alarm(self, validation: tuple[Losses | None, Losses | None]) -> int:
+        """Count the cycles in a row in which the candidate knows learned games better than others; warn in time."""
+        held_out, learned = validation
+        if held_out is None or learned is None or held_out.value - learned.value <= GAP:
+            return 0
+        alarms = self.run.state.alarms + 1
+        if alarms % GAP_CYCLES == 0:
+            self.view.say(
+                f"Overfitting: the value loss is {held_out.value:.3f} on held-out games and {learned.value:.3f} on "
+                f"learned ones; a smaller learner.reuse or a larger learner.window may help."
+            )
+        return alarms
+
+    def _gate(self, cycle: int) -> int | None:
+        """Give the champion after this cycle: the candidate if there is no gate or if it passes; None when stopped."""
+        part, candidate, champion = self.recipe.gate, cycle + 1, self.run.state.champion
+        games = at(part.games, cycle)
+        if games == 0 or champion == candidate:
+            return candidate
+        if candidate % at(part.every, cycle):
+            return champion
+        self.progress.stage = "at the gate"
+        openings = self._openings(games, stream(self.seed, "gate", cycle), cycle)
+        match = self._match(candidate, self._evaluator(champion), openings, at(part.visits, cycle), cycle)
+        if match is None:
+            return None
+        passed = match[0].score >= at(part.threshold, cycle)
+        self.progress.scores["champion"] = (candidate, match[0])
+        self._log("gate", cycle, champion=champion, passed=passed, **match[0].as_json())
+        return candidate if passed else champion
+
+    def _anchor(self, cycle: int, champion: int) -> bool:
+        """Measure the champion against the heuristic from time to time; False when stopped."""
+        part = self.recipe.gate
+        games = at(part.anchor_games, cycle)
+        if games == 0 or (cycle + 1) % at(part.anchor_every, cycle):
+            return True
+        self.progress.stage = f"against {ANCHOR}"
+        openings = self._openings(games, FINAL_SEED, cycle)
+        match = self._match(champion, ANCHOR, openings, at(part.visits, cycle), cycle)
+        if match is None:
+            return False
+        self.progress.scores[ANCHOR] = (cycle + 1, match[0])
+        self._log("anchor", cycle, champion=champion, anchor=ANCHOR, **match[0].as_json())
+        return True
+
+    # -- matches ----------------------------------------------------------------------------------
+
+    def _openings(self, games: int, seed: int, cycle: int) -> list[str]:
+        return balanced_openings(self.variant, games // 2, seed, at(self.recipe.gate.random_plies, cycle))
+
+    def _match(
+        self, first: int, second: Evaluator | str, openings: Sequence[str], visits: int, cycle: int
+    ) -> tuple[Match, list[GameRecord]] | None:
+        """Let the net of cycle `first` play; both sides search alike."""
+        return play_match(
+            self.variant,
+            self._evaluator(first),
+            second,
+            openings,
+            search=search_config(self.recipe.search, cycle, noise=False),
+            visits=visits,
+            max_plies=at(self.recipe.selfplay.max_plies, cycle),
+            lanes=self.lanes,
+            stopping=lambda: self.stop.asked,
+            prepare=_one_thread,
+        )
+
+    def _final_matches(self) -> dict[str, Match]:
+        """Play the champion against the untrained net and the heuristic; nothing when stopped."""
+        part, state = self.recipe.gate, self.run.state
+        games, visits = at(part.final_games, state.cycle), at(part.final_visits, state.cycle)
+        if games == 0:
+            return {}
+        openings = self._openings(games, FINAL_SEED, state.cycle)
+        scores: dict[str, Match] = {}
+        for opponent in (UNTRAINED, ANCHOR):
+            name = f"matches/{state.champion:05}-{opponent}-{games}x{visits}"
+            if f"{name}.json" in self.run.state.matches:  # played in an earlier session
+                saved = json.loads((self.run.directory / f"{name}.json").read_text())
+                scores[opponent] = msgspec.convert(saved["match"], Match)
+                continue
+            self.progress.stage = f"final match against {opponent}"
+            side = self._evaluator(0) if opponent == UNTRAINED else ANCHOR
+            match = self._match(state.champion, side, openings, visits, state.cycle)
+            if match is None:
+                return {}
+            scores[opponent], records = match
+            self.progress.scores[opponent] = (state.cycle, scores[opponent])
+            facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
+            self._log("final", state.cycle, **facts)
+            text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
+            names = (self._name(state.champion), "untrained" if opponent == UNTRAINED else opponent)
+            games_text = "\n\n".join(str(_as_game(record, *names[:: 1 - 2 * record.white_evaluator])) for record in records)
+            written = (self.run.write_text(f"{name}.json", text), self.run.write_text(f"{name}.pgn", games_text + "\n"))
+            self.run.commit(matches=(*self.run.state.matches, *written), seconds=self.progress.elapsed())
+        return scores
+
+    def _final_seconds(self, plies: float, evaluations_per_second: float) -> float:
+        """Estimate the time of the final matches: in one both sides are nets, in the other one of them is."""
+        part, cycle = self.recipe.gate, self.run.state.cycle
+        evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle)
+        return 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
+
+    def _evaluator(self, cycle: int) -> Evaluator:
+        """Load the net of a cycle from its file: what was saved is what plays."""
+        net, _ = weights.load(self.run.verify(self.run.state.checkpoint(cycle)))
+        return TorchEvaluator(net, device=self.device)
+
+    def _name(self, cycle: int) -> str:
+        return f"{self.run.manifest.recipe} {cycle:05}"
+
+    # -- games in memory --------------------------------------------------------------------------
+
+    def _fill_buffers(self) -> None:
+        """Read the window of the newest games of the cycles before this one back from the shards."""
+        cycle = self.run.state.cycle
+        self._new_buffers(cycle)
+        needed, newest_first = dict(self.capacities), []
+        for shards in _by_cycle(shard for shard in self.run.state.shards if shard.cycle < cycle):
+            records = [GameRecord.from_bytes(data) for shard in shards for data in self.run.read_shard(shard)]
+            records.sort(key=lambda record: record.game_id)
+            newest_first.append(records)
+            for record in records:
+                needed[self._is_held_out(record.game_id)] -= record.positions
+            if all(positions <= 0 for positions in needed.values()):
+                break
+        for records in reversed(newest_first):
+            self._add(records)
+
+    def _new_buffers(self, cycle: int) -> None:
+        window, holdout = at(self.recipe.learner.window, cycle), self.recipe.learner.holdout
+        self.capacities = {False: window, True: window // holdout if holdout else 0}
+        self.buffer = Buffer(self.variant, window, 1)
+        self.held_out = Buffer(self.variant, max(1, self.capacities[True]), 1)
+
+    def _remember(self, records: Sequence[GameRecord], cycle: int) -> int:
+        """Add the games of a cycle for the next one, and give how many positions there are to learn from."""
+        if at(self.recipe.learner.window, cycle) == self.capacities[False]:
+            return self._add(records)
+        self.run.commit(cycle=cycle)  # never reached by a fixed window
+        raise AssertionError
+
+    def _add(self, records: Sequence[GameRecord]) -> int:
+        learned = 0
+        for record in records:
+            if self._is_held_out(record.game_id):
+                self.held_out.add(record)
+            else:
+                self.buffer.add(record)
+                learned += record.positions
+        return learned
+
+    def _is_held_out(self, game_id: int) -> bool:
+        """Whether a game only validates: chosen by its id, so that it never changes sides."""
+        holdout = self.recipe.learner.holdout
+        return bool(holdout) and stream(0, "held out", game_id) % holdout == 0
+
+    def _committed_games(self, cycle: int) -> list[GameRecord]:
+        """Give the games of a cycle that an earlier session committed."""
+        shards = [shard for shard in self.run.state.shards if shard.cycle == cycle]
+        return [GameRecord.from_bytes(data) for shard in shards for data in self.run.read_shard(shard)]

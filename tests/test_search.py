@@ -1,0 +1,214 @@
+"""The search: golden trees, proofs, symmetry, and the same result for every number of threads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from selfmate import VARIANTS, Position, SearchError, _core
+from selfmate._core import Pool, Search, SearchConfig
+
+GOLDEN = Path(__file__).parent / "golden" / "trees.json"
+POSITIONS = {
+    "chess": "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "atomic": "rn2kb1r/1pp1p2p/p2q1pp1/3P4/2P3b1/4PN2/PP3PPP/R2QKB1R b KQkq - 0 1",
+    "gardner": "rn1qk/pbppp/1p1PP/PPP2/RNBQK w - - 1 3",
+}
+
+
+def searched(position: Position, visits: int, evaluator: str = "fake", **config: object) -> _core.SearchResult:
+    """Search a position with a native evaluator."""
+    search = Search(position, SearchConfig(**config), visits)  # type: ignore[arg-type]
+    search.run(evaluator)
+    return search.result()
+
+
+def trees() -> dict[str, dict[str, int]]:
+    """Visits of every root move under the hash-based evaluator, for both kinds of root."""
+    return {
+        f"{variant} {'gumbel' if gumbel else 'puct'}": {
+            str(stats.move): stats.visits
+            for stats in searched(Position(variant, fen), 200, gumbel=gumbel).moves
+            if stats.visits
+        }
+        for variant, fen in POSITIONS.items()
+        for gumbel in (False, True)
+    }
+
+
+def test_golden_trees() -> None:
+    # A change that is meant: python tests/test_search.py > tests/golden/trees.json
+    assert trees() == json.loads(GOLDEN.read_text())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("gumbel", [False, True])
+def test_every_visit_is_counted_once(variant: str, gumbel: bool) -> None:
+    result = searched(Position(variant), 300, gumbel=gumbel)
+    assert result.visits == 300
+    assert sum(stats.visits for stats in result.moves) == 300
+    assert sum(stats.weight for stats in result.moves) == pytest.approx(1, abs=1e-5)
+    assert sum(stats.prior for stats in result.moves) == pytest.approx(1, abs=1e-4)
+    assert all(-1 <= stats.value <= 1 for stats in result.moves)
+
+
+def by_what_is_seen(leaves: _core.Leaves) -> tuple[np.ndarray, np.ndarray]:
+    """Evaluate by a hash of the encoded position and of policy indices: without ties, and without colours."""
+    priors = np.zeros(leaves.moves.shape, dtype=np.float32)
+    wdl = np.zeros((leaves.size, 3), dtype=np.float32)
+    for row, count in enumerate(leaves.counts.tolist()):
+        seen = hash((*leaves.bits[row].tolist(), *leaves.scalars[row].tolist()))
+        weights = np.array([1 + hash((seen, index)) % 1000003 for index in leaves.moves[row, :count].tolist()])
+        priors[row, :count] = weights / weights.sum()
+        win = (seen % 1013) / 1013
+        wdl[row] = win * 0.8, 0.2, (1 - win) * 0.8
+    return priors, wdl
+
+
+@pytest.mark.parametrize("gumbel", [False, True])
+@pytest.mark.parametrize("variant", ["chess", "atomic", "gardner"])
+def test_colours_exchanged_give_the_same_search(variant: str, gumbel: bool) -> None:
+    position = Position(variant, POSITIONS[variant])
+    board, turn, castling, ep_square, *clocks = position.fen().split()
+    board = "/".join(rank.swapcase() for rank in reversed(board.split("/")))
+    rights = "".join(sorted(castling.swapcase())) if castling != "-" else castling
+    other = Position(variant, " ".join([board, "b" if turn == "w" else "w", rights, ep_square, *clocks]))
+
+    def seen(start: Position) -> dict[int, tuple[int, float]]:
+        search = Search(start, SearchConfig(gumbel=gumbel, gumbel_scale=0.0), 150)
+        while not search.done():
+            leaves = search.gather(1)
+            search.apply(leaves.ticket, *by_what_is_seen(leaves)) if leaves.size else None
+        return {_core.move_index(start, s.move): (s.visits, s.value) for s in search.result().moves}
+
+    assert seen(position) == seen(other)
+
+
+def test_a_king_in_reach_is_taken_at_once() -> None:
+    result = searched(Position("atomic", "rnbqkbnr/ppp1pppp/8/3pN3/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 3"), 10)
+    assert str(result.best) in ("e5d7", "e5f7")
+    assert result.proven == 1
+    assert result.value == 1
+
+
+def test_mate_in_two_is_proved_with_its_distance() -> None:
+    result = searched(Position("gardner", "5/1P3/2KN1/5/k4 w - - 1 29"), 2000, "heuristic-1", stop_when_proven=False)
+    assert str(result.best) == "b4b5q"
+    assert result.proven == 3
+    assert len(result.pv) == 3
+
+
+def test_a_lost_position_is_proved_lost() -> None:
+    position = Position("gardner", "5/1P3/2KN1/5/k4 w - - 1 29")
+    position.play("b4b5q")
+    result = searched(position, 2000, "heuristic-1")
+    assert result.proven == -2
+    assert result.value == -1
+
+
+def test_a_position_repeated_below_the_root_is_never_evaluated() -> None:
+    position = Position("chess", "7k/8/8/8/8/8/R7/K7 w - - 10 80")
+    root = _core.encode(position)[0].tolist()
+    search = Search(position, SearchConfig(cpuct=8.0), 6000)
+    deep = 0
+    for leaves in iter(lambda: search.gather(1), None):
+        if not leaves.size:
+            break
+        if search.visits:
+            assert leaves.bits[0].tolist() != root
+        assert leaves.bits[0, 15] == 0
+        deep += 1
+        priors = np.full(leaves.moves.shape, 0.05, dtype=np.float32)
+        search.apply(leaves.ticket, priors, np.full((1, 3), 1 / 3, dtype=np.float32))
+    assert deep > 1000
+    assert search.result().seldepth >= 5  # deep enough for a rook to go and come back
+
+
+def test_the_third_occurrence_since_before_the_root_is_a_draw() -> None:
+    position = Position("chess")
+    for move in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1"]:
+        position.play(move)
+    result = searched(position, 200, "uniform")
+    back = next(stats for stats in result.moves if str(stats.move) == "f6g8")
+    assert back.visits > 0
+    assert back.proven == 0
+    assert next(stats for stats in result.moves if str(stats.move) == "f6g4").proven is None
+
+
+def test_the_hundredth_ply_without_progress_is_a_draw() -> None:
+    kings = searched(Position("chess", "8/8/4k3/8/8/3K4/3P4/8 w - - 99 80"), 50, "uniform")
+    quiet = [stats for stats in kings.moves if stats.move.from_square == 19 and stats.visits]
+    assert quiet
+    assert all(stats.proven == 0 for stats in quiet)
+
+
+def test_gumbel_improves_the_policy() -> None:
+    """The improved policy has a value of at least the prior's, measured with the search's own values."""
+    for variant, fen in POSITIONS.items():
+        for seed in range(5):
+            search = Search(Position(variant, fen), SearchConfig(gumbel=True), 64, seed)
+            search.run("heuristic-1")
+            moves = search.result().moves
+            visited = [stats for stats in moves if stats.visits]
+            mass = sum(stats.prior for stats in visited)
+            weight = sum(stats.weight for stats in visited)
+            before = sum(stats.prior * stats.value for stats in visited) / mass
+            after = sum(stats.weight * stats.value for stats in visited) / weight
+            assert after >= before - 1e-6
+
+
+def test_leaves_in_flight_never_collide_within_a_ticket() -> None:
+    search = Search(Position("atomic"), SearchConfig(), 500)
+    while not search.done():
+        leaves = search.gather(16)
+        assert len(set(leaves.keys.tolist())) <= leaves.size
+        priors = np.zeros(leaves.moves.shape, dtype=np.float32)
+        for row, count in enumerate(leaves.counts):
+            priors[row, :count] = 1 / count
+        wdl = np.full((leaves.size, 3), 1 / 3, dtype=np.float32)
+        search.apply(leaves.ticket, priors, wdl)
+    assert search.result().visits == 500
+
+
+def test_a_closed_ticket_is_refused() -> None:
+    search = Search(Position("chess"), SearchConfig(), 10)
+    leaves = search.gather(1)
+    answer = np.full((1, 256), 0.05, dtype=np.float32), np.full((1, 3), 1 / 3, dtype=np.float32)
+    search.apply(leaves.ticket, *answer)
+    with pytest.raises(SearchError, match="not open"):
+        search.apply(leaves.ticket, *answer)
+
+
+def test_a_finished_game_is_not_searched() -> None:
+    with pytest.raises(SearchError, match="over"):
+        Search(Position("atomic", "8/8/8/8/8/8/8/4K2R b - - 0 1"), SearchConfig(), 10)
+
+
+def self_play(threads: int, slots: int, lanes: int, by_batches: bool) -> list[bytes]:
+    pool = Pool(
+        "gardner", SearchConfig(gumbel=True), seed=5, visits=16, fast_visits=4, full_probability=0.5,
+        random_plies=4, slots=slots, lanes=lanes, threads=threads, max_plies=60,
+    )  # fmt: skip
+    pool.start(100, 30)
+    if not by_batches:
+        pool.run("fake")
+    while not pool.done():
+        for lane in range(lanes):
+            leaves = pool.gather(lane)
+            if leaves.size:
+                pool.apply_native(leaves.ticket, "fake")
+    return [record.to_bytes() for record in pool.drain()]
+
+
+def test_threads_slots_and_lanes_never_change_a_game() -> None:
+    games = self_play(1, 4, 1, by_batches=False)
+    assert len(games) == 30
+    assert self_play(2, 30, 1, by_batches=False) == games
+    assert self_play(1, 7, 2, by_batches=True) == games
+    assert self_play(2, 16, 3, by_batches=True) == games
+
+
+if __name__ == "__main__":
+    print(json.dumps(trees(), indent=1))
