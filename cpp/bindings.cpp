@@ -119,7 +119,8 @@ auto interruptible(Work work) {
     bool interrupted = false;
     const auto poll = [&] {
         nb::gil_scoped_acquire hold;
-        return interrupted = PyErr_CheckSignals() != 0;
+        if (!interrupted) interrupted = PyErr_CheckSignals() != 0;  // asked again while the workers stop
+        return interrupted;
     };
     nb::gil_scoped_release release;
     auto result = work(poll);
@@ -506,7 +507,7 @@ void bind_position(nb::module_& m) {
 
 NB_MODULE(SELFMATE_MODULE, m) {
     m.attr("__name__") = "selfmate._core";  // one name, whichever build this is
-    nb::set_leak_warnings(false);  // what Python still holds when it exits is not ours to report
+    nb::set_leak_warnings(false);           // what Python still holds when it exits is not ours to report
     m.doc() = "The native core of Selfmate: rules, notation, counting.";
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {

@@ -127,23 +127,40 @@ public:
     }
 
     void apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl) {
-        const auto found =
-            std::find_if(tickets_.begin(), tickets_.end(), [&](const auto& each) { return each.first == ticket; });
-        if (found == tickets_.end() || found->second.size() != size)
+        if (const auto open = find(ticket); open != tickets_.end() && open->second.size() != size)
             throw Error("SearchError",
-                        "ticket " + std::to_string(ticket) + " is not open for " + std::to_string(size) + " rows",
-                        std::to_string(ticket));
+                        "ticket " + std::to_string(ticket) + " has " + std::to_string(open->second.size()) +
+                            " rows, not " + std::to_string(size),
+                        std::to_string(size));
+        const std::vector<std::uint32_t> leaves = close(ticket);
         for (std::size_t row = 0; row < size; ++row)
-            search.apply(found->second[row], {priors + row * stride, stride}, wdl + row * 3);
-        tickets_.erase(found);
+            search.apply(leaves[row], {priors + row * stride, stride}, wdl + row * 3);
+    }
+
+    void apply(std::uint64_t ticket, NativeEvaluator evaluator) {
+        for (const std::uint32_t leaf : close(ticket)) search.answer(leaf, evaluator);
     }
 
     Search search;
 
 private:
+    using Tickets = std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>>;
+
+    Tickets::iterator find(std::uint64_t ticket) {
+        return std::find_if(tickets_.begin(), tickets_.end(), [&](const auto& each) { return each.first == ticket; });
+    }
+    std::vector<std::uint32_t> close(std::uint64_t ticket) {
+        const auto found = find(ticket);
+        if (found == tickets_.end())
+            throw Error("SearchError", "ticket " + std::to_string(ticket) + " is not open", std::to_string(ticket));
+        std::vector<std::uint32_t> leaves = std::move(found->second);
+        tickets_.erase(found);
+        return leaves;
+    }
+
     const Variant* variant_;
     Encoding encoding_;
-    std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>> tickets_;
+    Tickets tickets_;
     std::uint64_t next_ticket_ = 1;
 };
 
@@ -372,13 +389,22 @@ void bind_single_search(nb::module_& m) {
             },
             "ticket"_a, "priors"_a.noconvert(), "wdl"_a.noconvert())
         .def(
-            "run",
-            [](SingleSearch& self, const std::string& name) {
+            "apply_native",
+            [](SingleSearch& self, std::uint64_t ticket, const std::string& name) {
                 const NativeEvaluator evaluator = native_evaluator(name);
                 nb::gil_scoped_release release;
-                self.search.run(evaluator);
+                self.apply(ticket, evaluator);
             },
-            "evaluator"_a, "The whole search with 'uniform', 'fake' or 'heuristic-1'.")
+            "ticket"_a, "evaluator"_a, "Answer a ticket with 'uniform', 'fake' or 'heuristic-1'.")
+        .def(
+            "run",
+            [](SingleSearch& self, const std::string& name, std::optional<std::uint32_t> visits) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                nb::gil_scoped_release release;
+                self.search.run(evaluator, visits.value_or(0xffffffff));
+            },
+            "evaluator"_a, "visits"_a = nb::none(),
+            "The search with 'uniform', 'fake' or 'heuristic-1', to its end or for so many more visits.")
         .def("done", [](const SingleSearch& self) { return self.search.done(); })
         .def_prop_ro("visits", [](const SingleSearch& self) { return self.search.visits(); })
         .def("result", [](const SingleSearch& self) {
@@ -518,7 +544,8 @@ void bind_games(nb::module_& m) {
         .def("done", &Pool::done)
         .def("drain", &Pool::drain, "Finished games, by id.")
         .def("in_flight", &Pool::in_flight, "Games that are not over, with the moves so far.")
-        .def_prop_ro("playouts", &Pool::playouts);
+        .def_prop_ro("playouts", &Pool::playouts)
+        .def_prop_ro("finished", &Pool::finished, "Games that are over and not yet drained");
 
     nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
         .def(

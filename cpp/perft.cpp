@@ -6,7 +6,6 @@
 #include <mutex>
 #include <thread>
 
-
 namespace selfmate {
 namespace {
 

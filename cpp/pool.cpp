@@ -274,6 +274,11 @@ std::vector<GameRecord> Pool::in_flight() const {
     return games;
 }
 
+std::size_t Pool::finished() const {
+    return finished_.size() + static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(),
+                                                                     [](const Slot& slot) { return slot.finished; }));
+}
+
 std::uint64_t Pool::playouts() const {
     std::uint64_t sum = 0;
     for (const Slot& slot : slots_) sum += slot.playouts;

@@ -68,6 +68,7 @@ public:
     const Encoding& encoding() const { return encoding_; }
     std::size_t lanes() const { return lanes_; }
     std::uint64_t playouts() const;
+    std::size_t finished() const;
 
 private:
     struct Slot {

@@ -549,8 +549,9 @@ void Search::answer(std::uint32_t id, NativeEvaluator evaluator) {
     apply(id, {priors, edges.size()}, wdl);
 }
 
-void Search::run(NativeEvaluator evaluator) {
-    while (!done() && wants_playout())
+void Search::run(NativeEvaluator evaluator, std::uint32_t more_visits) {
+    const std::uint32_t before = done_visits_;
+    while (!done() && wants_playout() && done_visits_ - before < more_visits)
         if (playout() == Playout::LEAF) answer(last_leaf_, evaluator);
 }
 

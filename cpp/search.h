@@ -74,8 +74,8 @@ public:
 
     // Evaluates a leaf with an evaluator of our own, and applies its answer.
     void answer(std::uint32_t id, NativeEvaluator evaluator);
-    // The whole search with an evaluator of our own.
-    void run(NativeEvaluator evaluator);
+    // The search with an evaluator of our own, to its end or for so many more visits.
+    void run(NativeEvaluator evaluator, std::uint32_t more_visits = 0xffffffff);
 
     std::vector<MoveStats> moves() const;  // best first
     std::size_t best() const;              // index of the root edge to play

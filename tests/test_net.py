@@ -7,14 +7,27 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from selfmate.net import GARDNER, SIZES, Context, Net, NetConfig, NetError, fold, tensor_shapes, transfer_tower
+from selfmate.net import (
+    GARDNER,
+    SIZES,
+    Context,
+    FixedFacts,
+    Net,
+    NetConfig,
+    NetError,
+    fold,
+    tensor_shapes,
+    transfer_tower,
+)
 
 CHESS = GARDNER._replace(variant="chess", files=8, ranks=8, planes=73)
-SMALL = {"blocks": 2, "channels": 16, "policy_channels": 16, "value_channels": 8}
+SMALL: dict[str, object] = {"blocks": 2, "channels": 16, "policy_channels": 16, "value_channels": 8}
+
+torch.set_num_threads(1)  # tests share the cores: threads of one net would wait for each other
 
 
-def small_net(context: Context = "se", seed: int = 1, facts: type = type(GARDNER), **changes: int) -> Net:
-    return Net(NetConfig.sized(GARDNER, "tiny", **{**SMALL, "context": context, **changes}), seed=seed)
+def small_net(context: Context = "se", seed: int = 1, **changes: int) -> Net:
+    return Net(NetConfig.sized(GARDNER, "tiny", **(SMALL | {"context": context} | changes)), seed=seed)
 
 
 def random_inputs(rows: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -57,7 +70,7 @@ def test_last_square_of_a_large_board() -> None:
 
 @pytest.mark.parametrize("facts", [GARDNER, CHESS])
 @pytest.mark.parametrize("size", SIZES)
-def test_sizes(size: str, facts: type(GARDNER)) -> None:  # type: ignore[valid-type]
+def test_sizes(size: str, facts: FixedFacts) -> None:
     config = NetConfig.sized(facts, size)
     shapes = tensor_shapes(config)
     assert shapes["policy.planes.weight"][0] * config.files * config.ranks == config.policy_size
@@ -66,7 +79,7 @@ def test_sizes(size: str, facts: type(GARDNER)) -> None:  # type: ignore[valid-t
 
 @pytest.mark.parametrize("context", ["se", "pool", "none"])
 @pytest.mark.parametrize("facts", [GARDNER, CHESS])
-def test_untrained_net_is_nearly_uniform_and_even(context: Context, facts: type(GARDNER)) -> None:  # type: ignore[valid-type]
+def test_untrained_net_is_nearly_uniform_and_even(context: Context, facts: FixedFacts) -> None:
     net = Net(NetConfig.sized(facts, "tiny", context=context), seed=5).eval()
     bits, scalars = random_inputs(64)
     moves = torch.randint(net.config.policy_size, (64, 40), generator=torch.Generator().manual_seed(1))
@@ -127,7 +140,7 @@ def test_folding_leaves_the_net_alone() -> None:
 
 def test_tower_carries_over_to_a_larger_board() -> None:
     source = trained(small_net(blocks=2))
-    target = Net(NetConfig.sized(CHESS, "tiny", **{**SMALL, "blocks": 3}), seed=9).eval()
+    target = Net(NetConfig.sized(CHESS, "tiny", **(SMALL | {"blocks": 3})), seed=9).eval()
     assert transfer_tower(source, target) == 2
     bits, scalars = random_inputs(8)
     with torch.inference_mode():

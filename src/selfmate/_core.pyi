@@ -628,8 +628,13 @@ class Search:
 
     def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def run(self, evaluator: str) -> None:
-        """The whole search with 'uniform', 'fake' or 'heuristic-1'."""
+    def apply_native(self, ticket: int, evaluator: str) -> None:
+        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+
+    def run(self, evaluator: str, visits: int | None = None) -> None:
+        """
+        The search with 'uniform', 'fake' or 'heuristic-1', to its end or for so many more visits.
+        """
 
     def done(self) -> bool: ...
 
@@ -721,6 +726,10 @@ class Pool:
 
     @property
     def playouts(self) -> int: ...
+
+    @property
+    def finished(self) -> int:
+        """Games that are over and not yet drained"""
 
 class Buffer:
     """The window of games that the learner samples from."""

@@ -16,27 +16,21 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from selfmate._core import GameRecord, Leaves, Pool, Search, SearchConfig
+from selfmate._core import GameRecord, Pool, Search, SearchConfig
+from selfmate.evaluator import Evaluator
 from selfmate.game import Position
+from selfmate.pgn import Game
 from selfmate.recipe import SearchPart, at
 
-__all__ = ["Evaluator", "Match", "balanced_openings", "drive", "play_match", "search_config"]
+__all__ = ["Match", "as_game", "balanced_openings", "drive", "play_match", "search_config"]
 
 EVEN: Final = 0.3
 """An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
 EVEN_VISITS: Final = 64
-
-
-class Evaluator(Protocol):
-    """Answers positions: priors float32[B, M], wdl float32[B, 3], plies left float32[B]."""
-
-    def evaluate(self, leaves: Leaves) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]: ...
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -185,6 +179,17 @@ def judge(records: Sequence[GameRecord]) -> Match:
         losses=(counts["losses"][0], counts["losses"][1]),
         pairs=tuple(points.values()),
     )
+
+
+def as_game(record: GameRecord, white: str, black: str, event: str) -> Game:
+    """Make a game that can be written as PGN."""
+    game = Game(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
+    game.headers["Event"] = event
+    game.headers["Round"] = str(record.game_id)
+    game.headers["White"], game.headers["Black"] = white, black
+    game.add_line(record.moves)
+    game.result = record.result
+    return game
 
 
 def drive(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from selfmate._core import Buffer, Samples
+from selfmate._core import Buffer, GameRecord, Samples
 from selfmate.errors import SelfmateError
 from selfmate.net import NO_MOVE, PLIES_UNIT, Net
 from selfmate.recipe import LearnerPart, at
 from selfmate.run import write_file
 from selfmate.weights import open_regular, pack_tensors, read_tensors
 
-__all__ = ["Diverged", "Learner", "LearnerError", "Losses", "stream"]
+__all__ = ["Diverged", "Learner", "LearnerError", "Losses", "Window", "stream"]
 
 MOMENTUM: Final = 0.9
 BETAS: Final = (0.9, 0.95)  # the gradient's square over the last twenty steps, not thousand: runs here are short
@@ -83,6 +83,42 @@ def stream(seed: int, *counters: int | str) -> int:
     """
     text = json.dumps([seed, *counters])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+class Window:
+    """What is learned from: the newest games, and beside them the held-out ones that only validate."""
+
+    def __init__(self, variant: str, part: LearnerPart, cycle: int) -> None:
+        self.part = part
+        self.capacity = at(part.window, cycle)
+        self.held_out_capacity = self.capacity // part.holdout if part.holdout else 0
+        self.learned = Buffer(variant, self.capacity, 1)
+        self.held_out = Buffer(variant, max(1, self.held_out_capacity), 1)
+
+    def fits(self, cycle: int) -> bool:
+        """Whether this is the window that the recipe asks for at a cycle."""
+        return at(self.part.window, cycle) == self.capacity
+
+    def add(self, records: Iterable[GameRecord]) -> None:
+        """Add newer games; the oldest ones go when there are too many."""
+        for record in records:
+            (self.held_out if self.is_held_out(record.game_id) else self.learned).add(record)
+
+    def is_held_out(self, game_id: int) -> bool:
+        """Whether a game only validates: chosen by its id, so that it never changes sides."""
+        return bool(self.part.holdout) and stream(0, "held out", game_id) % self.part.holdout == 0
+
+    def count_learned(self, records: Iterable[GameRecord]) -> int:
+        """Count the positions of games that are learned from."""
+        return sum(record.positions for record in records if not self.is_held_out(record.game_id))
+
+    def would_be_full(self, games: Iterable[Iterable[GameRecord]]) -> bool:
+        """Whether these games would fill both parts, so that older ones need not be read."""
+        sums = {False: 0, True: 0}
+        for records in games:
+            for record in records:
+                sums[self.is_held_out(record.game_id)] += record.positions
+        return sums[False] >= self.capacity and sums[True] >= self.held_out_capacity
 
 
 class Learner:
@@ -223,6 +259,10 @@ class Learner:
             for number in range(batches)
         ]
         return Losses(*torch.tensor(found).mean(0).tolist())
+
+    def is_finite(self) -> bool:
+        """Whether every weight of the averaged net is a number."""
+        return all(bool(tensor.isfinite().all()) for tensor in self.average.state_dict().values())
 
     # -- state ------------------------------------------------------------------------------------
 

@@ -11,13 +11,12 @@ ends with two commits: one when its games and steps are done, one when its candi
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
@@ -28,17 +27,15 @@ import torch
 from msgspec import Struct
 
 from selfmate import _core, weights
-from selfmate._core import Buffer, GameRecord, Pool
-from selfmate.evaluator import TorchEvaluator
-from selfmate.game import Position
-from selfmate.gate import Evaluator, Match, balanced_openings, drive, play_match, search_config
-from selfmate.learner import Diverged, Learner, Losses, stream
+from selfmate._core import GameRecord, Pool
+from selfmate.evaluator import Evaluator, open_evaluator
+from selfmate.gate import Match, as_game, balanced_openings, drive, play_match, search_config
+from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import FixedFacts, Net, NetConfig
-from selfmate.pgn import Game
 from selfmate.recipe import at, load
 from selfmate.recipe import smoke as smoke_recipe
-from selfmate.run import Checkpoint, Run, RunError, State
-from selfmate.view import Progress, View, as_metrics, make_view
+from selfmate.run import Checkpoint, Run, RunError
+from selfmate.view import Progress, View, as_metrics, make_view, open_tensorboard
 
 __all__ = ["Summary", "train"]
 
@@ -124,7 +121,7 @@ class Trainer:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.lanes = len(os.sched_getaffinity(0)) if self.device == "cpu" else 2
         self.reserve = 0.0
-        self.tensorboard = _tensorboard(run)
+        self.tensorboard = open_tensorboard(run.directory)
         encoding = _core.encoding(self.variant)
         facts = FixedFacts(
             self.variant, encoding.files, encoding.ranks, encoding.bitboards, encoding.scalars, encoding.planes
@@ -143,7 +140,7 @@ class Trainer:
         else:
             self.learner.restore(self.run.verify(self.run.state.learner))
             self.view.say(f"Going on with {self.run.directory} at cycle {self.run.state.cycle}.")
-        self._fill_buffers()
+        self._fill_window()
         # 2. Cycles
         cycles = self.recipe.selfplay.cycles
         self._show()
@@ -159,9 +156,9 @@ class Trainer:
             reason = "complete" if complete and scores else "stopped"
             self.view.say(f"Stopped; everything up to here is saved. Go on with: {self._command()}")
         elif scores:
-            games, visits = self.recipe.gate.final_games, self.recipe.gate.final_visits
+            games, visits = scores[ANCHOR].games, at(self.recipe.gate.final_visits, self.run.state.cycle)
             shown = f"{scores[UNTRAINED]} against the untrained net, {scores[ANCHOR]} against {ANCHOR}"
-            how = f"{at(games, self.run.state.cycle)} games each, {at(visits, self.run.state.cycle)} visits, paired openings"
+            how = f"{games} games each, {visits} visits, paired openings"
             self.view.close()
             self.view.say(f"Champion of cycle {self.run.state.champion}: {shown} ({how}).")
         state = self.run.state
@@ -180,7 +177,7 @@ class Trainer:
         cycle = state.cycle
         # 1. Play with the champion and learn from the cycles before, side by side
         began = time.monotonic()
-        committed = self._committed_games(cycle)
+        committed = self._games(cycle)
         ids = range(state.first_game, state.first_game + at(self.recipe.selfplay.games, cycle))
         missing = sorted(set(ids) - {record.game_id for record in committed})
         self.progress.stage = "playing and learning"
@@ -197,7 +194,9 @@ class Trainer:
         seconds = time.monotonic() - began
         changes: dict[str, Any] = {"seconds": self.progress.elapsed()}
         if played:
-            shard = self.run.write_shard(cycle, state.champion, [_entry(record) for record in played])
+            shard = self.run.write_shard(
+                cycle, state.champion, [(record.game_id, record.positions, record.to_bytes()) for record in played]
+            )
             changes["shards"] = (*state.shards, shard)
             changes["games"] = state.games + shard.games
             changes["positions"] = state.positions + shard.positions
@@ -208,9 +207,12 @@ class Trainer:
             validation = self._validate(cycle)
             changes["alarms"] = self._alarm(validation)
             changes["checkpoints"] = (*state.checkpoints, self._write_net(cycle + 1))
-            held_out, learned = (as_metrics(losses, name) for losses, name in zip(validation, ("held_out", "learned")))
-            rate = self.learner.rate(cycle)
-            self._log("learn", cycle, step=self.learner.step, rate=rate, **as_metrics(losses, "loss"), **held_out, **learned)
+            measured = (
+                as_metrics(losses, "loss")
+                | as_metrics(validation[0], "held_out")
+                | as_metrics(validation[1], "learned")
+            )
+            self._log("learn", cycle, step=self.learner.step, rate=self.learner.rate(cycle), **measured)
             changes["pgn"] = (*state.pgn, self._write_samples(cycle, played or committed))
         if changes.keys() != {"seconds"}:
             self.run.commit(**changes)
@@ -223,7 +225,7 @@ class Trainer:
             return False
         # 4. Commit the cycle; its games are for the next one to learn from
         fresh = sorted([*committed, *played], key=lambda record: record.game_id)
-        owed = state.owed + round(at(self.recipe.learner.reuse, cycle) * self._remember(fresh, cycle + 1))
+        owed = state.owed + round(at(self.recipe.learner.reuse, cycle) * self.window.count_learned(fresh))
         steps = owed // at(self.recipe.learner.batch, cycle + 1)
         self.run.commit(
             cycle=cycle + 1,
@@ -233,6 +235,10 @@ class Trainer:
             owed=owed - steps * at(self.recipe.learner.batch, cycle + 1),
             seconds=self.progress.elapsed(),
         )
+        if self.window.fits(cycle + 1):
+            self.window.add(fresh)
+        else:
+            self._fill_window()
         self._show()
         return True
 
@@ -297,7 +303,7 @@ class Trainer:
 
         for rollback in range(MAX_ROLLBACKS + 1):
             try:
-                losses = self.learner.learn(self.buffer, state.goal, cycle, stopping=self.stop, tell=tell)
+                losses = self.learner.learn(self.window.learned, state.goal, cycle, stopping=self.stop, tell=tell)
                 if not self.learner.is_finite():
                     raise Diverged(self.learner.step)
                 return losses
@@ -314,9 +320,9 @@ class Trainer:
         """Measure the candidate on held-out games and on games that it learned from."""
         if cycle == 0:  # nothing was learned yet
             return None, None
-        held_out = self.learner.validate(self.held_out, cycle)
+        held_out = self.learner.validate(self.window.held_out, cycle)
         self.progress.validation = held_out
-        return held_out, self.learner.validate(self.buffer, cycle)
+        return held_out, self.learner.validate(self.window.learned, cycle)
 
     def _alarm(self, validation: tuple[Losses | None, Losses | None]) -> int:
         """Count the cycles in a row in which the candidate knows learned games better than others; warn in time."""
@@ -410,9 +416,15 @@ class Trainer:
             facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
             self._log("final", state.cycle, **facts)
             text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
-            names = (self._name(state.champion), "untrained" if opponent == UNTRAINED else opponent)
-            games_text = "\n\n".join(str(_as_game(record, *names[:: 1 - 2 * record.white_evaluator])) for record in records)
-            written = (self.run.write_text(f"{name}.json", text), self.run.write_text(f"{name}.pgn", games_text + "\n"))
+            names = {0: self._name(state.champion), 1: opponent}
+            pgn = [
+                as_game(record, names[record.white_evaluator], names[1 - record.white_evaluator], "final match")
+                for record in records
+            ]
+            written = (
+                self.run.write_text(f"{name}.json", text),
+                self.run.write_text(f"{name}.pgn", "\n\n".join(map(str, pgn)) + "\n"),
+            )
             self.run.commit(matches=(*self.run.state.matches, *written), seconds=self.progress.elapsed())
         return scores
 
@@ -424,59 +436,126 @@ class Trainer:
 
     def _evaluator(self, cycle: int) -> Evaluator:
         """Load the net of a cycle from its file: what was saved is what plays."""
-        net, _ = weights.load(self.run.verify(self.run.state.checkpoint(cycle)))
-        return TorchEvaluator(net, device=self.device)
+        return open_evaluator(self.run.verify(self.run.state.checkpoint(cycle)), device=self.device, threads=1)
 
     def _name(self, cycle: int) -> str:
         return f"{self.run.manifest.recipe} {cycle:05}"
 
-    # -- games in memory --------------------------------------------------------------------------
+    # -- games that were committed ----------------------------------------------------------------
 
-    def _fill_buffers(self) -> None:
-        """Read the window of the newest games of the cycles before this one back from the shards."""
+    def _games(self, cycle: int) -> list[GameRecord]:
+        """Read the committed games of a cycle, in the order of their ids."""
+        shards = [shard for shard in self.run.state.shards if shard.cycle == cycle]
+        records = [GameRecord.from_bytes(data) for shard in shards for data in self.run.read_shard(shard)]
+        return sorted(records, key=lambda record: record.game_id)
+
+    def _fill_window(self) -> None:
+        """Read back the newest games of the cycles before this one, as many as the window holds."""
         cycle = self.run.state.cycle
-        self._new_buffers(cycle)
-        needed, newest_first = dict(self.capacities), []
-        for shards in _by_cycle(shard for shard in self.run.state.shards if shard.cycle < cycle):
-            records = [GameRecord.from_bytes(data) for shard in shards for data in self.run.read_shard(shard)]
-            records.sort(key=lambda record: record.game_id)
-            newest_first.append(records)
-            for record in records:
-                needed[self._is_held_out(record.game_id)] -= record.positions
-            if all(positions <= 0 for positions in needed.values()):
+        self.window = Window(self.variant, self.recipe.learner, cycle)
+        newest_first: list[list[GameRecord]] = []
+        for earlier in reversed(range(cycle)):
+            newest_first.append(self._games(earlier))
+            if self.window.would_be_full(newest_first):
                 break
         for records in reversed(newest_first):
-            self._add(records)
+            self.window.add(records)
 
-    def _new_buffers(self, cycle: int) -> None:
-        window, holdout = at(self.recipe.learner.window, cycle), self.recipe.learner.holdout
-        self.capacities = {False: window, True: window // holdout if holdout else 0}
-        self.buffer = Buffer(self.variant, window, 1)
-        self.held_out = Buffer(self.variant, max(1, self.capacities[True]), 1)
+    # -- writing ----------------------------------------------------------------------------------
 
-    def _remember(self, records: Sequence[GameRecord], cycle: int) -> int:
-        """Add the games of a cycle for the next one, and give how many positions there are to learn from."""
-        if at(self.recipe.learner.window, cycle) == self.capacities[False]:
-            return self._add(records)
-        self.run.commit(cycle=cycle)  # never reached by a fixed window
-        raise AssertionError
+    def _write_learner(self) -> Checkpoint:
+        name = f"learner/{self.learner.step:09}"
+        with self.run.new_folder(name) as folder:
+            self.learner.save(folder)
+        return self.run.stamp(name, self.run.state.cycle, self.learner.step)
 
-    def _add(self, records: Sequence[GameRecord]) -> int:
-        learned = 0
-        for record in records:
-            if self._is_held_out(record.game_id):
-                self.held_out.add(record)
-            else:
-                self.buffer.add(record)
-                learned += record.positions
-        return learned
+    def _write_net(self, cycle: int) -> Checkpoint:
+        """Write the averaged net as the candidate that a cycle ends with."""
+        name = f"checkpoints/{cycle:05}"
+        with self.run.new_folder(name) as folder:
+            weights.save(self.learner.average, folder, step=self.learner.step, created_by=self._name(cycle))
+        return self.run.stamp(name, cycle, self.learner.step)
 
-    def _is_held_out(self, game_id: int) -> bool:
-        """Whether a game only validates: chosen by its id, so that it never changes sides."""
-        holdout = self.recipe.learner.holdout
-        return bool(holdout) and stream(0, "held out", game_id) % holdout == 0
+    def _write_samples(self, cycle: int, records: Sequence[GameRecord]) -> str:
+        player = self._name(self.run.state.champion)
+        games = [as_game(record, player, player, f"self-play, cycle {cycle}") for record in records[:SAMPLE_GAMES]]
+        return self.run.write_text(f"pgn/{cycle:05}.pgn", "\n\n".join(map(str, games)) + "\n")
 
-    def _committed_games(self, cycle: int) -> list[GameRecord]:
-        """Give the games of a cycle that an earlier session committed."""
-        shards = [shard for shard in self.run.state.shards if shard.cycle == cycle]
-        return [GameRecord.from_bytes(data) for shard in shards for data in self.run.read_shard(shard)]
+    def _log(self, stage: str, cycle: int, **values: Any) -> None:
+        """Add a line of metrics, and show its numbers in TensorBoard where that is installed."""
+        self.run.log(stage=stage, cycle=cycle, time=round(self.progress.elapsed(), 3), **values)
+        if self.tensorboard is not None:
+            for name, value in values.items():
+                if isinstance(value, int | float):
+                    self.tensorboard.add_scalar(f"{stage}/{name}", value, cycle)
+
+    def _show(self) -> None:
+        """Bring the view up to date with the commit."""
+        state, progress = self.run.state, self.progress
+        progress.cycle, progress.cycles, progress.champion = state.cycle, self.recipe.selfplay.cycles, state.champion
+        progress.games, progress.positions = state.games, state.positions
+        progress.step, progress.goal, progress.rate = self.learner.step, state.goal, self.learner.rate(state.cycle)
+
+
+def _ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Give rising ids as (first, count).
+
+    >>> list(_ranges([3, 4, 5, 9]))
+    [(3, 3), (9, 1)]
+    """
+    start = 0
+    for end in range(1, len(ids) + 1):
+        if end == len(ids) or ids[end] != ids[end - 1] + 1:
+            yield ids[start], end - start
+            start = end
+
+
+def _describe_games(records: Sequence[GameRecord]) -> dict[str, Any]:
+    """Sum games up for the metrics."""
+    results = [record.result for record in records]
+    return {
+        "games": len(records),
+        "positions": sum(record.positions for record in records),
+        "plies": sum(len(record.moves) for record in records) / len(records),
+        "white": results.count("1-0") / len(records),
+        "black": results.count("0-1") / len(records),
+        "draws": results.count("1/2-1/2") / len(records),
+        "truncated": results.count("*") / len(records),
+    }
+
+
+def _one_thread() -> None:
+    """Keep torch to one thread in this one; each of our own threads has to say it anew."""
+    torch.set_num_threads(1)
+
+
+@contextlib.contextmanager
+def _torch_on_one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    _one_thread()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _hear_signals(stop: Stop, view: View) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask for a stop; said again, they leave at once, which loses nothing committed either."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        if stop.asked:
+            view.close()
+            os._exit(128 + number)
+        stop.asked = True
+        view.say("Stopping after this step; once more to leave at once.")
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -479,14 +479,11 @@ def _plain(recipe: Recipe) -> dict[str, dict[str, Any]]:
 def _value(key: str, text: str) -> Any:
     """Read a value as TOML has it; a bare word is text."""
     if len(text) <= 1000 and "\n" not in text:
-        if re.fullmatch(r"[A-Za-z][\w-]*", text) and text not in ("true", "false", "inf", "nan"):
-            return text
         try:
-            document = tomllib.loads(f"value = {text}")
+            return tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            document = {}
-        if list(document) == ["value"]:
-            return document["value"]
+            if re.fullmatch(r"[\w-]+", text):
+                return text
     raise RecipeError(f"{key}: cannot read the value {clip(text)!r}", key)
 
 
@@ -505,9 +502,8 @@ def _hint(name: str, known: Iterable[str]) -> str:
     import difflib  # not needed until something is wrong
 
     choices = list(known)
-    near = difflib.get_close_matches(clip(name), choices, n=1)
-    if not near and "." not in name:
-        near = [choice for choice in choices if choice.endswith("." + name)][:1]
+    near = [choice for choice in choices if choice.endswith(f".{name}")]  # the section was forgotten
+    near = near or difflib.get_close_matches(clip(name), choices, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; there are {', '.join(choices)}" if len(choices) <= 12 else ""

@@ -100,6 +100,7 @@ class Shard(Struct, frozen=True, kw_only=True):
 
     name: Name
     cycle: int
+    net: int  # the cycle whose net played them
     first: int
     last: int
     games: int
@@ -119,14 +120,14 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 class State(Struct, frozen=True, kw_only=True):
     """A commit: everything that counts in the directory.
 
-    The run stands in `cycle`, whose games have the ids from `first_game` on. While `goal` is None it makes games;
-    then the learner goes on to step `goal`; then the candidate is judged and the next cycle begins.
+    The run stands in `cycle`, whose games have the ids from `first_game` on, and in which the learner goes on to
+    step `goal`. When both are done the candidate is judged and the next cycle begins.
     """
 
     format: int = FORMAT
     cycle: int = 0
     first_game: int = 0
-    goal: int | None = None
+    goal: int = 0
     owed: int = 0  # samples that the learner may still take for positions that it was given
     champion: int = 0
     shards: tuple[Shard, ...] = ()
@@ -399,7 +400,7 @@ class Run:
             if self._metrics.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def write_shard(self, cycle: int, records: Sequence[tuple[int, int, bytes]]) -> Shard:
+    def write_shard(self, cycle: int, net: int, records: Sequence[tuple[int, int, bytes]]) -> Shard:
         """Write the games (id, positions, record) of a part of a cycle, in the order of their ids."""
         part = sum(shard.cycle == cycle for shard in self.state.shards)
         shard = f"games/{cycle:05}-{part:02}.games"
@@ -408,6 +409,7 @@ class Run:
         return Shard(
             name=shard,
             cycle=cycle,
+            net=net,
             first=ordered[0][0],
             last=ordered[-1][0],
             games=len(ordered),

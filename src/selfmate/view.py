@@ -10,10 +10,12 @@ The loop writes what it knows into a `Progress`; the view only reads it, several
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO, cast
 
 from selfmate._core import GameRecord
 from selfmate.game import Position
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from selfmate.gate import Match
     from selfmate.learner import Losses
 
-__all__ = ["LiveView", "PlainView", "Progress", "View", "make_view"]
+__all__ = ["LiveView", "PlainView", "Progress", "View", "as_metrics", "make_view", "open_tensorboard"]
 
 REFRESHES_PER_SECOND: Final = 4
 PIECES: Final = dict(zip("kqrbnp", "♚♛♜♝♞♟", strict=True))
@@ -256,3 +258,18 @@ def as_metrics(losses: Losses | None, prefix: str) -> dict[str, Any]:
     {}
     """
     return {} if losses is None else {f"{prefix}_{name}": value for name, value in losses._asdict().items()}
+
+
+class Scalars(Protocol):
+    """What we use of TensorBoard's writer."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None: ...
+
+
+def open_tensorboard(directory: Path) -> Scalars | None:
+    """Open a TensorBoard log beside the metrics, where TensorBoard is installed."""
+    if importlib.util.find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return cast(Scalars, SummaryWriter(str(directory / "tensorboard")))

@@ -141,7 +141,7 @@ def pack_tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     """
     from safetensors.numpy import save as serialise
 
-    return serialise({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()})
+    return serialise({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()})
 
 
 def _identify(config: NetConfig, tensors: bytes | bytearray) -> str:

@@ -1,8 +1,7 @@
 """Evaluators: a batch of leaves in, priors and win-draw-loss out, whatever computes them.
 
-`open_evaluator` gives the fastest one for a net and a device: on a CPU that is ONNX Runtime, also while training (see
-`docs/decisions`); on a GPU it is torch. The evaluators without a net (`NATIVE`) run inside the core and are named by
-their string alone.
+`open_evaluator` gives the fastest one for a net and a device: on a CPU that is ONNX Runtime, also while training; on a
+GPU it is torch. The evaluators without a net (`NATIVE`) run inside the core and are known by their names alone.
 """
 
 from __future__ import annotations

@@ -65,10 +65,10 @@ class EvaluationCache:
         matches = (self._keys[sets] == keys[:, None]) & (self._used[sets] > 0)
         rows = np.flatnonzero(matches.any(1))
         slots = sets[rows] * WAYS + matches[rows].argmax(1)
-        priors, same = aligned(self._priors[slots], self._moves[slots], moves[rows])
+        columns, same = match(self._moves[slots], moves[rows])
+        priors = in_order(self._priors[slots], columns)[same]
         rows, slots = rows[same], slots[same]
-        width = min(WIDTH, answer.priors.shape[1])
-        answer.priors[rows, :width] = priors[same, :width]
+        answer.priors[rows, :WIDTH] = priors[:, : answer.priors.shape[1]]
         answer.wdl[rows] = self._wdl[slots]
         answer.plies[rows] = self._plies[slots]
         self._clock += 1
@@ -78,18 +78,23 @@ class EvaluationCache:
         return found
 
     def keep(self, keys: NDArray[np.uint64], moves: NDArray[np.uint16], answer: Answer) -> None:
-        """Take the rows of an answer in."""
-        sets = self._sets(keys)
-        slots, rows = np.unique(sets * WAYS + self._used[sets].argmin(1), return_index=True)
-        width = min(WIDTH, answer.priors.shape[1])
+        """Take the rows of an answer in; of more than `WAYS` for one set the rest is left out."""
+        priors = _widened(answer.priors)
         self._clock += 1
-        self._keys.reshape(-1)[slots] = keys[rows]
-        self._used.reshape(-1)[slots] = self._clock
-        self._moves[slots] = moves[rows]
-        self._priors[slots] = 0.0
-        self._priors[slots, :width] = answer.priors[rows, :width]
-        self._wdl[slots] = answer.wdl[rows]
-        self._plies[slots] = answer.plies[rows]
+        waiting = np.arange(len(keys))
+        for _ in range(WAYS):
+            sets = self._sets(keys[waiting])
+            slots, first = np.unique(sets * WAYS + self._used[sets].argmin(1), return_index=True)
+            rows = waiting[first]
+            self._keys.reshape(-1)[slots] = keys[rows]
+            self._used.reshape(-1)[slots] = self._clock
+            self._moves[slots] = moves[rows]
+            self._priors[slots] = priors[rows]
+            self._wdl[slots] = answer.wdl[rows]
+            self._plies[slots] = answer.plies[rows]
+            waiting = np.delete(waiting, first)
+            if len(waiting) == 0:
+                break
 
     def _sets(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         if self._shift is None:
@@ -128,58 +133,66 @@ class CachedEvaluator(Evaluator):
         # 2. Of what stands several times, the first.
         _, first, group = np.unique(keys[unknown], return_index=True, return_inverse=True)
         source = unknown[first[group.reshape(-1)]]  # for every unknown row, the row that is evaluated for it
-        _, same = aligned(np.zeros((len(source), WIDTH), np.float32), moves[source], moves[unknown])
-        source = np.where(same & fits[unknown] & fits[source], source, unknown)
-        asked = np.unique(source)  # in the order of the batch
+        again = np.flatnonzero((source != unknown) & fits[unknown])
+        columns, same = match(moves[source[again]], moves[unknown[again]])
+        repeated, given = unknown[again[same]], source[again[same]]
+        asked = np.setdiff1d(unknown, repeated, assume_unique=True)  # in the order of the batch
         # 3. Ask, keep, and hand round.
         if len(asked):
-            fresh = self.evaluator.evaluate(batch.take(asked))
+            fresh = self.evaluator.evaluate(batch if len(asked) == size else batch.take(asked))
             for rows, computed in zip(answer, fresh, strict=True):
                 rows[asked] = computed
-            kept = fits[asked]
+            kept = np.flatnonzero(fits[asked])
             with self.cache.lock:
-                self.cache.keep(keys[asked][kept], moves[asked][kept], Answer(*(rows[kept] for rows in fresh)))
-        repeated, source = unknown[source != unknown], source[source != unknown]
+                self.cache.keep(keys[asked[kept]], moves[asked[kept]], Answer(*(rows[kept] for rows in fresh)))
         if len(repeated):
-            width = min(WIDTH, batch.moves.shape[1])
-            given = np.zeros((len(source), WIDTH), np.float32)
-            given[:, :width] = answer.priors[source, :width]
-            answer.priors[repeated, :width] = aligned(given, moves[source], moves[repeated])[0][:, :width]
-            answer.wdl[repeated] = answer.wdl[source]
-            answer.plies[repeated] = answer.plies[source]
+            priors = in_order(_widened(answer.priors[given]), None if columns is None else columns[same])
+            answer.priors[repeated, :WIDTH] = priors[:, : answer.priors.shape[1]]
+            answer.wdl[repeated] = answer.wdl[given]
+            answer.plies[repeated] = answer.plies[given]
         with self.cache.lock:
             hits, duplicates, misses = self.counts
             self.counts = Counts(hits + size - len(unknown), duplicates + len(repeated), misses + len(asked))
         return answer
 
 
-def aligned(
-    priors: NDArray[np.float32], moves: NDArray[np.uint16], wanted: NDArray[np.uint16]
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Put the priors of `moves` into the order of the `wanted` moves; say in which rows the moves are the same.
+def match(moves: NDArray[np.uint16], wanted: NDArray[np.uint16]) -> tuple[NDArray[np.int64] | None, NDArray[np.bool_]]:
+    """Find the columns where the `wanted` moves stand in `moves`, and say in which rows they are the same moves.
 
-    >>> priors, same = aligned(np.array([[0.75, 0.25]], np.float32), np.array([[7, 5]], np.uint16),
-    ...                        np.array([[5, 7]], np.uint16))
-    >>> priors.tolist(), same.tolist()
-    ([[0.25, 0.75]], [True])
+    No columns are given where every row stands in the same order already.
+
+    >>> columns, same = match(np.array([[7, 5], [1, 2]], np.uint16), np.array([[5, 7], [1, 3]], np.uint16))
+    >>> columns.tolist(), same.tolist()
+    ([[1, 0], [0, 1]], [True, False])
     """
     same = (moves == wanted).all(1)
     rows = np.flatnonzero(~same)
     if len(rows) == 0:
-        return priors, same
-    priors = priors.copy()
+        return None, same
     here, there = moves[rows].argsort(1, kind="stable"), wanted[rows].argsort(1, kind="stable")
     same[rows] = (np.take_along_axis(moves[rows], here, 1) == np.take_along_axis(wanted[rows], there, 1)).all(1)
-    turned = np.empty_like(priors[rows])
-    np.put_along_axis(turned, there, np.take_along_axis(priors[rows], here, 1), 1)
-    priors[rows] = turned
-    return priors, same
+    columns = np.tile(np.arange(moves.shape[1]), (len(moves), 1))
+    turned = np.empty_like(here)
+    np.put_along_axis(turned, there, here, 1)
+    columns[rows] = turned
+    return columns, same
+
+
+def in_order(priors: NDArray[np.float32], columns: NDArray[np.int64] | None) -> NDArray[np.float32]:
+    """Put the priors of moves into the order that `match` found."""
+    return priors if columns is None else np.take_along_axis(priors, columns, 1)
+
+
+def _widened(priors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Give rows of one length, cut or filled with zeros."""
+    if priors.shape[1] >= WIDTH:
+        return priors[:, :WIDTH]
+    return np.pad(priors, ((0, 0), (0, WIDTH - priors.shape[1])))
 
 
 def _padded(batch: LeafBatch) -> NDArray[np.uint16]:
     """Give the moves as rows of one length, with a number that is no move behind them."""
     width = min(WIDTH, batch.moves.shape[1])
     moves = np.full((batch.size, WIDTH), NO_MOVE, np.uint16)
-    real = np.arange(width) < batch.counts[:, None]
-    moves[:, :width] = np.where(real, batch.moves[:, :width], NO_MOVE)
+    np.copyto(moves[:, :width], batch.moves[:, :width], where=np.arange(width) < batch.counts[:, None])
     return moves
