@@ -33,12 +33,12 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
 
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev"
-	$(EDITABLE) .
+	$(EDITABLE) '.[train]'
 	@touch $@
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev"
-	$(EDITABLE) '.[dev]' --config-settings=cmake.define.SELFMATE_TESTS=ON
+	$(EDITABLE) '.[dev,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
 	@touch .venv/installed $@
 
 .PHONY: build run
@@ -79,7 +79,7 @@ sanitize: .venv/tools  ## the C++ tests under AddressSanitizer and UndefinedBeha
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --no-tests=error --output-on-failure --parallel 2
 
-fuzz: .venv/tools  ## libFuzzer on FEN and SAN, SECONDS=60 each (needs clang)
+fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 each (needs clang)
 	$(CONFIGURE) -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \
 		-DSELFMATE_PYTHON=OFF -DSELFMATE_FUZZ=ON -DSELFMATE_SANITIZE=ON
 	cmake --build build/fuzz
@@ -92,6 +92,10 @@ fuzz: .venv/tools  ## libFuzzer on FEN and SAN, SECONDS=60 each (needs clang)
 		build/fuzz/fuzz_$$target -max_total_time=$(SECONDS) -max_len=600 -print_final_stats=1 \
 			-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$target || exit 1; \
 	done
+	-$(INSTALL) atheris  # the script below says so and ends well where it cannot be had
+	@mkdir -p build/fuzz/corpus/pgn
+	python tests/fuzz/pgn_atheris.py -max_total_time=$(SECONDS) -max_len=600 -artifact_prefix=build/fuzz/ \
+		build/fuzz/corpus/pgn
 
 soak: .venv/installed-dev  ## random games against python-chess and pyffish, GAMES=1000000
 	python tests/soak.py --games $(GAMES)

@@ -220,6 +220,7 @@ std::string result_text(const GameRecord& record) {
 
 void bind_encoding(nb::module_& m) {
     nb::class_<Encoding>(m, "Encoding", "Sizes of a variant's inputs and policy (see cpp/encode.h).")
+        .def_ro("variant", &Encoding::variant)
         .def_ro("files", &Encoding::files)
         .def_ro("ranks", &Encoding::ranks)
         .def_ro("planes", &Encoding::planes)

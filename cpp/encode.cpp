@@ -57,7 +57,7 @@ int mirrored_plane(const Variant& variant, int plane) {
 Encoding encoding_of(const Variant& variant) {
     const int squares = variant.files * variant.ranks;
     const int planes = first_promotion_plane(variant) + 3 * static_cast<int>(variant.promotions.size() - 1);
-    return {variant.files, variant.ranks, squares, planes, planes * squares, squares == 64 ? 256 : 128};
+    return {variant.name, variant.files, variant.ranks, squares, planes, planes * squares, squares == 64 ? 256 : 128};
 }
 
 void encode(const Variant& variant, const State& state, bool repeated, Bitboard* bits, float* scalars) {

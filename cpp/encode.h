@@ -23,6 +23,7 @@ constexpr int BITBOARDS = 16;
 constexpr int SCALARS = 4;
 
 struct Encoding {
+    std::string_view variant;
     int files, ranks, squares;
     int planes, policy_size;
     int max_moves;  // a position with more legal moves is refused

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+
 from selfmate import VARIANTS, Position, _core
 
 ALL = (*VARIANTS, "chess960", "atomic960")

@@ -15,12 +15,14 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from selfmate import VARIANTS, Position
+from selfmate._core import Search, SearchConfig, encoding
 from selfmate.evaluator import Answer, Evaluator, EvaluatorError, LeafBatch, Leaves, open_evaluator, pieces
 from selfmate.evaluator.cache import WIDTH, CachedEvaluator, EvaluationCache
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.export import SEAL_BYTES, export_onnx, to_onnx
-from selfmate.net import GARDNER, Context, Net, NetConfig
+from selfmate.net import GARDNER, Context, FixedFacts, Net, NetConfig
 from selfmate.weights import WeightsError, net_id, save
 
 CHESS = GARDNER._replace(variant="chess", files=8, ranks=8, planes=73)
@@ -461,3 +463,29 @@ def test_cache_of_a_real_net_under_threads() -> None:
         thread.join()
     assert not wrong
     assert sum(cached.counts) == 900
+
+
+# -- with the search ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_search_with_and_without_the_cache(variant: str) -> None:
+    """Real leaves of every variant: they fit the net, and the cache changes no visit."""
+    sizes = encoding(variant)
+    facts = FixedFacts(variant, sizes.files, sizes.ranks, sizes.bitboards, sizes.scalars, sizes.planes)
+    net = some_net(facts=facts)
+    assert net.config.policy_size == sizes.policy_size
+    plain = OnnxEvaluator(to_onnx(net), threads=1)
+    cached = CachedEvaluator(plain)
+    found = []
+    for evaluator in (plain, cached, cached):
+        search = Search(Position(variant), SearchConfig(), 200, 1)
+        while not search.done():
+            leaves = search.gather(16)
+            answer = evaluator.evaluate(leaves)
+            search.apply(leaves.ticket, answer.priors, answer.wdl)
+        found.append([(move.move, move.visits, move.value) for move in search.result().moves])
+    assert found[0] == found[1] == found[2]
+    hits, duplicates, misses = cached.counts
+    assert hits >= misses > 0  # the second search asked nothing new
+    assert duplicates >= 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from selfmate import VARIANTS, Position, SearchError, _core
 from selfmate._core import Pool, Search, SearchConfig
 

@@ -411,6 +411,9 @@ class Encoding:
     """Sizes of a variant's inputs and policy (see cpp/encode.h)."""
 
     @property
+    def variant(self) -> str: ...
+
+    @property
     def files(self) -> int: ...
 
     @property

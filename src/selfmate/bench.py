@@ -244,11 +244,12 @@ def _processor() -> str:
 
 def show(report: Report, console: Console) -> None:
     """Print the report as tables; speeds in millions per second."""
+    from rich import box
     from rich.table import Table
 
     def table(title: str, *columns: str) -> Table:
         console.print(title, highlight=False)
-        made = Table()
+        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for column in columns:
             made.add_column(
                 column, justify="left" if column in ("variant", "position", "engine") else "right", no_wrap=True
@@ -266,7 +267,7 @@ def show(report: Report, console: Console) -> None:
     for variant, engine, total_speed, total_ratio in report.totals():
         ratio = "" if engine == "selfmate" else f"{total_ratio:.2f}x"
         perft.add_row(variant, "all", "", engine, f"{total_speed / 1e6:.1f}", ratio)
-    console.print(perft)
+    console.print(perft, soft_wrap=True)
 
     threads = table(f"Perft, {report.threads} threads", "variant", "position", "million nodes/s", "scaling")
     for measured in report.threaded:

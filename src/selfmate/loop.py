@@ -32,7 +32,7 @@ from selfmate.evaluator import Evaluator, open_evaluator
 from selfmate.gate import Match, as_game, balanced_openings, drive, play_match, search_config
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import FixedFacts, Net, NetConfig
-from selfmate.recipe import at, load
+from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
 from selfmate.view import Progress, View, as_metrics, make_view, open_tensorboard
@@ -81,6 +81,7 @@ def train(
     wanted = load(recipe)
     if smoke:
         wanted = smoke_recipe(wanted)
+    net_config(change(wanted, overrides))
     directory = Path(run) if run is not None else Path("runs") / name
     # 2. Take the directory, then work until something ends it
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke) as opened:
@@ -94,6 +95,18 @@ def train(
         stop = Stop()
         with make_view(progress) as view, _hear_signals(stop, view), _torch_on_one_thread():
             return Trainer(opened, stop, progress, view).work()
+
+
+def net_config(recipe: Recipe) -> NetConfig:
+    """Give the net that a recipe describes.
+
+    >>> net_config(load("gardner-laptop")).policy_size
+    1225
+    """
+    variant = recipe.variant.name
+    encoding = _core.encoding(variant)
+    facts = FixedFacts(variant, encoding.files, encoding.ranks, encoding.bitboards, encoding.scalars, encoding.planes)
+    return NetConfig.sized(facts, recipe.net.size, **recipe.net.changes())
 
 
 class Stop:
@@ -122,13 +135,9 @@ class Trainer:
         self.lanes = len(os.sched_getaffinity(0)) if self.device == "cpu" else 2
         self.reserve = 0.0
         self.tensorboard = open_tensorboard(run.directory)
-        encoding = _core.encoding(self.variant)
-        facts = FixedFacts(
-            self.variant, encoding.files, encoding.ranks, encoding.bitboards, encoding.scalars, encoding.planes
-        )
-        config = NetConfig.sized(facts, self.recipe.net.size, **self.recipe.net.changes())
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
-        self.learner = Learner(Net(config, seed=net_seed), self.recipe.learner, self.seed, self.device)
+        net = Net(net_config(self.recipe), seed=net_seed)
+        self.learner = Learner(net, self.recipe.learner, self.seed, self.device)
 
     # -- the session ------------------------------------------------------------------------------
 
@@ -223,8 +232,8 @@ class Trainer:
         champion = self._gate(cycle)
         if champion is None or not self._anchor(cycle, champion):
             return False
-        # 4. Commit the cycle; its games are for the next one to learn from
-        fresh = sorted([*committed, *played], key=lambda record: record.game_id)
+        # 4. Commit the cycle; its games, as they were saved, are for the next one to learn from
+        fresh = self._games(cycle)
         owed = state.owed + round(at(self.recipe.learner.reuse, cycle) * self.window.count_learned(fresh))
         steps = owed // at(self.recipe.learner.batch, cycle + 1)
         self.run.commit(

@@ -27,10 +27,12 @@ from selfmate.errors import SelfmateError, clip
 
 __all__ = [
     "GARDNER",
+    "NO_MOVE",
     "PLIES_UNIT",
     "SIZES",
     "Context",
     "Facts",
+    "FixedFacts",
     "Net",
     "NetConfig",
     "NetError",

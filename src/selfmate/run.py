@@ -436,7 +436,8 @@ class Run:
 
     def commit(self, **changes: Any) -> State:
         """Make `changes` to the state true at one instant, then remove the files that it no longer names."""
-        os.fsync(self._metrics.fileno())
+        with _disk(self.directory / "metrics.jsonl", 0):
+            os.fsync(self._metrics.fileno())
         state = msgspec.structs.replace(self.state, **changes, metrics_bytes=self._metrics.tell())
         state = msgspec.structs.replace(state, checkpoints=_kept(state))
         dropped = self.state.names() - state.names()

@@ -204,5 +204,5 @@ def open_evaluator(source: Net | str | Path, *, device: str = "cpu", threads: in
             return OnnxEvaluator(to_onnx(net, card), threads=threads)
         return TorchEvaluator(source, device=device, threads=threads)
     except ModuleNotFoundError as error:
-        shown = clip(str(source))
+        shown = clip(str(source)) if isinstance(source, str | Path) else "the net"
         raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[train]", shown) from None

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped]
+import onnxruntime
 
 from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, pieces
 from selfmate.export import CARD_KEY, ONNX_NAME, check_seal, read_onnx

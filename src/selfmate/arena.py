@@ -1,0 +1,327 @@
+"""`selfmate arena`: a match between two players, batched, with paired openings and either colour.
+
+>>> from selfmate.gate import balanced_openings
+>>> openings = balanced_openings("gardner", 2, seed=1)
+>>> report = play_arena(Player("heuristic-1"), Player("random"), "gardner", openings, visits=(16, 16))
+>>> report.match.games, report.match.score
+(4, 1.0)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from selfmate._core import GameRecord, Pool, SearchConfig
+from selfmate.epd import read_epd
+from selfmate.errors import EpdError, SelfmateError
+from selfmate.evaluator import NATIVE, cores
+from selfmate.gate import Match, as_game, drive, judge
+from selfmate.player import RANDOM, Player
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from selfmate.pgn import Game
+
+__all__ = ["ArenaReport", "Interrupt", "arena_games", "play_arena", "read_openings", "show", "write_pgn"]
+
+SLOTS_PER_LANE: Final = 64
+"""Games at once in a lane: batches that keep a core busy. A GPU wants more."""
+SLOTS_PER_GPU_LANE: Final = 512
+TELL_SECONDS: Final = 0.1
+EVENT: Final = "selfmate arena"
+
+Tell = Callable[[Match], None]
+"""Hears how the match stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaReport:
+    """A match as far as it was played; all figures are those of the first player."""
+
+    variant: str
+    names: tuple[str, str]
+    visits: tuple[int, int]
+    """Visits of each player; 0 for `random`."""
+    gumbel: bool
+    openings: int
+    """Openings that the match was to be played with, each of them twice."""
+    match: Match
+    """Of the pairs that are complete."""
+    records: tuple[GameRecord, ...]
+    """Every game that was finished."""
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every game was played."""
+        return self.match.games == 2 * self.openings
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The names of the players with their visits, for tables and PGN."""
+        first, second = (
+            f"{name} ({visits} visits)" if visits else name
+            for name, visits in zip(self.names, self.visits, strict=True)
+        )
+        return first, second
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the report as plain values."""
+        low, high = elo_bounds(self.match)
+        return {
+            "variant": self.variant,
+            "players": [{"name": name, "visits": visits} for name, visits in zip(self.names, self.visits, strict=True)],
+            "root": "gumbel" if self.gumbel else "puct",
+            "openings": self.openings,
+            "complete": self.complete,
+            **self.match.as_json(),
+            "elo_low": low,
+            "elo_high": high,
+            "pairs": list(self.match.pairs),
+            "terminations": terminations(self.records),
+            "plies": sum(len(record.moves) for record in self.records) / max(1, len(self.records)),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def play_arena(
+    first: Player,
+    second: Player,
+    variant: str,
+    openings: Sequence[str],
+    *,
+    visits: tuple[int, int],
+    gumbel: bool = False,
+    seed: int = 0,
+    max_plies: int = 512,
+    stopping: Callable[[], bool] = lambda: False,
+    tell: Tell = lambda match: None,
+) -> ArenaReport:
+    """Play every opening (a FEN) twice, `first` with White and then with Black, until `stopping` says so.
+
+    Nobody's search has noise. The root is that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for
+    the moves of `random`.
+    """
+    for player in (first, second):
+        player.check(variant)
+    sides = [player.evaluator for player in (first, second)]
+    # 1. A pool that suits the sides. Evaluators of the core run in the threads of the pool; a net is called from
+    #    one thread for each lane.
+    native = all(isinstance(side, str) for side in sides)
+    gpu = any(not isinstance(side, str) and "cuda" in side.name for side in sides)
+    lanes = 1 if native else 2 if gpu else min(cores(), len(openings))
+    slots = min(2 * len(openings), (SLOTS_PER_GPU_LANE if gpu else SLOTS_PER_LANE) * lanes)
+    of_side = tuple(0 if side == RANDOM else each for side, each in zip(sides, visits, strict=True))
+    pool = Pool(
+        variant,
+        SearchConfig(gumbel=gumbel, gumbel_scale=0.0),
+        seed=seed,
+        visits=of_side[0],
+        second_visits=of_side[1],
+        max_plies=max_plies,
+        slots=slots,
+        lanes=lanes,
+        threads=0 if native or gpu else 1,
+    )
+    pool.start_match(list(openings))
+    # 2. Play, and say now and then how it stands.
+    began = told = time.monotonic()
+    records: list[GameRecord] = []
+
+    def look(leaves: int = 0) -> None:
+        nonlocal told
+        if time.monotonic() >= told + TELL_SECONDS:
+            told = time.monotonic()
+            if pool.finished:
+                records.extend(pool.drain())
+                tell(judge(_whole_pairs(records)))
+
+    def stop() -> bool:
+        if native:  # one lane, and `drive` tells only of nets
+            look()
+        return stopping()
+
+    evaluators = [NATIVE[0] if side == RANDOM else side for side in sides]  # a random player asks nobody
+    drive(pool, evaluators, lanes=lanes, stopping=stop, prepare=_one_thread, tell=look)
+    # 3. What was played.
+    records.extend(pool.drain())
+    records.sort(key=lambda record: record.game_id)
+    return ArenaReport(
+        variant=variant,
+        names=(first.name, second.name),
+        visits=(of_side[0], of_side[1]),
+        gumbel=gumbel,
+        openings=len(openings),
+        match=judge(_whole_pairs(records)),
+        records=tuple(records),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _one_thread() -> None:
+    """Keep torch, where it computes, to one thread in this one."""
+    import sys
+
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+def _whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
+    """Leave out games whose opening was not yet played with the other colour: short games come first."""
+    seen: dict[int, int] = {}
+    for record in records:
+        seen[record.game_id // 2] = seen.get(record.game_id // 2, 0) + 1
+    return [record for record in records if seen[record.game_id // 2] == 2]
+
+
+def read_openings(path: str | Path, variant: str, count: int) -> list[str]:
+    """Read `count` openings from a file of FENs or EPDs, one to a line; as FENs.
+
+    None of them is repeated: players without noise would play the same games again.
+    """
+    found: dict[str, None] = {}
+    try:
+        for number, epd in enumerate(read_epd(path, variant), start=1):
+            if epd.position.is_game_over(claim_draw=True):
+                raise EpdError(f"in opening {number} the game is over", epd.position.fen())
+            found[epd.position.fen()] = None
+    except EpdError as error:
+        raise SelfmateError(f"{path}: {error}", error.part) from error
+    if len(found) < count:
+        raise SelfmateError(
+            f"{path}: {len(found)} different openings are enough for {2 * len(found)} games, not {2 * count}", str(path)
+        )
+    return list(found)[:count]
+
+
+class Interrupt:
+    """Whether Ctrl-C was pressed, within `with`; pressed again it interrupts at once.
+
+    >>> with Interrupt() as interrupt:
+    ...     interrupt()
+    False
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self) -> bool:
+        return self.asked
+
+    def __enter__(self) -> Interrupt:
+        with contextlib.ExitStack() as stack:
+            if threading.current_thread() is threading.main_thread():
+                before = signal.signal(signal.SIGINT, self._hear)
+                stack.callback(signal.signal, signal.SIGINT, before)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+# -- telling it -----------------------------------------------------------------------------------
+
+
+def elo_bounds(match: Match) -> tuple[float, float]:
+    """Give the Elo differences at the ends of the score's error bar (two standard errors, from the pairs).
+
+    >>> low, high = elo_bounds(Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0)))
+    >>> round(low), round(high)
+    (37, 317)
+    """
+
+    def elo(score: float) -> float:
+        least = 0.5 / max(match.games, 1)  # half a point short of a clean sweep, as `Match.elo` has it
+        share = min(max(score, least), 1 - least)
+        return 400 * math.log10(share / (1 - share))
+
+    return elo(match.score - match.error), elo(match.score + match.error)
+
+
+def terminations(records: Sequence[GameRecord]) -> dict[str, int]:
+    """Count why the games ended, the most frequent reason first."""
+    counts: dict[str, int] = {}
+    for record in records:
+        reason = record.outcome.reason if record.outcome else "cut off"
+        counts[reason] = counts.get(reason, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def arena_games(report: ArenaReport) -> Iterator[Game]:
+    """Give every game, ready to be written as PGN; how it ended stands as a comment behind its last move."""
+    for record in report.records:
+        white, black = report.labels[:: -1 if record.white_evaluator else 1]
+        game = as_game(record, white, black, EVENT)
+        game.headers["Termination"] = "normal" if record.outcome else "unterminated"
+        game.end().comment = record.outcome.reason if record.outcome else f"cut off after {len(record.moves)} plies"
+        yield game
+
+
+def write_pgn(report: ArenaReport, path: Path) -> None:
+    """Write every game to a file, which appears whole or not at all."""
+    text = "".join(f"{game}\n\n" for game in arena_games(report))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def show(report: ArenaReport, console: Console) -> None:
+    """Print the report."""
+    from rich.table import Table
+
+    match = report.match
+    first, second = report.labels
+    console.print(f"{first} against {second}, {report.variant}", highlight=False, markup=False, soft_wrap=True)
+    table = Table()
+    table.add_column(report.names[0], overflow="fold")
+    for column in ("games", "won", "drawn", "lost", "score"):
+        table.add_column(column, justify="right")
+    for label, colours in (("with White", [0]), ("with Black", [1]), ("together", [0, 1])):
+        won, drawn, lost = (
+            sum(counts[colour] for colour in colours) for counts in (match.wins, match.draws, match.losses)
+        )
+        games = won + drawn + lost
+        score = f"{(won + drawn / 2) / games:.1%}" if games else ""
+        table.add_row(label, *(str(number) for number in (games, won, drawn, lost)), score)
+    console.print(table)
+    ends = ", ".join(f"{count} {reason}" for reason, count in terminations(report.records).items())
+    if ends:
+        console.print(f"Ended by: {ends}.", highlight=False, soft_wrap=True)
+    if not report.complete:
+        rest = f"{len(report.records) - match.games} more have no game with the other colour yet"
+        console.print(
+            f"Stopped after {match.games} of {2 * report.openings} games; {rest}.", highlight=False, soft_wrap=True
+        )
+    console.print(score_line(match), highlight=False, soft_wrap=True)
+
+
+def score_line(match: Match) -> str:
+    """Say score and Elo in one line.
+
+    >>> score_line(Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0)))
+    'Score 70.8 % ± 15.4 % (+7 =3 -2), Elo +154 (+37 to +317), from 6 pairs'
+    """
+    if not match.games:
+        return "Nothing was played to its end."
+    low, high = elo_bounds(match)
+    return f"Score {match}, Elo {match.elo:+.0f} ({low:+.0f} to {high:+.0f}), from {len(match.pairs)} pairs"

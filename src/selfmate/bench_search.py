@@ -1,0 +1,580 @@
+"""`selfmate bench search | collisions | tactics | nn | selfplay`: how fast and how well the spine works.
+
+Every measurement gives a `BenchReport`: tables for people and the same numbers for programs.
+
+>>> report = collisions(visits=(100,), positions=POSITIONS[:1])
+>>> [row["virtual_loss"] for row in report.values["collisions"]]
+[True, False, True, False, True, False]
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from selfmate import _core
+from selfmate._core import GameRecord, Leaves, Pool, Search, SearchConfig
+from selfmate.bench import Tell, _processor
+from selfmate.epd import Tactic, read_tactics
+from selfmate.errors import EpdError, SelfmateError
+from selfmate.evaluator import NATIVE, Answer, Evaluator, cores, open_evaluator
+from selfmate.game import Position
+from selfmate.gate import drive, search_config
+from selfmate.player import Limit, Player
+from selfmate.recipe import at, load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from selfmate.net import Net
+
+__all__ = ["BenchReport", "Table", "collisions", "nn", "search", "selfplay", "show", "tactics"]
+
+# Atomic positions from games of heuristic-1 in which no search of 5,000 visits proves anything, so that trees grow full.
+POSITIONS: Final = (
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "rnbq1bnr/pppp1kp1/7p/4pp2/1P6/N2P1NP1/P1P1PP1P/R1BQKB1R w KQ - 0 6",
+    "rnb1k2r/pppp1ppp/4p2n/7q/1bN2P2/5NP1/PPPPP2P/R1BQKB1R w KQkq - 3 6",
+    "3qk1nr/1ppb2p1/3p4/4p2p/1PP1P3/2NP1pP1/P2K1P1P/R2Q1B1R w - - 0 16",
+    "r4r1k/1p1b2p1/4p3/pB1p1p2/P1pP1P1p/2P1R3/3K2PP/8 w - - 0 22",
+    "2kr4/2r5/p1p1p1p1/3p1Pb1/3P3P/PPPN1K2/3R4/1R6 w - - 5 34",
+)
+
+SEED_TABLE: Final = {1000: {True: 300, False: 11_000}, 5000: {True: 380, False: 48_000}}
+"""Collisions per move in seed 000 (table 5.6), by iterations and whether there is virtual loss."""
+
+GATHER: Final = 64
+"""Leaves of a gather in `collisions`."""
+FULL: Final = 0.75
+"""A gather below this share of `GATHER` counts as poorly filled."""
+
+NN_BATCHES: Final = (1, 8, 32, 128, 512)
+NN_SECONDS: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under a title; the first column is words, the others are numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchReport:
+    """What one measurement found: tables and lines for people, `values` for programs."""
+
+    tables: tuple[Table, ...]
+    lines: tuple[str, ...]
+    values: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the values, and on what they were measured."""
+        load = [round(each, 2) for each in os.getloadavg()]
+        machine = {"core": _core.CORE, "processor": _processor(), "cores": cores(), "load": load}
+        return {"machine": machine, **self.values}
+
+
+def show(report: BenchReport, console: Console) -> None:
+    """Print a report; the lines come last."""
+    from rich.table import Table as RichTable
+
+    for table in report.tables:
+        console.print(table.title, highlight=False)
+        shown = RichTable()
+        for index, column in enumerate(table.columns):
+            shown.add_column(column, justify="right" if index else "left", no_wrap=True)
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown)
+    for line in report.lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+# -- search ---------------------------------------------------------------------------------------
+
+
+def search(
+    *,
+    visits: int = 800,
+    trees: int = 10,
+    games: int = 128,
+    repeats: int = 5,
+    tell: Tell = lambda *_: None,
+) -> BenchReport:
+    """Measure playouts of single trees on one core, and of many games on one and two, with evaluators of the core.
+
+    A figure is the best of several runs. Beside the time on the clock stands the processor's own: the same on an idle
+    machine, and on a busy one what an idle one would show.
+    """
+    steps, step = repeats * (len(NATIVE) + 2), 0
+    # 1. Trees of `visits` visits, one thread, all evaluators in turn.
+    wall = dict.fromkeys(NATIVE, float("inf"))
+    processor = dict.fromkeys(NATIVE, float("inf"))
+    playouts = dict.fromkeys(NATIVE, 0)
+    sizes = dict.fromkeys(NATIVE, (0, 0))
+    positions = [Position("atomic", fen) for fen in POSITIONS]
+    config = SearchConfig()
+    for _ in range(repeats):
+        for name in NATIVE:
+            tell(step, steps, name)
+            step += 1
+            done = size = edges = 0
+            began, worked = time.perf_counter(), time.thread_time()
+            for position in positions * trees:
+                tree = Search(position, config, visits)
+                tree.run(name)
+                done += tree.visits
+            wall[name] = min(wall[name], time.perf_counter() - began)
+            processor[name] = min(processor[name], time.thread_time() - worked)
+            playouts[name] = done
+            for position in positions:
+                tree = Search(position, config, visits)
+                tree.run(name)
+                result = tree.result()
+                size, edges = size + result.bytes, edges + result.edges
+            sizes[name] = (size, edges)
+    rows = [
+        {
+            "evaluator": name,
+            "visits": visits,
+            "playouts_per_second": round(playouts[name] / wall[name]),
+            "playouts_per_processor_second": round(playouts[name] / processor[name]),
+            "bytes_per_edge": round(sizes[name][0] / sizes[name][1], 2),
+        }
+        for name in NATIVE
+    ]
+    # 2. Many games, on one thread and on two.
+    threads = (1, 2)
+    clock = dict.fromkeys(threads, float("inf"))
+    total = 0
+    for _ in range(repeats):
+        for count in threads:
+            tell(step, steps, f"{games} games, {count} threads")
+            step += 1
+            pool = Pool("atomic", config, seed=1, visits=64, random_plies=4, slots=games, threads=count)
+            pool.start(0, games)
+            began = time.perf_counter()
+            pool.run("heuristic-1")
+            clock[count] = min(clock[count], time.perf_counter() - began)
+            total = pool.playouts
+    scaling = {
+        "evaluator": "heuristic-1",
+        "games": games,
+        "visits": 64,
+        "playouts": total,
+        "playouts_per_second": {str(count): round(total / clock[count]) for count in threads},
+        "scaling": round(clock[1] / clock[2], 3),
+    }
+    return BenchReport(
+        (
+            Table(
+                f"Atomic trees of {visits} visits from {len(positions)} positions, one core",
+                ("evaluator", "playouts/s", "per processor second", "bytes/edge"),
+                tuple(
+                    (
+                        str(row["evaluator"]),
+                        f"{row['playouts_per_second']:,}",
+                        f"{row['playouts_per_processor_second']:,}",
+                        f"{row['bytes_per_edge']}",
+                    )
+                    for row in rows
+                ),
+            ),
+            Table(
+                f"{games} atomic games at 64 visits, heuristic-1",
+                ("threads", "playouts/s", "scaling"),
+                tuple(
+                    (str(count), f"{total / clock[count]:,.0f}", f"{clock[1] / clock[count]:.2f}x") for count in threads
+                ),
+            ),
+        ),
+        (f"core {_core.CORE}, {_processor()}, best of {repeats}, load {os.getloadavg()[0]:.1f}",),
+        {"repeats": repeats, "trees": rows, "games": scaling},
+    )
+
+
+# -- collisions -----------------------------------------------------------------------------------
+
+
+def collisions(
+    *,
+    visits: Sequence[int] = (1000, 5000),
+    positions: Sequence[str] = POSITIONS,
+    tell: Tell = lambda *_: None,
+) -> BenchReport:
+    """Count the playouts of a tree that ran into a leaf that waits, and how full gathers of 64 leaves are.
+
+    All numbers are per move, that is per tree. Such a playout counts nothing and ends its gather, so that it costs
+    one walk down the tree and the room that the gather had left.
+    """
+    rows: list[dict[str, Any]] = []
+    cases = [(name, count, virtual) for name in NATIVE for count in visits for virtual in (True, False)]
+    for step, (name, count, virtual) in enumerate(cases):
+        tell(step, len(cases), f"{name}, {count} visits")
+        done = hits = 0
+        fills: list[int] = []
+        for fen in positions:
+            tree = Search(Position("atomic", fen), SearchConfig(virtual_loss=int(virtual)), count)
+            while not tree.done():
+                leaves = tree.gather(GATHER)
+                if leaves.size:
+                    fills.append(leaves.size)
+                    tree.apply_native(leaves.ticket, name)
+            result = tree.result()
+            done += result.visits
+            hits += result.collisions
+        moves = len(positions)
+        rows.append(
+            {
+                "evaluator": name,
+                "visits": count,
+                "virtual_loss": virtual,
+                "collisions": round(hits / moves, 1),
+                "wasted": round(hits / done, 5),
+                "fill": round(sum(fills) / (GATHER * len(fills)), 4),
+                "gathers": round(len(fills) / moves, 1),
+                "below_three_quarters": round(sum(fill < FULL * GATHER for fill in fills) / moves, 1),
+                "seed_000": SEED_TABLE.get(count, {}).get(virtual),
+            }
+        )
+    table = Table(
+        f"Gathers of {GATHER} leaves in one atomic tree, per move, from {len(positions)} positions",
+        ("evaluator", "visits", "virtual loss", "collisions", "seed 000", "wasted", "fill", "gathers", "below 75 %"),
+        tuple(
+            (
+                str(row["evaluator"]),
+                f"{row['visits']:,}",
+                "on" if row["virtual_loss"] else "off",
+                f"{row['collisions']:,}",
+                f"{row['seed_000']:,}" if row["seed_000"] is not None else "",
+                f"{row['wasted']:.2%}",
+                f"{row['fill']:.1%}",
+                f"{row['gathers']:,}",
+                f"{row['below_three_quarters']:,}",
+            )
+            for row in rows
+        ),
+    )
+    lines = (
+        "The first gather of a tree holds the root alone, the second at most its moves, the last what is left:",
+        "these three count as below 75 % in every search. Seed 000: table 5.6, collisions per move in its engine.",
+    )
+    return BenchReport((table,), lines, {"gather": GATHER, "collisions": rows})
+
+
+# -- tactics --------------------------------------------------------------------------------------
+
+
+def tactics(
+    path: str | Path,
+    *,
+    variant: str | None = None,
+    player: Player | None = None,
+    visits: int = 2000,
+    tell: Tell = lambda *_: None,
+) -> BenchReport:
+    """Count the positions of a file in which a player's move keeps the shortest forced win.
+
+    The variant is the beginning of the file's name (`atomic_mate2.epd`) unless it is given. The last line says
+    `N solved of M`.
+    """
+    player = player or Player("heuristic-1")
+    variant = variant or Path(path).stem.partition("_")[0]
+    Position(variant)  # an unknown one is refused by its name, not by the first line of the file
+    try:
+        problems = list(read_tactics(path, variant))
+    except EpdError as error:
+        raise SelfmateError(f"{path}: {error}", error.part) from error
+    if not problems:
+        raise SelfmateError(f"{path}: no position", str(path))
+    by_length: dict[int, list[bool]] = {}
+    missed: list[dict[str, Any]] = []
+    seconds = 0.0
+    for step, problem in enumerate(problems):
+        tell(step, len(problems), f"{step - len(missed)} solved")
+        result = player.search(problem.position, Limit(visits=visits))
+        seconds += result.seconds
+        solved = result.best in problem.best_moves
+        by_length.setdefault(problem.mate_in, []).append(solved)
+        if not solved:
+            missed.append(_missed(problem, result.best, result.proven))
+    count = len(problems)
+    rows = [
+        {"mate_in": length, "solved": sum(found), "positions": len(found)}
+        for length, found in sorted(by_length.items())
+    ]
+    return BenchReport(
+        (
+            Table(
+                f"{player.name}, {variant}, {visits} visits",
+                ("mate in", "solved", "positions", "share"),
+                tuple(
+                    (
+                        str(row["mate_in"]),
+                        str(row["solved"]),
+                        str(row["positions"]),
+                        f"{row['solved'] / row['positions']:.1%}",
+                    )
+                    for row in rows
+                ),
+            ),
+        ),
+        (
+            *(f"missed: {each['fen']}: {each['played']}, not {' '.join(each['best'])}" for each in missed),
+            f"{count - len(missed)} solved of {count}",
+        ),
+        {
+            "file": str(path),
+            "variant": variant,
+            "player": player.name,
+            "visits": visits,
+            "solved": count - len(missed),
+            "positions": count,
+            "by_length": rows,
+            "missed": missed,
+            "seconds": round(seconds, 3),
+        },
+    )
+
+
+def _missed(problem: Tactic, played: _core.Move, proven: int | None) -> dict[str, Any]:
+    position = problem.position
+    return {
+        "fen": position.fen(),
+        "best": [position.uci(move) for move in problem.best_moves],
+        "played": position.uci(played),
+        "mate_in": problem.mate_in,
+        "proven_plies": proven,
+    }
+
+
+# -- nets -----------------------------------------------------------------------------------------
+
+
+def nn(
+    *,
+    net: str | Path | None = None,
+    variant: str = "gardner",
+    size: str = "tiny",
+    batches: Sequence[int] = NN_BATCHES,
+    repeats: int = 3,
+    seconds: float = NN_SECONDS,
+    tell: Tell = lambda *_: None,
+) -> BenchReport:
+    """Measure evaluations per second of a net by backend and batch: a net on disk, or an untrained one of a size."""
+    source = _untrained(variant, size) if net is None else Path(net)
+    evaluators, refused = _backends(source)
+    variant = evaluators[0].variant
+    speeds: dict[str, dict[int, float]] = {evaluator.name: {} for evaluator in evaluators}
+    steps, step = repeats * len(batches) * len(evaluators), 0
+    inputs = {batch: _leaves(variant, batch) for batch in batches}
+    for _ in range(repeats):
+        for batch in batches:
+            for evaluator in evaluators:
+                tell(step, steps, f"{evaluator.name}, batch {batch}")
+                step += 1
+                best = speeds[evaluator.name].get(batch, 0.0)
+                speeds[evaluator.name][batch] = max(best, _evaluations_per_second(evaluator, inputs[batch], seconds))
+    what = f"untrained {size} net" if net is None else str(net)
+    return BenchReport(
+        (
+            Table(
+                f"Evaluations/s, {what}, {variant}",
+                ("backend", *(f"batch {batch}" for batch in batches)),
+                tuple((name, *(f"{speeds[name][batch]:,.0f}" for batch in batches)) for name in speeds),
+            ),
+        ),
+        (*refused, f"{_processor()}, {cores()} cores, best of {repeats}, load {os.getloadavg()[0]:.1f}"),
+        {
+            "net": what,
+            "net_id": evaluators[0].net_id,
+            "variant": variant,
+            "evaluations_per_second": {
+                name: {str(batch): round(speed) for batch, speed in found.items()} for name, found in speeds.items()
+            },
+            "refused": list(refused),
+        },
+    )
+
+
+def _untrained(variant: str, size: str) -> Net:
+    """Make a net with random weights."""
+    try:
+        from selfmate.net import FixedFacts, Net, NetConfig
+    except ModuleNotFoundError as error:
+        raise SelfmateError(f"{error.name} is missing; give an .onnx file, or install selfmate[train]") from None
+    facts = _core.encoding(variant)
+    plain = variant.removesuffix("960")
+    return Net(
+        NetConfig.sized(
+            FixedFacts(plain, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes), size
+        ),
+        seed=1,
+    )
+
+
+def _backends(source: Net | Path) -> tuple[list[Evaluator], tuple[str, ...]]:
+    """Open a net with everything that is installed, and say why something is not."""
+    evaluators = [open_evaluator(source, threads=threads) for threads in sorted({1, cores()})]
+    if isinstance(source, Path) and source.suffix == ".onnx":
+        return evaluators, ("torch: an .onnx file is for ONNX Runtime alone",)
+    try:
+        import torch
+
+        from selfmate.evaluator.torch_evaluator import TorchEvaluator
+    except ModuleNotFoundError as error:
+        return evaluators, (f"torch: {error.name} is missing; it comes with selfmate[train]",)
+    evaluators.append(TorchEvaluator(source, threads=cores()))
+    if torch.cuda.is_available():
+        evaluators.append(TorchEvaluator(source, device="cuda"))
+        return evaluators, ()
+    return evaluators, ("cuda: torch sees no GPU",)
+
+
+def _leaves(variant: str, size: int) -> Leaves:
+    """Gather leaves from as many random games."""
+    pool = Pool(variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=size, threads=1)
+    pool.start(0, size)
+    return pool.gather()
+
+
+def _evaluations_per_second(evaluator: Evaluator, leaves: Leaves, seconds: float) -> float:
+    evaluator.evaluate(leaves)  # the first of a shape takes longer
+    began = now = time.perf_counter()
+    done = 0
+    while now - began < seconds:
+        evaluator.evaluate(leaves)
+        done += leaves.size
+        now = time.perf_counter()
+    return done / (now - began)
+
+
+# -- self-play ------------------------------------------------------------------------------------
+
+
+class _Timed:
+    """An evaluator that keeps the time spent in it. Lanes call it at the same time."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._lock = threading.Lock()
+        self.seconds = 0.0
+        self.processor_seconds = 0.0
+        self.batches: list[int] = []
+
+    def evaluate(self, leaves: Leaves) -> Answer:
+        began, worked = time.perf_counter(), time.thread_time()
+        answer = self._evaluator.evaluate(leaves)
+        with self._lock:
+            self.seconds += time.perf_counter() - began
+            self.processor_seconds += time.thread_time() - worked
+            self.batches.append(leaves.size)
+        return answer
+
+
+def selfplay(
+    *,
+    recipe: str = "gardner-laptop",
+    net: str | Path | None = None,
+    seconds: float = 10.0,
+    device: str = "cpu",
+    tell: Tell = lambda *_: None,
+) -> BenchReport:
+    """Play games by a recipe for some seconds, and see where the time goes.
+
+    The games are those of a run's first cycle, with an untrained net unless one is given. A lane's time is that in the
+    evaluator and all the rest: walking the trees, the encoder, waiting for the pool.
+    """
+    wanted = load(recipe)
+    variant = wanted.variant.name
+    part = wanted.selfplay
+    source = _untrained(variant, wanted.net.size) if net is None else Path(net)
+    lanes = cores() if device == "cpu" else 2
+    evaluator = open_evaluator(source, device=device, threads=1 if device == "cpu" else None)
+    timed = _Timed(evaluator)
+    visits = at(part.visits, 0)
+    pool = Pool(
+        variant,
+        search_config(wanted.search, 0, noise=True),
+        seed=1,
+        visits=visits,
+        fast_visits=at(part.fast_visits, 0),
+        full_probability=at(part.full_probability, 0),
+        random_plies=at(part.random_plies, 0),
+        temperature=at(part.temperature, 0),
+        temperature_plies=at(part.temperature_plies, 0),
+        max_plies=at(part.max_plies, 0),
+        slots=part.slots,
+        lanes=lanes,
+        threads=1 if device == "cpu" else 0,
+    )
+    pool.start(0, 100_000_000 if seconds > 60 else 1_000_000)
+    records: list[GameRecord] = []
+    began, worked = time.perf_counter(), time.process_time()
+    busy = 0.0
+
+    def stopping() -> bool:
+        return time.perf_counter() - began >= seconds
+
+    def look(leaves: int) -> None:
+        records.extend(pool.drain())
+        tell(int(10 * (time.perf_counter() - began)), int(10 * seconds), f"{len(records)} games")
+
+    drive(pool, [timed], lanes=lanes, stopping=stopping, prepare=_one_thread(device), tell=look)
+    records.extend(pool.drain())
+    elapsed = time.perf_counter() - began
+    busy = time.process_time() - worked
+    leaves = sum(timed.batches)
+    plies = sum(len(record.moves) for record in records)
+    values: dict[str, Any] = {
+        "recipe": recipe,
+        "variant": variant,
+        "evaluator": evaluator.name,
+        "slots": part.slots,
+        "lanes": lanes,
+        "seconds": round(elapsed, 3),
+        "evaluator_share": round(timed.seconds / (lanes * elapsed), 4),
+        "evaluator_processor_share": round(timed.processor_seconds / busy, 4) if busy else None,
+        "evaluations_per_second": round(leaves / elapsed),
+        "playouts_per_second": round(pool.playouts / elapsed),
+        "games": len(records),
+        "games_per_second": round(len(records) / elapsed, 2),
+        "moves_per_second": round(plies / elapsed, 1),
+        "positions_per_second": round(sum(record.positions for record in records) / elapsed, 1),
+        "batch": round(leaves / max(1, len(timed.batches)), 1),
+        "fill": round(leaves / max(1, len(timed.batches)) / (part.slots / lanes), 4),
+    }
+    shown = (
+        ("time in the evaluator", f"{values['evaluator_share']:.1%}"),
+        ("processor time in the evaluator", f"{values['evaluator_processor_share'] or 0:.1%}"),
+        ("evaluations/s", f"{values['evaluations_per_second']:,}"),
+        ("playouts/s", f"{values['playouts_per_second']:,}"),
+        ("games/s", f"{values['games_per_second']:,}"),
+        ("moves/s", f"{values['moves_per_second']:,}"),
+        ("positions to learn from/s", f"{values['positions_per_second']:,}"),
+        ("mean batch", f"{values['batch']} ({values['fill']:.1%} of the lane)"),
+    )
+    return BenchReport(
+        (Table(f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes", ("figure", "measured"), shown),),
+        (f"{_processor()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}",),
+        values,
+    )
+
+
+def _one_thread(device: str) -> Callable[[], None]:
+    """Keep torch, where it computes on the processor, to one thread in each lane."""
+
+    def prepare() -> None:
+        import sys
+
+        if device == "cpu" and "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(1)
+
+    return prepare

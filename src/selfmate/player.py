@@ -1,0 +1,333 @@
+"""A player: a position and a limit in, what the search found out.
+
+>>> from selfmate.game import Position
+>>> position = Position("atomic", "r1b1kb2/1ppq2p1/4ppN1/p7/3p3P/4P1P1/PP1P1P2/R3K2R w KQq - 2 10")
+>>> result = Player("heuristic-1").search(position, Limit(visits=100))
+>>> position.san(result.best), result.proven, result.value
+('Nxf8#', 1, 1.0)
+
+Who plays is said by one word, its spec: an evaluator of the core (`heuristic-1`, `uniform`, `fake`), `random`, the
+folder or the ONNX file of a net, or the directory of a run, which stands for its champion; `runs/NAME:untrained`,
+`runs/NAME:newest` and `runs/NAME:12` are other nets of a run.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from selfmate import _core
+from selfmate._core import Move, Search, SearchConfig
+from selfmate.errors import SearchError, SelfmateError, clip
+from selfmate.evaluator import NATIVE, Evaluator, open_evaluator
+
+if TYPE_CHECKING:
+    from selfmate.net import Net
+
+__all__ = ["RANDOM", "Limit", "MoveResult", "Player", "PlayerError", "Result", "net_of_run"]
+
+RANDOM: Final = "random"
+"""The player that plays any legal move."""
+
+LARGEST_BATCH: Final = 64
+"""Leaves of one tree that are evaluated at once: more would be chosen without knowing of each other."""
+SMALLEST_BATCH: Final = 8
+"""A net takes about as long for fewer."""
+VISITS_PER_LEAF: Final = 16
+"""A batch may be one in so many of the visits so far: while the tree is small, its values change with every leaf."""
+
+NATIVE_VISITS: Final = 2000
+"""Visits between two looks at the clock, with an evaluator of the core: some milliseconds."""
+
+ENDLESS: Final = (1 << 32) - 1
+"""Visits of a search that only something else ends."""
+
+NOISE: Final = 0.25
+"""Share of Dirichlet noise in the priors of the root, as AlphaZero has it."""
+
+MAX_STATE_BYTES: Final = 64 << 20
+
+
+class PlayerError(SelfmateError):
+    """A player that does not exist, or cannot play what it is asked to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """When a search ends: at the first of these. Seconds are looked at between batches of leaves.
+
+    >>> Limit(visits=800)
+    Limit(visits=800, seconds=None, nodes=None)
+    >>> Limit()
+    Traceback (most recent call last):
+    ...
+    selfmate.player.PlayerError: a limit needs visits, seconds or nodes
+    """
+
+    visits: int | None = None
+    """Playouts."""
+    seconds: float | None = None
+    nodes: int | None = None
+    """Positions in the tree."""
+
+    def __post_init__(self) -> None:
+        if self.visits is None and self.seconds is None and self.nodes is None:
+            raise PlayerError("a limit needs visits, seconds or nodes")
+        for name, number in (("visits", self.visits), ("nodes", self.nodes)):
+            if number is not None and not 1 <= number <= ENDLESS:
+                raise PlayerError(f"{name} of a limit go from 1 to {ENDLESS}, not {number}", str(number))
+        if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):
+            raise PlayerError(f"seconds of a limit are more than nothing, not {self.seconds}", str(self.seconds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveResult:
+    """What a search found out about one move."""
+
+    move: Move
+    visits: int
+    value: float
+    """For the side to move at the root, -1 to 1."""
+    prior: float
+    proven: int | None
+    pv: tuple[Move, ...]
+    """The line that is expected, with this move first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a search found; value and wdl are those of the side to move."""
+
+    best: Move
+    value: float
+    """Win minus loss, -1 to 1."""
+    wdl: tuple[float, float, float]
+    """Probabilities of win, draw and loss."""
+    proven: int | None
+    """Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven."""
+    pv: tuple[Move, ...]
+    moves: tuple[MoveResult, ...]
+    """Every legal move, the best first."""
+    visits: int
+    nodes: int
+    """Positions in the tree."""
+    seconds: float
+    depth: float
+    """Mean length of the playouts."""
+    seldepth: int
+    """The longest one."""
+
+    @property
+    def nodes_per_second(self) -> float:
+        """How fast the tree grew."""
+        return self.nodes / self.seconds if self.seconds else 0.0
+
+
+class Player:
+    """Somebody who plays: a net, or an evaluator of the core, behind a search; or `random`.
+
+    `source` is a spec (see above), an evaluator, or a net in memory. `threads` and `device` are those of the net.
+
+    >>> Player("heuristik-1")
+    Traceback (most recent call last):
+    ...
+    selfmate.player.PlayerError: no player is called 'heuristik-1'; did you mean 'heuristic-1'?
+    """
+
+    def __init__(
+        self, source: str | Path | Evaluator | Net, *, device: str = "cpu", threads: int | None = None
+    ) -> None:
+        self.evaluator: Evaluator | str
+        """What judges positions: an evaluator, or the name of one of the core, or `random`."""
+        self.name: str
+        if isinstance(source, Evaluator):
+            self.name, self.evaluator = source.net_id[:12], source
+        elif isinstance(source, str | Path):
+            self.name, where = _find(str(source))
+            self.evaluator = where if isinstance(where, str) else open_evaluator(where, device=device, threads=threads)
+        else:
+            self.evaluator = open_evaluator(source, device=device, threads=threads)
+            self.name = self.evaluator.net_id[:12]
+
+    @property
+    def variant(self) -> str | None:
+        """The variant that it can play; None when it plays all of them."""
+        return None if isinstance(self.evaluator, str) else self.evaluator.variant
+
+    def check(self, variant: str) -> None:
+        """Refuse a variant that it cannot play (`chess960` is chess here)."""
+        if self.variant is not None and variant.removesuffix("960") != self.variant.removesuffix("960"):
+            raise PlayerError(f"{self.name} plays {self.variant}, not {clip(variant)}", variant)
+
+    def search(self, position: _core.Position, limit: Limit, *, noise: bool = False, seed: int = 0) -> Result:
+        """Search a position that is not over. `noise` (drawn from `seed`) makes the player try other moves too.
+
+        >>> from selfmate.game import Position
+        >>> result = Player("uniform").search(Position("gardner"), Limit(visits=50))
+        >>> result.visits, sum(each.visits for each in result.moves), result.best == result.pv[0]
+        (50, 50, True)
+        """
+        self.check(position.variant)
+        if position.outcome() is not None:
+            raise SearchError("there is no move to search for: the game is over", position.fen())
+        began = time.perf_counter()
+        if self.evaluator == RANDOM:
+            return _random_result(position, seed, began)
+        # A proven win is searched on: a shorter one may be there.
+        config = SearchConfig(stop_when_proven=False, noise_epsilon=NOISE if noise else 0.0)
+        search = Search(position, config, limit.visits or ENDLESS, seed)
+        room = ENDLESS if limit.nodes is None else limit.nodes
+        while not search.done() and room > 0:
+            self._search_on(search, room)
+            if limit.seconds is not None and time.perf_counter() - began >= limit.seconds:
+                break
+            if limit.nodes is not None:
+                room = limit.nodes - search.result().nodes
+        return _result(search, time.perf_counter() - began)
+
+    def _search_on(self, search: Search, room: int) -> None:
+        """Go on with a search for a short time, and for `room` positions at most."""
+        if isinstance(self.evaluator, str):
+            search.run(self.evaluator, min(NATIVE_VISITS, room))
+            return
+        size = max(SMALLEST_BATCH, min(LARGEST_BATCH, search.visits // VISITS_PER_LEAF))
+        leaves = search.gather(min(size, room))
+        if leaves.size:  # else every playout ended by the rules
+            priors, wdl, _ = self.evaluator.evaluate(leaves)
+            search.apply(leaves.ticket, priors, wdl)
+
+
+def _result(search: Search, seconds: float) -> Result:
+    found = search.result()
+    moves = tuple(
+        MoveResult(
+            move=stats.move,
+            visits=stats.visits,
+            value=stats.value,
+            prior=stats.prior,
+            proven=stats.proven,
+            pv=tuple(stats.pv),
+        )
+        for stats in found.moves
+    )
+    return Result(
+        best=found.best,
+        value=found.value,
+        wdl=found.wdl,
+        proven=found.proven,
+        pv=tuple(found.pv),
+        moves=moves,
+        visits=found.visits,
+        nodes=found.nodes,
+        seconds=seconds,
+        depth=found.depth,
+        seldepth=found.seldepth,
+    )
+
+
+def _random_result(position: _core.Position, seed: int, began: float) -> Result:
+    """Choose any move; the same one for the same seed, position and number of moves played."""
+    legal = position.legal_moves
+    random.Random(f"{seed} {len(position.move_stack)} {position.key}").shuffle(legal)
+    share = 1 / len(legal)
+    moves = tuple(MoveResult(move=move, visits=0, value=0.0, prior=share, proven=None, pv=(move,)) for move in legal)
+    return Result(
+        best=legal[0],
+        value=0.0,
+        wdl=(1 / 3, 1 / 3, 1 / 3),
+        proven=None,
+        pv=(legal[0],),
+        moves=moves,
+        visits=0,
+        nodes=0,
+        seconds=time.perf_counter() - began,
+        depth=0.0,
+        seldepth=0,
+    )
+
+
+# -- who a spec means -----------------------------------------------------------------------------
+
+
+def _find(spec: str) -> tuple[str, str | Path]:
+    """Give the name of a player, and the evaluator of the core or the net that it plays with."""
+    from selfmate.export import ONNX_NAME
+    from selfmate.weights import JSON_NAME, TENSORS_NAME
+
+    if spec in (*NATIVE, RANDOM):
+        return spec, spec
+    try:
+        path, which = (Path(spec), "") if Path(spec).exists() else _split(spec)
+        if path.name in (JSON_NAME, TENSORS_NAME):  # a file of a net's folder
+            path = path.parent
+        if (path / "manifest.json").is_file():
+            return net_of_run(path, which)
+        if not which and path.is_file() and path.suffix == ".onnx":
+            return path.resolve().stem, path
+        if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
+            return path.resolve().name, path
+        exists = path.exists()
+    except (OSError, ValueError):  # what is too long or cannot be in a path
+        exists = False
+    if spec.strip() and exists and not which:
+        raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run", spec)
+    raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec)}", spec)
+
+
+def _split(spec: str) -> tuple[Path, str]:
+    """Cut `runs/NAME:which` in two."""
+    path, colon, which = spec.rpartition(":")
+    return (Path(path), which) if colon else (Path(spec), "")
+
+
+def _hint(spec: str) -> str:
+    """Say what the spec might have been."""
+    import difflib  # not needed until something is wrong
+
+    here = [str(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
+    known = {name: name for name in (*NATIVE, RANDOM)} | {Path(path).name: path for path in here}
+    near = difflib.get_close_matches(clip(Path(spec).name), known, n=1)
+    if near:
+        return f"did you mean {known[near[0]]!r}?"
+    return f"there are {', '.join((*NATIVE, RANDOM))}, the folder or .onnx file of a net, and run directories"
+
+
+def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
+    """Give name and folder of a net of a run: its champion, `untrained`, `newest`, or that of a cycle by its number.
+
+    The run may be at work: its commits are whole at every instant.
+    """
+    import msgspec
+
+    from selfmate.run import FORMAT, Manifest, State
+
+    try:
+        manifest = msgspec.json.decode(_read(directory / "manifest.json"), type=Manifest)
+        state = msgspec.json.decode(_read(directory / "state.json"), type=State)
+    except FileNotFoundError:
+        raise PlayerError(f"{directory}: this run has no net yet", str(directory)) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise PlayerError(f"{directory}: not a run, or damaged: {clip(reason)}", str(directory)) from None
+    if state.format != FORMAT:
+        message = f"{directory}: a run of format {state.format}; this version of Selfmate reads format {FORMAT}"
+        raise PlayerError(message, str(directory))
+    cycles = sorted(checkpoint.cycle for checkpoint in state.checkpoints)
+    if not cycles:
+        raise PlayerError(f"{directory}: this run has no net yet", str(directory))
+    words = {"": state.champion, "champion": state.champion, "untrained": 0, "newest": cycles[-1]}
+    cycle = int(which) if which.isdecimal() and len(which) < 10 else words.get(which)
+    if cycle not in cycles:
+        there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
+        raise PlayerError(f"{directory} has no net {clip(which)!r}; there are {there}", which)
+    called = "untrained" if cycle == 0 else f"{cycle:05}"
+    return f"{manifest.recipe} {called}", directory / state.checkpoint(cycle).name
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_STATE_BYTES)
