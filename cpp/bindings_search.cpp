@@ -501,7 +501,7 @@ void bind_games(nb::module_& m) {
             [](Pool& self, const std::vector<std::string>& openings) {
                 std::vector<Fixture> fixtures;
                 for (const std::string& fen : openings)
-                    for (const std::uint8_t white : {0, 1})
+                    for (const std::uint8_t white : {std::uint8_t(0), std::uint8_t(1)})
                         fixtures.push_back({fixtures.size(), fen, white, static_cast<std::uint8_t>(1 - white)});
                 self.add(std::move(fixtures));
             },
