@@ -11,6 +11,13 @@
 
 namespace selfmate::test {
 
+// Sanitizers make everything ten times slower; they need fewer games, not other ones.
+#ifdef __SANITIZE_ADDRESS__
+constexpr int SHARE = 6;
+#else
+constexpr int SHARE = 1;
+#endif
+
 inline long checks = 0;
 
 // Counts, and ends the test with the place and the position at the first failure.

@@ -50,7 +50,7 @@ void notation(Position position) {
 int main() {
     for (const char* name : {"chess", "chess960", "atomic", "atomic960", "gardner", "antichess", "kingofthehill",
                              "3check", "racingkings", "horde"}) {
-        random_games(name, 40, 3, [](const Position& position, Random& random) {
+        random_games(name, 40 / SHARE, 3, [](const Position& position, Random& random) {
             whole(position);
             if (random.below(4) == 0) notation(position);
         });

@@ -143,8 +143,8 @@ void thrown(const std::string& name, int positions, std::uint64_t seed) {
 int main() {
     for (const Variant& variant : variants()) {
         const std::string name(variant.name);
-        random_games(name, 60, 7, [](const Position& position, Random&) { compare(position); });
-        thrown(name, name == "atomic" ? 30000 : 5000, 11);
+        random_games(name, 60 / SHARE, 7, [](const Position& position, Random&) { compare(position); });
+        thrown(name, (name == "atomic" ? 30000 : 5000) / SHARE, 11);
     }
     return finish();
 }

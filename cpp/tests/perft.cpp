@@ -11,11 +11,7 @@ using namespace selfmate;
 using namespace selfmate::test;
 
 int main() {
-#ifdef __SANITIZE_ADDRESS__
-    constexpr std::uint64_t BUDGET = 100'000;
-#else
-    constexpr std::uint64_t BUDGET = 5'000'000;
-#endif
+    constexpr std::uint64_t BUDGET = SHARE == 1 ? 5'000'000 : 100'000;
     for (const std::string name : {"chess", "chess960", "atomic", "atomic960", "gardner", "antichess", "kingofthehill",
                                    "3check", "racingkings", "horde"}) {
         std::ifstream file("tests/perft/" + name + ".epd");

@@ -9,11 +9,7 @@ using namespace selfmate::test;
 
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr int GAMES = 6, VISITS = 12;
-#else
-constexpr int GAMES = 20, VISITS = 24;
-#endif
+constexpr int GAMES = 24 / SHARE, VISITS = 24;
 
 void searches(const Variant& variant) {
     const State start = validate(parse_fen(variant, false, variant.start), false);
