@@ -236,6 +236,10 @@ std::uint32_t Search::select(const Node& node) const {
         const Edge& edge = edges[i];
         if (edge.proof.is_loss() || edge.proof.is_win())
             continue;  // only a root that is won already still looks past its wins
+        if (edge.in_flight && !edge.visits) {  // its position waits: another one may be evaluated beside it
+            if (best_score == -1e30f) best = i;
+            continue;
+        }
         const float visits = static_cast<float>(edge.visits), flying = loss * static_cast<float>(edge.in_flight);
         const float n = visits + flying;
         float value = edge.visits ? edge.value : untried;

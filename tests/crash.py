@@ -226,11 +226,13 @@ class Crash:
         assert state.learner is not None
         # 1. Without its last match the run has something left to do, and reads all that it is made of
         (directory / "state.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(state, matches=())))
+        for match in state.matches:
+            (directory / match).unlink()
         names = dict.fromkeys(("state.json", "manifest.json", "recipe.toml", "metrics.jsonl"), True)
         net, learner = state.checkpoint(state.champion).name, state.learner.name
         for name in (f"{net}/net", f"{learner}/learner"):
             names |= {f"{name}.json": False, f"{name}.safetensors": False}
-        names[state.shards[-1].name] = False
+        names |= {"recipe.toml": False, state.shards[-1].name: False}
         # 2. Cut short, emptied, one bit changed (which may leave a text of ours a valid one)
         refused = 0
         for name, is_text in names.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -15,15 +16,18 @@ from typing import Any
 import msgspec
 import pytest
 import torch
+from rich.console import Console
 
 from selfmate import SelfmateError, read_games
 from selfmate import loop as loop_module
-from selfmate._core import GameRecord
-from selfmate.learner import Learner
+from selfmate._core import GameRecord, SearchConfig
+from selfmate.gate import Match, balanced_openings, play_match
+from selfmate.learner import Learner, Losses
 from selfmate.loop import Stop, Summary, train
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Run, State
+from selfmate.view import LiveView, PlainView, Progress, make_view
 
 SETTINGS = ("selfplay.max_plies=12", "gate.anchor_games=0", "gate.final_games=2", "learner.ema=0.5")
 """Shorter still than smoke."""
@@ -222,3 +226,62 @@ def test_the_alarm_rings_when_held_out_games_are_predicted_worse(
     monkeypatch.setattr(loop_module, "GAP_CYCLES", 1)
     go(tmp_path / "run", "selfplay.cycles=4")
     assert "Overfitting" in capsys.readouterr().out
+
+
+def test_matches_are_fair_and_see_who_is_better() -> None:
+    openings = balanced_openings("gardner", 6, seed=3)
+    assert len(set(openings)) == 6
+    options: dict[str, Any] = {"search": SearchConfig(), "visits": 32, "lanes": 2}
+    even = play_match("gardner", "heuristic-1", "heuristic-1", openings, **options)
+    assert even is not None
+    assert even[0].score == 0.5
+    assert set(even[0].pairs) == {1.0}
+    first = play_match("gardner", "heuristic-1", "uniform", openings, **options)
+    second = play_match("gardner", "uniform", "heuristic-1", openings, **options)
+    assert first is not None
+    assert second is not None
+    assert first[0].games == 12
+    assert first[0].score > 0.7
+    assert second[0].score == pytest.approx(1 - first[0].score)
+    assert first[0].elo == pytest.approx(-second[0].elo)
+    assert first[0].as_json()["white"]["wins"] == second[0].as_json()["black"]["losses"]
+    assert play_match("gardner", "uniform", "uniform", openings, stopping=lambda: True, **options) is None
+
+
+def test_a_failing_evaluator_ends_the_match() -> None:
+    class Broken:
+        def evaluate(self, leaves: object) -> None:
+            raise SelfmateError("broken")
+
+    broken: Any = Broken()
+    with pytest.raises(SelfmateError, match="broken"):
+        play_match(
+            "gardner", broken, "uniform", balanced_openings("gardner", 1, seed=3), search=SearchConfig(), visits=4
+        )
+
+
+def test_the_live_view_shows_the_run(finished: Path) -> None:
+    """Every line that the picture can have, and a game that goes on while one looks."""
+    recipe = smoke_recipe(load("gardner-laptop"))
+    with Run.open(finished, recipe, name="gardner-laptop", smoke=True) as run:
+        game = GameRecord.from_bytes(run.read_shard(run.state.shards[0])[0])
+    match = Match(wins=(2, 1), draws=(0, 0), losses=(0, 1), pairs=(2.0, 1.0))
+    losses = Losses(total=3.0, policy=2.0, value=1.0, plies=0.5)
+    progress = Progress(
+        variant="gardner", recipe="gardner-laptop", cycles=9, cycle=4, losses=losses, validation=losses, shown=game
+    )
+    progress.deadline = progress.began + 100
+    progress.scores["heuristic-1"] = (3, match)
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with LiveView(progress, console) as view:
+        view.say("a line that stays")
+        for _ in range(len(game.moves) + 2):
+            view._next_move = 0.0
+            console.print(view._picture())
+        view.cycle_done()
+    view.close()
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % ±", f"game {game.game_id}", "left"):
+        assert text in shown
+    assert isinstance(make_view(progress), PlainView)  # under pytest there is no terminal

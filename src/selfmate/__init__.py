@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from selfmate import svg
     from selfmate.epd import Epd, PerftLine, Tactic, parse_epd, read_epd, read_perft_suite, read_tactics
     from selfmate.pgn import Game, Headers, MoveNode, Node, read_games
+    from selfmate.player import Limit, Player, Result
 
     __version__: str
 
@@ -90,6 +91,7 @@ __all__ = [
     "IllegalSan",
     "InvalidMove",
     "InvalidSan",
+    "Limit",
     "Move",
     "MoveError",
     "MoveNode",
@@ -100,8 +102,10 @@ __all__ = [
     "PawnOnBackRank",
     "PerftLine",
     "PgnError",
+    "Player",
     "Position",
     "RecordError",
+    "Result",
     "SanError",
     "SearchError",
     "SelfmateError",
@@ -138,6 +142,9 @@ _LATER = {
     "read_games": "pgn",
     "read_perft_suite": "epd",
     "read_tactics": "epd",
+    "Limit": "player",
+    "Player": "player",
+    "Result": "player",
 }
 
 

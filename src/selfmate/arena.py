@@ -139,7 +139,7 @@ def play_arena(
     began = told = time.monotonic()
     records: list[GameRecord] = []
 
-    def look(leaves: int = 0) -> None:
+    def look(leaves: int) -> None:
         nonlocal told
         if time.monotonic() >= told + TELL_SECONDS:
             told = time.monotonic()
@@ -147,13 +147,8 @@ def play_arena(
                 records.extend(pool.drain())
                 tell(judge(_whole_pairs(records)))
 
-    def stop() -> bool:
-        if native:  # one lane, and `drive` tells only of nets
-            look()
-        return stopping()
-
     evaluators = [NATIVE[0] if side == RANDOM else side for side in sides]  # a random player asks nobody
-    drive(pool, evaluators, lanes=lanes, stopping=stop, prepare=_one_thread, tell=look)
+    drive(pool, evaluators, lanes=lanes, stopping=stopping, prepare=_one_thread, tell=look)
     # 3. What was played.
     records.extend(pool.drain())
     records.sort(key=lambda record: record.game_id)
@@ -239,18 +234,18 @@ class Interrupt:
 # -- telling it -----------------------------------------------------------------------------------
 
 
-def elo_bounds(match: Match) -> tuple[float, float]:
+def elo_bounds(match: Match) -> tuple[float | None, float | None]:
     """Give the Elo differences at the ends of the score's error bar (two standard errors, from the pairs).
+
+    None where the bar reaches a score of nothing or of all: no difference of ratings is too large then.
 
     >>> low, high = elo_bounds(Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0)))
     >>> round(low), round(high)
-    (37, 317)
+    (38, 318)
     """
 
-    def elo(score: float) -> float:
-        least = 0.5 / max(match.games, 1)  # half a point short of a clean sweep, as `Match.elo` has it
-        share = min(max(score, least), 1 - least)
-        return 400 * math.log10(share / (1 - share))
+    def elo(score: float) -> float | None:
+        return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
 
     return elo(match.score - match.error), elo(match.score + match.error)
 
@@ -319,9 +314,14 @@ def score_line(match: Match) -> str:
     """Say score and Elo in one line.
 
     >>> score_line(Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0)))
-    'Score 70.8 % ± 15.4 % (+7 =3 -2), Elo +154 (+37 to +317), from 6 pairs'
+    'Score 70.8 % ± 15.4 % (+7 =3 -2), Elo +154 (+38 to +318), from 6 pairs'
     """
     if not match.games:
         return "Nothing was played to its end."
+    pairs = f"from {len(match.pairs)} pairs"
+    if match.score in (0.0, 1.0):  # no pair differs from another, which says nothing about the error
+        return f"Score {match}, Elo {'below' if match.score == 0.0 else 'above'} {match.elo:+.0f}, {pairs}"
     low, high = elo_bounds(match)
-    return f"Score {match}, Elo {match.elo:+.0f} ({low:+.0f} to {high:+.0f}), from {len(match.pairs)} pairs"
+    least = "-∞" if low is None else f"{low:+.0f}"
+    most = "+∞" if high is None else f"{high:+.0f}"
+    return f"Score {match}, Elo {match.elo:+.0f} ({least} to {most}), {pairs}"

@@ -117,7 +117,7 @@ class Report:
         """Give the report as plain values; speeds in nodes, positions or moves per second."""
         return {
             "core": self.core,
-            "machine": {"processor": _processor(), "threads": self.threads},
+            "machine": {"processor": processor_name(), "threads": self.threads},
             "repeats": self.repeats,
             "peers": self.peers,
             "refused": self.refused,
@@ -231,7 +231,7 @@ def _measure_peer(measured: Measured, engine: PerftEngine) -> None:
     measured.note(engine.peer.name, seconds)
 
 
-def _processor() -> str:
+def processor_name() -> str:
     """Name the processor as the system does."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -285,7 +285,7 @@ def show(report: Report, console: Console) -> None:
         generated.add_row(variant, f"{positions / 1e6:.2f}", f"{moves / 1e6:.1f}")
     console.print(generated)
 
-    console.print(f"core {report.core}, {_processor()}, best of {report.repeats}")
+    console.print(f"core {report.core}, {processor_name()}, best of {report.repeats}")
     for name, version in report.peers.items():
         console.print(f"{name}: {version}", highlight=False, soft_wrap=True)
     for reason in report.refused:

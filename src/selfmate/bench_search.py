@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
-from selfmate._core import GameRecord, Leaves, Pool, Search, SearchConfig
-from selfmate.bench import Tell, _processor
+from selfmate._core import GameRecord, Pool, Search, SearchConfig
+from selfmate.bench import Tell, processor_name
 from selfmate.epd import Tactic, read_tactics
 from selfmate.errors import EpdError, SelfmateError
-from selfmate.evaluator import NATIVE, Answer, Evaluator, cores, open_evaluator
+from selfmate.evaluator import NATIVE, Answer, Evaluator, Leaves, cores, open_evaluator
 from selfmate.game import Position
 from selfmate.gate import drive, search_config
 from selfmate.player import Limit, Player
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BenchReport", "Table", "collisions", "nn", "search", "selfplay", "show", "tactics"]
 
-# Atomic positions from games of heuristic-1 in which no search of 5,000 visits proves anything, so that trees grow full.
+# Atomic positions in which no search of 5,000 visits proves anything, so that trees grow full.
 POSITIONS: Final = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "rnbq1bnr/pppp1kp1/7p/4pp2/1P6/N2P1NP1/P1P1PP1P/R1BQKB1R w KQ - 0 6",
@@ -77,7 +77,7 @@ class BenchReport:
     def as_json(self) -> dict[str, Any]:
         """Give the values, and on what they were measured."""
         load = [round(each, 2) for each in os.getloadavg()]
-        machine = {"core": _core.CORE, "processor": _processor(), "cores": cores(), "load": load}
+        machine = {"core": _core.CORE, "processor": processor_name(), "cores": cores(), "load": load}
         return {"machine": machine, **self.values}
 
 
@@ -152,7 +152,7 @@ def search(
     ]
     # 2. Many games, on one thread and on two.
     threads = (1, 2)
-    clock = dict.fromkeys(threads, float("inf"))
+    clock, work = dict.fromkeys(threads, float("inf")), dict.fromkeys(threads, float("inf"))
     total = 0
     for _ in range(repeats):
         for count in threads:
@@ -160,9 +160,10 @@ def search(
             step += 1
             pool = Pool("atomic", config, seed=1, visits=64, random_plies=4, slots=games, threads=count)
             pool.start(0, games)
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.process_time()
             pool.run("heuristic-1")
             clock[count] = min(clock[count], time.perf_counter() - began)
+            work[count] = min(work[count], time.process_time() - worked)
             total = pool.playouts
     scaling = {
         "evaluator": "heuristic-1",
@@ -170,6 +171,7 @@ def search(
         "visits": 64,
         "playouts": total,
         "playouts_per_second": {str(count): round(total / clock[count]) for count in threads},
+        "processor_seconds": {str(count): round(work[count], 4) for count in threads},
         "scaling": round(clock[1] / clock[2], 3),
     }
     return BenchReport(
@@ -189,13 +191,19 @@ def search(
             ),
             Table(
                 f"{games} atomic games at 64 visits, heuristic-1",
-                ("threads", "playouts/s", "scaling"),
+                ("threads", "playouts/s", "scaling", "processor s"),
                 tuple(
-                    (str(count), f"{total / clock[count]:,.0f}", f"{clock[1] / clock[count]:.2f}x") for count in threads
+                    (
+                        str(count),
+                        f"{total / clock[count]:,.0f}",
+                        f"{clock[1] / clock[count]:.2f}x",
+                        f"{work[count]:.3f}",
+                    )
+                    for count in threads
                 ),
             ),
         ),
-        (f"core {_core.CORE}, {_processor()}, best of {repeats}, load {os.getloadavg()[0]:.1f}",),
+        (f"core {_core.CORE}, {processor_name()}, best of {repeats}, load {os.getloadavg()[0]:.1f}",),
         {"repeats": repeats, "trees": rows, "games": scaling},
     )
 
@@ -371,17 +379,14 @@ def nn(
     """Measure evaluations per second of a net by backend and batch: a net on disk, or an untrained one of a size."""
     source = _untrained(variant, size) if net is None else Path(net)
     evaluators, refused = _backends(source)
-    variant = evaluators[0].variant
-    speeds: dict[str, dict[int, float]] = {evaluator.name: {} for evaluator in evaluators}
-    steps, step = repeats * len(batches) * len(evaluators), 0
+    variant = next(iter(evaluators.values())).variant
     inputs = {batch: _leaves(variant, batch) for batch in batches}
-    for _ in range(repeats):
-        for batch in batches:
-            for evaluator in evaluators:
-                tell(step, steps, f"{evaluator.name}, batch {batch}")
-                step += 1
-                best = speeds[evaluator.name].get(batch, 0.0)
-                speeds[evaluator.name][batch] = max(best, _evaluations_per_second(evaluator, inputs[batch], seconds))
+    speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(batches, 0.0) for name in evaluators}
+    rounds = [(name, batch) for _ in range(repeats) for batch in batches for name in evaluators]
+    for step, (name, batch) in enumerate(rounds):
+        tell(step, len(rounds), f"{name}, batch {batch}")
+        speed = _evaluations_per_second(evaluators[name], inputs[batch], seconds)
+        speeds[name][batch] = max(speed, speeds[name][batch])
     what = f"untrained {size} net" if net is None else str(net)
     return BenchReport(
         (
@@ -391,10 +396,9 @@ def nn(
                 tuple((name, *(f"{speeds[name][batch]:,.0f}" for batch in batches)) for name in speeds),
             ),
         ),
-        (*refused, f"{_processor()}, {cores()} cores, best of {repeats}, load {os.getloadavg()[0]:.1f}"),
+        (*refused, f"{processor_name()}, {cores()} cores, best of {repeats}, load {os.getloadavg()[0]:.1f}"),
         {
             "net": what,
-            "net_id": evaluators[0].net_id,
             "variant": variant,
             "evaluations_per_second": {
                 name: {str(batch): round(speed) for batch, speed in found.items()} for name, found in speeds.items()
@@ -420,9 +424,9 @@ def _untrained(variant: str, size: str) -> Net:
     )
 
 
-def _backends(source: Net | Path) -> tuple[list[Evaluator], tuple[str, ...]]:
+def _backends(source: Net | Path) -> tuple[dict[str, Evaluator], tuple[str, ...]]:
     """Open a net with everything that is installed, and say why something is not."""
-    evaluators = [open_evaluator(source, threads=threads) for threads in sorted({1, cores()})]
+    evaluators = {f"onnx, threads: {count}": open_evaluator(source, threads=count) for count in sorted({1, cores()})}
     if isinstance(source, Path) and source.suffix == ".onnx":
         return evaluators, ("torch: an .onnx file is for ONNX Runtime alone",)
     try:
@@ -431,11 +435,12 @@ def _backends(source: Net | Path) -> tuple[list[Evaluator], tuple[str, ...]]:
         from selfmate.evaluator.torch_evaluator import TorchEvaluator
     except ModuleNotFoundError as error:
         return evaluators, (f"torch: {error.name} is missing; it comes with selfmate[train]",)
-    evaluators.append(TorchEvaluator(source, threads=cores()))
-    if torch.cuda.is_available():
-        evaluators.append(TorchEvaluator(source, device="cuda"))
-        return evaluators, ()
-    return evaluators, ("cuda: torch sees no GPU",)
+    # One thread: several wait for each other longer than they work as soon as another program wants a core.
+    evaluators["torch, threads: 1"] = TorchEvaluator(source, threads=1)
+    if not torch.cuda.is_available():
+        return evaluators, ("cuda: torch sees no GPU",)
+    evaluators["torch, cuda"] = TorchEvaluator(source, device="cuda")
+    return evaluators, ()
 
 
 def _leaves(variant: str, size: int) -> Leaves:
@@ -459,17 +464,19 @@ def _evaluations_per_second(evaluator: Evaluator, leaves: Leaves, seconds: float
 # -- self-play ------------------------------------------------------------------------------------
 
 
-class _Timed:
+class _Timed(Evaluator):
     """An evaluator that keeps the time spent in it. Lanes call it at the same time."""
 
     def __init__(self, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
-        self._lock = threading.Lock()
+        self.name, self.net_id, self.variant = evaluator.name, evaluator.net_id, evaluator.variant
         self.seconds = 0.0
         self.processor_seconds = 0.0
         self.batches: list[int] = []
+        self._evaluator = evaluator
+        self._lock = threading.Lock()
 
     def evaluate(self, leaves: Leaves) -> Answer:
+        """Ask the evaluator."""
         began, worked = time.perf_counter(), time.thread_time()
         answer = self._evaluator.evaluate(leaves)
         with self._lock:
@@ -518,7 +525,6 @@ def selfplay(
     pool.start(0, 100_000_000 if seconds > 60 else 1_000_000)
     records: list[GameRecord] = []
     began, worked = time.perf_counter(), time.process_time()
-    busy = 0.0
 
     def stopping() -> bool:
         return time.perf_counter() - began >= seconds
@@ -563,7 +569,7 @@ def selfplay(
     )
     return BenchReport(
         (Table(f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes", ("figure", "measured"), shown),),
-        (f"{_processor()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}",),
+        (f"{processor_name()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}",),
         values,
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -18,6 +18,8 @@ from selfmate.errors import EpdError, SelfmateError
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from selfmate.bench import Tell
+    from selfmate.bench_search import BenchReport
     from selfmate.epd import PerftLine
     from selfmate.perft import LineResult
 
@@ -78,7 +80,7 @@ def _selfmate() -> None:
 
 
 Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads. [default: all]")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads (default: all).")]
 
 
 @app.command()
@@ -87,7 +89,7 @@ def perft(
     depth: Annotated[
         int | None, typer.Argument(min=0, max=100, help="Plies to look ahead.", show_default=False)
     ] = None,
-    fen: Annotated[str | None, typer.Option("--fen", help="Position. [default: the start]")] = None,
+    fen: Annotated[str | None, typer.Option("--fen", help="Position (default: the start).")] = None,
     divide: Annotated[bool, typer.Option("--divide", help="A line for each move.")] = False,
     suite: Annotated[Path | None, typer.Option("--suite", help="File of lines `FEN ;D1 n ;D2 n …`.")] = None,
     max_nodes: Annotated[
@@ -218,7 +220,7 @@ def _bench(
 
         print(_core.signature())
     elif context.invoked_subcommand is None:
-        raise SelfmateError("say what to measure: movegen, or --signature")
+        raise SelfmateError("say what to measure: movegen, search, collisions, tactics, nn, selfplay, or --signature")
 
 
 @bench_app.command()
@@ -254,12 +256,285 @@ def movegen(
         bench.show(report, Console())
 
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Repeats = Annotated[int, typer.Option("--repeats", min=1, max=100, help="Best of so many runs of each.")]
+
+
+def _measure(name: str, as_json: bool, measure: Callable[[Tell], BenchReport]) -> None:
+    """Run a measurement under a progress bar and print what it found."""
+    import json
+
+    from rich.console import Console
+
+    from selfmate import bench_search
+
+    with _progress() as progress:
+        task = progress.add_task(name, total=None, note="")
+        report = measure(lambda done, total, note: progress.update(task, completed=done, total=total, note=note))
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        bench_search.show(report, Console())
+
+
+@bench_app.command()
+def search(
+    visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a tree.")] = 800,
+    repeats: Repeats = 5,
+    as_json: Json = False,
+) -> None:
+    """Measure the search with evaluators of no cost: single trees on one core, many games on one and two.
+
+    Example: selfmate bench search --repeats 3
+    """
+    from selfmate import bench_search
+
+    _measure("search", as_json, lambda tell: bench_search.search(visits=visits, repeats=repeats, tell=tell))
+
+
+@bench_app.command()
+def collisions(as_json: Json = False) -> None:
+    """Measure how full the batches of one tree are and how many playouts they waste, beside table 5.6 of seed 000.
+
+    Example: selfmate bench collisions
+    """
+    from selfmate import bench_search
+
+    _measure("collisions", as_json, lambda tell: bench_search.collisions(tell=tell))
+
+
+@bench_app.command()
+def tactics(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Lines `FEN; moves; N`.", show_default=False)],
+    player: Annotated[str, typer.Option("--player", help="Who solves them, as for `selfmate arena`.")] = "heuristic-1",
+    visits: Annotated[int, typer.Option("--visits", min=1, max=100_000_000, help="Visits for each.")] = 2000,
+    variant: Annotated[
+        str | None,
+        typer.Option("--variant", help="Variant (default: the beginning of the file's name, as in atomic_mate2.epd)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Count the forced wins that a player finds; the last line is `N solved of M`.
+
+    Example: selfmate bench tactics tests/tactics/atomic_mate2.epd --visits 2000
+    """
+    from selfmate import bench_search
+    from selfmate.player import Player
+
+    solver = Player(player)
+    _measure(
+        path.name,
+        as_json,
+        lambda tell: bench_search.tactics(path, variant=variant, player=solver, visits=visits, tell=tell),
+    )
+
+
+@bench_app.command()
+def nn(
+    net: Annotated[
+        Path | None, typer.Option("--net", help="A net's folder or .onnx file (default: untrained).")
+    ] = None,
+    variant: Annotated[str, typer.Option("--variant", help="Variant of the untrained net.")] = "gardner",
+    size: Annotated[str, typer.Option("--size", help="Size of the untrained net: tiny, small, medium.")] = "tiny",
+    repeats: Repeats = 3,
+    as_json: Json = False,
+) -> None:
+    """Measure evaluations per second of a net, by backend and batch.
+
+    Example: selfmate bench nn --variant atomic --size small
+    """
+    from selfmate import bench_search
+
+    _measure(
+        "nn",
+        as_json,
+        lambda tell: bench_search.nn(net=net, variant=variant, size=size, repeats=repeats, tell=tell),
+    )
+
+
+@bench_app.command()
+def selfplay(
+    recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
+    net: Annotated[
+        Path | None, typer.Option("--net", help="A net's folder or .onnx file (default: untrained).")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="For how long.")] = 10.0,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Measure self-play: games and playouts per second, how full the batches are, time in the evaluator.
+
+    Example: selfmate bench selfplay gardner-laptop --seconds 20
+    """
+    from selfmate import bench_search
+
+    _measure(
+        "selfplay",
+        as_json,
+        lambda tell: bench_search.selfplay(recipe=recipe, net=net, seconds=seconds, device=device, tell=tell),
+    )
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Argument(help="gardner-laptop, atomic-laptop, or a TOML file.", show_default=False)],
+    run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0.01, max=1e6, help="Then stop (default: when it is complete).")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Of everything (default: 1).")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, for a try.")] = False,
+) -> None:
+    """Train a net from nothing but the rules; the same command goes on where it was stopped or killed.
+
+    Example: selfmate train gardner-laptop --minutes 10
+
+    Example: selfmate train gardner-laptop --run runs/mine --set selfplay.visits=64
+    """
+    try:
+        from selfmate.loop import train as train_run
+    except ModuleNotFoundError as error:
+        raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from error
+    train_run(recipe, run, minutes, settings or (), smoke, seed)
+
+
+WHO = "heuristic-1, uniform, fake, random, a net's folder or .onnx file, or a run (runs/NAME, runs/NAME:untrained)"
+
+
+@app.command()
+def arena(
+    first: Annotated[str, typer.Argument(metavar="A", help=f"A player: {WHO}.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="Variant (default: that of the nets, else chess).")
+    ] = None,
+    games: Annotated[int, typer.Option("--games", min=2, max=1_000_000, help="Games, an even number.")] = 100,
+    visits: Annotated[int, typer.Option("--visits", min=1, max=10_000_000, help="Visits of both for a move.")] = 64,
+    visits_a: Annotated[int | None, typer.Option("--visits-a", min=1, max=10_000_000, help="Those of A.")] = None,
+    visits_b: Annotated[int | None, typer.Option("--visits-b", min=1, max=10_000_000, help="Those of B.")] = None,
+    gumbel: Annotated[bool, typer.Option("--gumbel", help="Gumbel's root, as in training, not PUCT's.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="Of the openings.")] = 0,
+    openings: Annotated[Path | None, typer.Option("--openings", help="File of FENs or EPDs (default: drawn).")] = None,
+    device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
+    pgn: Annotated[Path | None, typer.Option("--pgn", help="Write all games to this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let two players play a match: each opening twice, with either colour. Ctrl-C shows what was played so far.
+
+    Example: selfmate arena runs/gardner-laptop heuristic-1 --games 200 --visits 64
+
+    Example: selfmate arena heuristic-1 heuristic-1 --variant atomic --visits-a 400 --visits-b 100 --pgn games.pgn
+    """
+    import json
+
+    from rich.console import Console
+
+    from selfmate import arena as match
+    from selfmate.gate import balanced_openings
+    from selfmate.player import Player
+
+    # 1. Everything that can be wrong is found before a game begins.
+    if games % 2:
+        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
+    if pgn is not None and not pgn.absolute().parent.is_dir():
+        raise SelfmateError(f"{pgn}: there is no such folder", str(pgn))
+    threads = 1 if device == "cpu" else None
+    one, other = Player(first, device=device, threads=threads), Player(second, device=device, threads=threads)
+    played = variant or one.variant or other.variant or "chess"
+    for player in (one, other):
+        player.check(played)
+    pairs = games // 2
+    starts = (
+        balanced_openings(played, pairs, seed) if openings is None else match.read_openings(openings, played, pairs)
+    )
+    if len(set(starts)) < pairs:
+        print(f"selfmate: only {len(set(starts))} different openings; the others repeat them", file=sys.stderr)
+    # 2. Play.
+    with match.Interrupt() as interrupt, _progress() as progress:
+        task = progress.add_task("arena", total=games, note="")
+        report = match.play_arena(
+            one,
+            other,
+            played,
+            starts,
+            visits=(visits_a or visits, visits_b or visits),
+            gumbel=gumbel,
+            seed=seed,
+            stopping=interrupt,
+            tell=lambda stands: progress.update(task, completed=stands.games, note=str(stands)),
+        )
+    # 3. Tell.
+    if pgn is not None:
+        match.write_pgn(report, pgn)
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        match.show(report, Console())
+    if not report.complete:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def play(
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {WHO}.")] = "heuristic-1",
+    variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,
+    color: Annotated[str, typer.Option("--color", help="Yours: white, black or random.")] = "white",
+    level: Annotated[int | None, typer.Option("--level", min=1, max=8, help="1 (weak) to 8 (strong).")] = None,
+    visits: Annotated[int | None, typer.Option("--visits", min=1, max=10_000_000, help="Visits for a move.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0.01, max=3600, help="Seconds for a move.")] = None,
+    fen: Annotated[str | None, typer.Option("--fen", help="Position to begin with (default: the start).")] = None,
+    pgn: Annotated[Path | None, typer.Option("--pgn", help="Add the games to this file.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Repeat an opponent.")] = None,
+) -> None:
+    """Play against a net or any other player, in the terminal.
+
+    Example: selfmate play runs/gardner-laptop --level 4
+
+    Example: selfmate play --variant atomic --color black --visits 800 --pgn mine.pgn
+    """
+    import contextlib
+    import secrets
+
+    from rich.console import Console
+
+    from selfmate.game import Position, chess960_fen
+    from selfmate.play import LEVELS, Session
+    from selfmate.player import Limit, Player
+
+    if level is not None and (visits is not None or seconds is not None):
+        raise SelfmateError("--level goes without --visits and --seconds")
+    colors = {"white": True, "w": True, "black": False, "b": False, "random": bool(secrets.randbits(1))}
+    if color.lower() not in colors:
+        raise SelfmateError(f"--color: white, black or random, not {color!r}", color)
+    if visits is None and seconds is None:
+        visits = LEVELS[(level or 6) - 1]
+    opponent = Player(player)
+    name = variant or opponent.variant or "chess"
+    if fen is None and name.endswith("960"):
+        fen = chess960_fen(secrets.randbelow(960))
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  # gives the prompt a history
+    session = Session(
+        opponent,
+        Position(name, fen),
+        Limit(visits=visits, seconds=seconds),
+        Console(highlight=False),
+        color=colors[color.lower()],
+        pgn=pgn,
+        seed=seed,
+    )
+    session.run()
+
+
 @app.command()
 def demo(
     variant: Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960")] = "atomic",
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat a game. [default: a new one]")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat a game (default: a new one).")] = None,
     delay: Annotated[
-        float | None, typer.Option("--delay", min=0, max=60, help="Seconds between moves. [default: 0.4 in a terminal]")
+        float | None, typer.Option("--delay", min=0, max=60, help="Seconds between moves (default: 0.4 in a terminal).")
     ] = None,
 ) -> None:
     """Play a short random game in the terminal.

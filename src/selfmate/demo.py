@@ -98,7 +98,7 @@ def play_demo(variant: str, seed: int, console: Console, *, delay: float = 0.0) 
         for move in moves:
             time.sleep(delay)
             sans.append(position.san(move))
-            blast = _play_showing(position, move)
+            blast = play_showing(position, move)
             if blast:
                 live.update(_frame(title, position, sans, coloured, move, blast), refresh=True)
                 time.sleep(delay)
@@ -112,7 +112,7 @@ def play_demo(variant: str, seed: int, console: Console, *, delay: float = 0.0) 
     console.print(f"Again: selfmate demo {variant} --seed {seed}")
 
 
-def _play_showing(position: Position, move: Move) -> frozenset[int]:
+def play_showing(position: Position, move: Move) -> frozenset[int]:
     """Play `move` and give the squares of its explosion, none when nothing exploded."""
     is_capture = position.is_capture(move)
     before = {square: position.piece_at(square) for square in _squares(position)}
@@ -145,12 +145,12 @@ def _frame(
         f"{index // 2 + 1:3}. {sans[index]:8}{sans[index + 1] if index + 1 < len(sans) else ''}"
         for index in range(0, len(sans), 2)
     ]
-    board = _board(position, coloured, move, blast)
+    board = draw_board(position, coloured, move, blast)
     moves = Text("\n".join(numbered[-position.ranks :]))
     return Panel(Columns([board, moves], padding=(0, 3)), title=title, expand=False, width=58)
 
 
-def _board(position: Position, coloured: bool, move: Move | None, blast: frozenset[int]) -> Text:
+def draw_board(position: Position, coloured: bool, move: Move | None, blast: frozenset[int]) -> Text:
     """Draw the board: the last move marked, an explosion in orange with its centre in red."""
     from rich.text import Text
 

@@ -26,7 +26,7 @@ from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.recipe import SearchPart, at
 
-__all__ = ["Match", "as_game", "balanced_openings", "drive", "play_match", "search_config"]
+__all__ = ["Match", "as_game", "balanced_openings", "drive", "judge", "play_match", "search_config"]
 
 EVEN: Final = 0.3
 """An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
@@ -226,6 +226,7 @@ def drive(
                     if isinstance(evaluator, str):
                         with lock:
                             pool.apply_native(leaves.ticket, evaluator)
+                            tell(leaves.size)
                     else:
                         priors, wdl, _ = evaluator.evaluate(leaves)
                         with lock:

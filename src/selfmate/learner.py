@@ -234,7 +234,7 @@ class Learner:
         target = (1 - mix) * self._tensor(batch.wdl) + mix * searched
         known = self._tensor(batch.value_weight)
         games = known.sum().clamp(min=1)
-        value = -((target * wdl_logits.log_softmax(1)).sum(1) * known).sum() / games
+        value = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / games
 
         # 3. Plies left, in the unit in which the net learns them
         error = functional.huber_loss(plies / PLIES_UNIT, self._tensor(batch.plies) / PLIES_UNIT, reduction="none")

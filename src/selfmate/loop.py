@@ -94,7 +94,8 @@ def train(
         )
         stop = Stop()
         with make_view(progress) as view, _hear_signals(stop, view), _torch_on_one_thread():
-            return Trainer(opened, stop, progress, view).work()
+            command = f"selfmate train {recipe} --run {directory}{' --smoke' if smoke else ''}"
+            return Trainer(opened, stop, progress, view, command).work()
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -121,9 +122,10 @@ class Stop:
 
 
 class Trainer:
-    """One session of a run."""
+    """One session of a run; `command` is how a user goes on with it."""
 
-    def __init__(self, run: Run, stop: Stop, progress: Progress, view: View) -> None:
+    def __init__(self, run: Run, stop: Stop, progress: Progress, view: View, command: str) -> None:
+        self.command = command
         self.run = run
         self.recipe = run.recipe
         self.seed = run.manifest.seed
@@ -134,7 +136,7 @@ class Trainer:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.lanes = len(os.sched_getaffinity(0)) if self.device == "cpu" else 2
         self.reserve = 0.0
-        self.tensorboard = open_tensorboard(run.directory)
+        self.tensorboard = open_tensorboard(run.directory, run.state.cycle)
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
         net = Net(net_config(self.recipe), seed=net_seed)
         self.learner = Learner(net, self.recipe.learner, self.seed, self.device)
@@ -159,24 +161,22 @@ class Trainer:
                 self.view.cycle_done()
         # 3. The final match, or how to go on
         complete = self.run.state.cycle >= cycles
-        reason = "complete" if complete else "stopped" if self.stop.asked else "time"
+        reason = "complete" if complete else "time"
         scores = {} if self.stop.asked else self._final_matches()
+        self.view.close()  # the last line stands last
         if self.stop.asked:
-            reason = "complete" if complete and scores else "stopped"
-            self.view.say(f"Stopped; everything up to here is saved. Go on with: {self._command()}")
+            reason = "stopped"
+            self.view.say(f"Stopped; everything up to here is saved. Go on with: {self.command}")
         elif scores:
             games, visits = scores[ANCHOR].games, at(self.recipe.gate.final_visits, self.run.state.cycle)
             shown = f"{scores[UNTRAINED]} against the untrained net, {scores[ANCHOR]} against {ANCHOR}"
             how = f"{games} games each, {visits} visits, paired openings"
-            self.view.close()
             self.view.say(f"Champion of cycle {self.run.state.champion}: {shown} ({how}).")
+        if self.tensorboard is not None:
+            self.tensorboard.close()
         state = self.run.state
         directory = str(self.run.directory)
         return Summary(reason=reason, directory=directory, cycle=state.cycle, games=state.games, scores=scores)
-
-    def _command(self) -> str:
-        smoke = " --smoke" if self.run.manifest.smoke else ""
-        return f"selfmate train {self.run.manifest.recipe} --run {self.run.directory}{smoke}"
 
     # -- a cycle ----------------------------------------------------------------------------------
 

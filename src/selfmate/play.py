@@ -7,7 +7,7 @@ A session reads lines and writes to a console, and knows nothing else of the ter
 >>> console = Console(quiet=True)
 >>> session = Session(Player("random"), Position("chess"), Limit(visits=1), console, lambda prompt: next(lines))
 >>> session.run()
->>> session.result, session.game().headers["Termination"]
+>>> session.result, session.game().end().comment
 ('0-1', 'White resigns')
 """
 
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from selfmate._core import BLACK, WHITE, Move
-from selfmate.demo import _board as draw_board
-from selfmate.demo import _play_showing as play_showing
+from selfmate.demo import draw_board as draw_board
+from selfmate.demo import play_showing as play_showing
 from selfmate.errors import MoveError, clip
 from selfmate.game import Position
 from selfmate.pgn import Game
@@ -153,7 +153,9 @@ class Session:
         game.headers["Date"] = date.today().strftime("%Y.%m.%d")
         game.headers["White"], game.headers["Black"] = names if self.color == WHITE else names[::-1]
         game.result = self.result
-        game.headers["Termination"] = self._reason() or "unterminated"
+        reason = self._reason()
+        game.headers["Termination"] = "normal" if reason else "unterminated"
+        game.end().comment = reason or ""
         return game
 
     def _reason(self) -> str | None:
@@ -192,7 +194,7 @@ class Session:
         self.announced = True
         winner = {"1-0": "White wins", "0-1": "Black wins"}.get(self.result, "Draw")
         plies = len(self.position.move_stack)
-        self.say(f"{winner}: {self._reason()}. {self.result} after {plies} plies.")
+        self.say(f"{winner}: {self._reason()}. {self.result} after {plies} {'ply' if plies == 1 else 'plies'}.")
         self._keep()
         self.say("`new` for another game, `undo`, `pgn FILE` to save it, or `quit`.")
 

@@ -18,7 +18,7 @@ import random
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
 from selfmate._core import Move, Search, SearchConfig
@@ -33,12 +33,12 @@ __all__ = ["RANDOM", "Limit", "MoveResult", "Player", "PlayerError", "Result", "
 RANDOM: Final = "random"
 """The player that plays any legal move."""
 
-LARGEST_BATCH: Final = 64
-"""Leaves of one tree that are evaluated at once: more would be chosen without knowing of each other."""
+# Leaves of one tree that are evaluated at once are chosen without knowing of each other. Batches against single leaves
+# (heuristic-1, atomic, 800 visits; docs/log.md): 50 ± 6 % with 8 leaves, 45 ± 6 % with 16, 33 ± 9 % with 64. So a batch
+# grows with the tree, from as many as a net does in about the time of one.
 SMALLEST_BATCH: Final = 8
-"""A net takes about as long for fewer."""
-VISITS_PER_LEAF: Final = 16
-"""A batch may be one in so many of the visits so far: while the tree is small, its values change with every leaf."""
+LARGEST_BATCH: Final = 64
+VISITS_PER_LEAF: Final = 64
 
 NATIVE_VISITS: Final = 2000
 """Visits between two looks at the clock, with an evaluator of the core: some milliseconds."""
@@ -144,10 +144,12 @@ class Player:
         self.evaluator: Evaluator | str
         """What judges positions: an evaluator, or the name of one of the core, or `random`."""
         self.name: str
+        """Printable, for tables and PGN."""
         if isinstance(source, Evaluator):
             self.name, self.evaluator = source.net_id[:12], source
         elif isinstance(source, str | Path):
-            self.name, where = _find(str(source))
+            name, where = _find(str(source))
+            self.name = "".join(letter if letter.isprintable() else "?" for letter in name)
             self.evaluator = where if isinstance(where, str) else open_evaluator(where, device=device, threads=threads)
         else:
             self.evaluator = open_evaluator(source, device=device, threads=threads)
@@ -271,6 +273,8 @@ def _find(spec: str) -> tuple[str, str | Path]:
         if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
             return path.resolve().name, path
         exists = path.exists()
+    except SelfmateError:
+        raise
     except (OSError, ValueError):  # what is too long or cannot be in a path
         exists = False
     if spec.strip() and exists and not which:
@@ -303,10 +307,10 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     """
     import msgspec
 
-    from selfmate.run import FORMAT, Manifest, State
+    from selfmate.run import FORMAT, State
 
     try:
-        manifest = msgspec.json.decode(_read(directory / "manifest.json"), type=Manifest)
+        recipe = msgspec.json.decode(_read(directory / "manifest.json"), type=dict[str, Any]).get("recipe", "")
         state = msgspec.json.decode(_read(directory / "state.json"), type=State)
     except FileNotFoundError:
         raise PlayerError(f"{directory}: this run has no net yet", str(directory)) from None
@@ -325,7 +329,7 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
         there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
         raise PlayerError(f"{directory} has no net {clip(which)!r}; there are {there}", which)
     called = "untrained" if cycle == 0 else f"{cycle:05}"
-    return f"{manifest.recipe} {called}", directory / state.checkpoint(cycle).name
+    return f"{recipe or directory.resolve().name} {called}", directory / state.checkpoint(cycle).name
 
 
 def _read(path: Path) -> bytes:

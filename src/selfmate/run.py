@@ -67,7 +67,6 @@ KEEP_EVERY: Final = 10
 """Checkpoints that stay: the untrained one, the champion, the newest four, and every tenth for later ladders."""
 
 FOLDERS: Final = ("games", "checkpoints", "learner", "matches", "pgn")
-FILES: Final = frozenset({"recipe.toml", "manifest.json", "state.json", "metrics.jsonl", "lock"})
 TEMPORARY: Final = re.compile(r"\..*\.tmp")
 MAX_JSON: Final = 64 << 20
 MAX_SHARD: Final = 1 << 30
@@ -169,6 +168,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     format: int
     variant: str
     recipe: str
+    recipe_stamp: Stamp  # of recipe.toml
     seed: int
     smoke: bool
     settings: tuple[str, ...]
@@ -507,11 +507,12 @@ def _begin(
 ) -> tuple[Manifest, Recipe, State]:
     """Write what a new run begins with; the manifest last, for it makes the directory a run."""
     wanted = change(recipe, settings)
-    write_file(directory / "recipe.toml", wanted.to_toml().encode("utf-8"))
+    stamp = write_file(directory / "recipe.toml", wanted.to_toml().encode("utf-8"))
     manifest = Manifest(
         format=FORMAT,
         variant=wanted.variant.name,
         recipe=name,
+        recipe_stamp=stamp,
         seed=seed,
         smoke=smoke,
         settings=tuple(settings),
@@ -538,10 +539,7 @@ def _resume(
     ):
         if theirs != ours:
             raise RunError(f"{directory}: a run with {what} {theirs}, not {ours}; choose another --run", str(directory))
-    try:
-        archived = from_toml(_read(directory, "recipe.toml").decode("utf-8"))
-    except (RecipeError, UnicodeDecodeError) as error:
-        raise RunError(f"{directory / 'recipe.toml'}: damaged: {error}", str(directory)) from error
+    archived = from_toml(_read(directory, "recipe.toml", manifest.recipe_stamp).decode("utf-8"))
     edited = differences(archived, change(recipe, manifest.settings))
     if edited:
         raise RunError(
@@ -566,8 +564,17 @@ def _resume(
 
 
 def _clean(directory: Path, state: State) -> None:
-    """Remove what is not committed; a file that cannot be ours is left alone."""
+    """See that all that is committed is there; then remove what is not committed, but nothing that is not ours."""
     kept = state.names()
+    for name in kept:
+        if not (directory / name).exists():
+            raise RunError(f"{directory / name}: damaged: this committed file is missing", name)
+    metrics = directory / "metrics.jsonl"
+    length = metrics.stat().st_size if metrics.exists() else 0
+    if length < state.metrics_bytes:
+        raise RunError(f"{metrics}: damaged: {length} bytes instead of {state.metrics_bytes}", str(metrics))
+    if length > state.metrics_bytes:
+        os.truncate(metrics, state.metrics_bytes)
     for folder in FOLDERS:
         path = directory / folder
         path.mkdir(exist_ok=True)
@@ -577,15 +584,6 @@ def _clean(directory: Path, state: State) -> None:
     for entry in directory.iterdir():
         if TEMPORARY.fullmatch(entry.name):
             _remove(entry)
-    metrics = directory / "metrics.jsonl"
-    length = metrics.stat().st_size if metrics.exists() else 0
-    if length < state.metrics_bytes:
-        raise RunError(f"{metrics}: damaged: {length} bytes instead of {state.metrics_bytes}", str(metrics))
-    if length > state.metrics_bytes:
-        os.truncate(metrics, state.metrics_bytes)
-    for name in kept:
-        if not (directory / name).exists():
-            raise RunError(f"{directory / name}: damaged: this committed file is missing", name)
 
 
 Json = TypeVar("Json")

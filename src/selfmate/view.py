@@ -21,7 +21,7 @@ from selfmate._core import GameRecord
 from selfmate.game import Position
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -150,14 +150,14 @@ class PlainView:
 class LiveView:
     """A picture that renews itself: speed, losses, scores, time left, and a game that was just played."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, console: Console | None = None) -> None:
         from rich.live import Live
 
         self.progress = progress
-        self._live = Live(get_renderable=self._picture, refresh_per_second=REFRESHES_PER_SECOND, transient=False)
         self._game: GameRecord | None = None
         self._board: Position | None = None
         self._next_move = 0.0
+        self._live = Live(get_renderable=self._picture, console=console, refresh_per_second=REFRESHES_PER_SECOND)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -264,12 +264,13 @@ class Scalars(Protocol):
     """What we use of TensorBoard's writer."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None: ...
+    def close(self) -> None: ...
 
 
-def open_tensorboard(directory: Path) -> Scalars | None:
-    """Open a TensorBoard log beside the metrics, where TensorBoard is installed."""
+def open_tensorboard(directory: Path, cycle: int) -> Scalars | None:
+    """Open a TensorBoard log beside the metrics, where TensorBoard is installed; it goes on at `cycle`."""
     if importlib.util.find_spec("tensorboard") is None:
         return None
     from torch.utils.tensorboard import SummaryWriter
 
-    return cast(Scalars, SummaryWriter(str(directory / "tensorboard")))
+    return cast(Scalars, SummaryWriter(str(directory / "tensorboard"), purge_step=cycle))
