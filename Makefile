@@ -44,12 +44,14 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
 .PHONY: build run
 build: .venv/installed  ## build and install into .venv
 
-run: .venv/installed  ## build, then play a short atomic game in the terminal
-	selfmate demo
+run: .venv/installed  ## build, train Gardner chess for two minutes, then play against what it learned
+	selfmate train gardner-laptop --run runs/first --minutes 2
+	@echo "Your turn (quit leaves; the same command trains it further)."
+	selfmate play runs/first
 
 # -- proving ----------------------------------------------------------------------------------
 
-.PHONY: test check format stub sanitize fuzz soak bench
+.PHONY: test check format stub sanitize fuzz soak crash bench
 test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest, doctests included)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
 	pytest --numprocesses=auto
@@ -99,6 +101,9 @@ fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 e
 
 soak: .venv/installed-dev  ## random games against python-chess and pyffish, GAMES=1000000
 	python tests/soak.py --games $(GAMES)
+
+crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill the disk, damage files
+	python tests/crash.py --kills 100
 
 bench: .venv/installed  ## move generation, beside Stockfish and Fairy-Stockfish where installed
 	selfmate bench movegen

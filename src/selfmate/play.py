@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from selfmate._core import BLACK, WHITE, Move
-from selfmate.demo import draw_board as draw_board
-from selfmate.demo import play_showing as play_showing
+from selfmate.demo import draw_board, play_showing
 from selfmate.errors import MoveError, clip
 from selfmate.game import Position
 from selfmate.pgn import Game
