@@ -235,7 +235,7 @@ std::uint32_t Search::select(const Node& node) const {
     for (std::uint32_t i = 0; i < node.edges; ++i) {
         const Edge& edge = edges[i];
         if (edge.proof.is_loss() || edge.proof.is_win())
-            continue;  // only a root that is won already still looks past its wins
+            continue;                          // only a root that is won already still looks past its wins
         if (edge.in_flight && !edge.visits) {  // its position waits: another one may be evaluated beside it
             if (best_score == -1e30f) best = i;
             continue;
