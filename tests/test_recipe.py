@@ -90,14 +90,15 @@ def test_a_bad_setting_is_refused_in_one_line(setting: str, reason: str) -> None
             "[gate]\nvalue_mix = 0.5",
             "gate.value_mix: there is no such key; did you mean 'learner.value_mix'?",
         ),
-        ("batch = 256", "", "learner.batch: this key is missing"),
+        ("batch = ", "# ", "learner.batch: this key is missing"),
+        ("fast_visits = ", "# ", "selfplay.fast_visits: needed while selfplay.full_probability is below 1"),
         ("[variant]", "variant = 3\n[other]", "variant: expected a section [variant]"),
         ("[variant]", "[variant", "not TOML"),
         ("name = ", "name = 5 #", "variant.name: expected text, got a whole number"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, old: str, new: str, reason: str) -> None:
-    text = GARDNER.to_toml()
+    text = change(GARDNER, ["selfplay.full_probability=0.5"]).to_toml()
     assert old in text
     path = tmp_path / "bad.toml"
     path.write_text(text.replace(old, new, 1), "utf-8")

@@ -130,7 +130,7 @@ class SelfPlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     games: Annotated[Count, Meta(description="games per cycle, counted by id")]
     slots: Annotated[Annotated[int, Meta(ge=1, le=65536)], Meta(description="games at once: speed, not content")]
     visits: Annotated[Count, Meta(description="visits of a full search; its positions are learned")]
-    fast_visits: Annotated[Count, Meta(description="visits of a fast search, which only moves the game on")]
+    fast_visits: Annotated[Count, Meta(description="visits of a fast search, which only moves the game on")] = 1
     full_probability: Annotated[Share, Meta(description="share of full searches")] = 0.25
     random_plies: Annotated[Whole, Meta(description="a game opens with 0 to this many random plies")] = 4
     temperature: Annotated[Amount, Meta(description="of the choice of moves in the opening")] = 1.0
@@ -372,7 +372,12 @@ def _check(document: dict[str, Any]) -> Recipe:
             raise RecipeError(f"{key}: a schedule begins at cycle 0 and its cycles rise", key)
         if not all(math.isfinite(number) for number in _numbers(value)):
             raise RecipeError(f"{key}: expected a finite number", key)
-    # 4. What cannot go together
+    # 4. What cannot go together, or not be left out
+    shares = recipe.selfplay.full_probability
+    lowest = min(share for _, share in shares) if isinstance(shares, tuple) else shares
+    if lowest < 1 and "fast_visits" not in document["selfplay"]:
+        key = "selfplay.fast_visits"
+        raise RecipeError(f"{key}: needed while selfplay.full_probability is below 1", key)
     for key, reason in _contradictions(recipe):
         raise RecipeError(f"{key}: {reason}", key)
     return recipe
