@@ -107,9 +107,9 @@ public:
         if (!variant_->count_moves(position.state()))
             throw Error("SearchError", "there is no move to search for: the game is over",
                         position.fen(Castling::X_FEN));
-        const std::vector<Key> keys = position.past_keys();
+        const std::span<const Key> keys = position.past_keys();
         const std::size_t reach = std::min<std::size_t>(position.state().halfmove_clock, keys.size());
-        search.begin(*variant_, position.state(), std::span(keys).last(reach), config, visits, seed);
+        search.begin(*variant_, position.state(), keys.last(reach), config, visits, seed);
     }
 
     LeafBatch gather(std::size_t max_leaves) {

@@ -63,9 +63,7 @@ SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror_som
             keys.push_back(state.key);
             variant_->play(state, game.moves[ply]);
         }
-        bool repeated = false;
-        for (std::size_t back = 4; back <= std::min<std::size_t>(state.halfmove_clock, keys.size()); back += 2)
-            repeated |= keys[keys.size() - back] == state.key;
+        const bool repeated = repetitions(state, keys) > 1;
 
         // 3. Inputs, and targets by policy index; a position without castling rights may be mirrored.
         const bool mirrored = mirror_some && !state.castling && (random.bits() & 1);

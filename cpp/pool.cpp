@@ -89,19 +89,7 @@ void Pool::play(Slot& slot, Move move) {
 
 // Play loops claim every draw there is.
 std::optional<Outcome> Pool::outcome(const Slot& slot) const {
-    const Variant& variant = *config_.variant;
-    const State& state = slot.state;
-    if (variant.has_ended(state)) return variant.ending(state);
-    if (!variant.count_moves(state)) return variant.without_moves(state, variant.checkers(state, state.turn));
-    const auto draw = [](Termination why) { return Outcome{why, Winner::NOBODY}; };
-    if (variant.cannot_win(state, WHITE) && variant.cannot_win(state, BLACK))
-        return draw(Termination::INSUFFICIENT_MATERIAL);
-    if (state.halfmove_clock >= 100) return draw(Termination::FIFTY_MOVES);
-    int seen = 1;
-    const std::size_t reach = std::min<std::size_t>(state.halfmove_clock, slot.keys.size());
-    for (std::size_t back = 4; back <= reach; back += 2) seen += slot.keys[slot.keys.size() - back] == state.key;
-    if (seen >= 3) return draw(Termination::THREEFOLD_REPETITION);
-    return std::nullopt;
+    return selfmate::outcome(*config_.variant, slot.state, slot.keys, true);
 }
 
 // The search is done: record what it found, play its move, and see whether the game goes on.

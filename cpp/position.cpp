@@ -54,6 +54,7 @@ bool Position::is_legal(Move move) const {
 
 void Position::play(Move legal_move) {
     past_.push_back(state_);
+    keys_.push_back(state_.key);
     moves_.push_back(legal_move);
     variant_->play(state_, legal_move);
 }
@@ -62,6 +63,7 @@ Move Position::undo() {
     const Move move = moves_.back();
     state_ = past_.back();
     moves_.pop_back();
+    keys_.pop_back();
     past_.pop_back();
     return move;
 }
@@ -135,34 +137,29 @@ Move Position::normalise(Move move) const {
                 write_move(move));
 }
 
-int Position::repetitions() const {
+int repetitions(const State& state, std::span<const Key> past) {
     int seen = 1;
-    const std::size_t reach = std::min<std::size_t>(state_.halfmove_clock, past_.size());
-    for (std::size_t back = 4; back <= reach; back += 2) seen += past_[past_.size() - back].key == state_.key;
+    const std::size_t reach = std::min<std::size_t>(state.halfmove_clock, past.size());
+    for (std::size_t back = 4; back <= reach; back += 2) seen += past[past.size() - back] == state.key;
     return seen;
 }
 
-std::vector<Key> Position::past_keys() const {
-    std::vector<Key> keys;
-    for (const State& state : past_) keys.push_back(state.key);
-    return keys;
-}
-
-std::optional<Outcome> Position::outcome(bool claim_draw) const {
+std::optional<Outcome> outcome(const Variant& variant, const State& state, std::span<const Key> past, bool claim_draw) {
     // 1. The variant's own end, then no legal moves: a win goes before any draw.
-    if (variant_->has_ended(state_)) return variant_->ending(state_);
+    if (variant.has_ended(state)) return variant.ending(state);
     std::optional<Outcome> stuck;
-    if (!variant_->count_moves(state_)) stuck = variant_->without_moves(state_, checkers());
+    if (!variant.count_moves(state)) stuck = variant.without_moves(state, variant.checkers(state, state.turn));
     if (stuck && stuck->winner != Winner::NOBODY) return stuck;
     // 2. Draws that hold by themselves.
     const auto draw = [](Termination termination) { return Outcome{termination, Winner::NOBODY}; };
-    if (cannot_win(WHITE) && cannot_win(BLACK)) return draw(Termination::INSUFFICIENT_MATERIAL);
+    if (variant.cannot_win(state, WHITE) && variant.cannot_win(state, BLACK))
+        return draw(Termination::INSUFFICIENT_MATERIAL);
     if (stuck) return stuck;
-    if (state_.halfmove_clock >= 150) return draw(Termination::SEVENTYFIVE_MOVES);
-    const int seen = repetitions();
+    if (state.halfmove_clock >= 150) return draw(Termination::SEVENTYFIVE_MOVES);
+    const int seen = repetitions(state, past);
     if (seen >= 5) return draw(Termination::FIVEFOLD_REPETITION);
     // 3. Draws that somebody has to claim.
-    if (claim_draw && state_.halfmove_clock >= 100) return draw(Termination::FIFTY_MOVES);
+    if (claim_draw && state.halfmove_clock >= 100) return draw(Termination::FIFTY_MOVES);
     if (claim_draw && seen >= 3) return draw(Termination::THREEFOLD_REPETITION);
     return std::nullopt;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,12 @@ struct VariantName {
 // "atomic", and "chess960" or "atomic960" for the same rules with castling from any squares.
 VariantName resolve_variant(std::string_view name);
 std::vector<std::string> variant_names();
+
+// How often a position has occurred, this time included; `past`: keys of the positions before it, oldest first.
+int repetitions(const State& state, std::span<const Key> past);
+
+// How the game has ended, if it has. Threefold repetition and the fifty-move rule count only when claimed.
+std::optional<Outcome> outcome(const Variant& variant, const State& state, std::span<const Key> past, bool claim_draw);
 
 class Position {
 public:
@@ -48,9 +55,11 @@ public:
     // Both ways to write castling become king takes rook; throws IllegalMove.
     Move normalise(Move move) const;
 
-    int repetitions() const;
-    std::vector<Key> past_keys() const;  // of the positions before this one, oldest first
-    std::optional<Outcome> outcome(bool claim_draw) const;
+    std::span<const Key> past_keys() const { return keys_; }  // of the positions before this one, oldest first
+    int repetitions() const { return selfmate::repetitions(state_, keys_); }
+    std::optional<Outcome> outcome(bool claim_draw) const {
+        return selfmate::outcome(*variant_, state_, keys_, claim_draw);
+    }
     bool cannot_win(Color side) const { return variant_->cannot_win(state_, side); }
 
     std::string text_board() const;
@@ -60,6 +69,7 @@ private:
     bool chess960_;
     State state_;
     std::vector<State> past_;
+    std::vector<Key> keys_;  // of `past_`
     std::vector<Move> moves_;
 };
 
