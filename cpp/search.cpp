@@ -110,7 +110,7 @@ Playout Search::playout() {
             // 2. Play it. What is known to be decided is not searched again.
             variant_->play(state, edge.move);
             if (edge.proof.known()) {
-                back_up(path_, -edge.proof.value(), edge.proof.is_draw() ? 1.0f : 0.0f);
+                back_up(path_, -worth(edge.proof, ~state.turn), edge.proof.is_draw() ? 1.0f : 0.0f);
                 return Playout::BACKED_UP;
             }
             if (edge.child != NO_NODE) {
@@ -123,7 +123,7 @@ Playout Search::playout() {
                                (variant_->cannot_win(state, WHITE) && variant_->cannot_win(state, BLACK));
             if (drawn) {
                 edge.proof = Proof::draw();
-                back_up(path_, 0, 1);
+                back_up(path_, worth(Proof::draw(), state.turn), 1);
                 prove(path_);
                 return Playout::BACKED_UP;
             }
@@ -144,7 +144,7 @@ Playout Search::playout() {
             return Playout::BACKED_UP;
         }
         tree_.edges[path_.back()].proof = proof.for_mover();
-        back_up(path_, proof.value(), proof.is_draw() ? 1.0f : 0.0f);
+        back_up(path_, worth(proof, state.turn), proof.is_draw() ? 1.0f : 0.0f);
         prove(path_);
         return Playout::BACKED_UP;
     }
@@ -174,7 +174,7 @@ void Search::apply(std::uint32_t id, std::span<const float> priors, const float*
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
     node.waiting = false;
     --waiting_;
-    const float value = std::clamp(wdl[0] - wdl[2], -1.0f, 1.0f);
+    const float value = std::clamp(wdl[0] - wdl[2] + wdl[1] * worth(Proof::draw(), leaf.state.turn), -1.0f, 1.0f);
     node.net_value = value;
     if (leaf.path.empty()) {
         node.value = value;
@@ -184,6 +184,11 @@ void Search::apply(std::uint32_t id, std::span<const float> priors, const float*
         back_up(leaf.path, value, wdl[1]);
     }
     free_leaves_.push_back(id);
+}
+
+float Search::worth(Proof proof, Color side) const {
+    if (!proof.is_draw()) return proof.value();
+    return side == root_state_.turn ? config_.draw_score : -config_.draw_score;
 }
 
 // 7. Back up: each edge on the path gets the value from its mover's side; what was in flight has arrived.
@@ -306,7 +311,7 @@ void Search::completed_values(std::vector<double>& out) const {
     double low = 1e300, high = -1e300;
     for (std::size_t i = 0; i < n; ++i) {
         const Edge& edge = edges[i];
-        out[i] = edge.proof.known() ? static_cast<double>(edge.proof.value())
+        out[i] = edge.proof.known() ? static_cast<double>(worth(edge.proof, root_state_.turn))
                  : edge.visits      ? static_cast<double>(edge.value)
                                     : mixed;
         low = std::min(low, out[i]);

@@ -103,7 +103,8 @@ private:
     void prove(std::span<const std::uint32_t> path);
     void prepare_root();
     void completed_values(std::vector<double>& out) const;
-    float draw_value(Color mover) const;
+    // What a result is worth to a side; a draw has the worth that the side at the root gives it.
+    float worth(Proof proof, Color side) const;
 
     const Variant* variant_ = nullptr;
     SearchConfig config_;

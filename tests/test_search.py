@@ -145,6 +145,18 @@ def test_the_hundredth_ply_without_progress_is_a_draw() -> None:
     assert all(stats.proven == 0 for stats in quiet)
 
 
+@pytest.mark.parametrize("gumbel", [False, True])
+@pytest.mark.parametrize(("draw_score", "wants_the_draw"), [(0.9, True), (-0.9, False)])
+def test_a_draw_is_worth_what_the_side_at_the_root_gives_it(
+    draw_score: float, wants_the_draw: bool, gumbel: bool
+) -> None:
+    # Every king's move is a draw by the clock; the pawn's moves go on.
+    position = Position("chess", "8/8/4k3/8/8/3K4/P7/8 w - - 99 80")
+    result = searched(position, 300, "heuristic-1", draw_score=draw_score, gumbel=gumbel, gumbel_scale=0.0)
+    best = result.moves[0]
+    assert (best.proven == 0) == wants_the_draw
+
+
 def test_gumbel_improves_the_policy() -> None:
     """The improved policy has a value of at least the prior's, measured with the search's own values."""
     for variant, fen in POSITIONS.items():
