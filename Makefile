@@ -32,12 +32,12 @@ help:  ## list the targets
 SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
 
 .venv/installed: .venv/tools $(SOURCES)
-	@echo "Building the core into build/dev"
+	@echo "Building the core into build/dev (a minute or two)"
 	$(EDITABLE) '.[train]'
 	@touch $@
 
 .venv/installed-dev: .venv/tools $(SOURCES)
-	@echo "Building the core and its tests into build/dev"
+	@echo "Building the core and its tests into build/dev (a few minutes)"
 	$(EDITABLE) '.[dev,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
 	@touch .venv/installed $@
 

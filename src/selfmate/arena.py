@@ -318,7 +318,7 @@ def score_line(match: Match) -> str:
     """
     if not match.games:
         return "Nothing was played to its end."
-    pairs = f"from {len(match.pairs)} pairs"
+    pairs = f"from {len(match.pairs)} pair{'' if len(match.pairs) == 1 else 's'}"
     if match.score in (0.0, 1.0):  # no pair differs from another, which says nothing about the error
         return f"Score {match}, Elo {'below' if match.score == 0.0 else 'above'} {match.elo:+.0f}, {pairs}"
     low, high = elo_bounds(match)

@@ -46,7 +46,7 @@ POSITIONS: Final = (
 )
 
 SEED_TABLE: Final = {1000: {True: 300, False: 11_000}, 5000: {True: 380, False: 48_000}}
-"""Collisions per move in seed 000 (table 5.6), by iterations and whether there is virtual loss."""
+"""Collisions per move in the atomic engine of a thesis (2025, table 5.6), by iterations and virtual loss."""
 
 GATHER: Final = 64
 """Leaves of a gather in `collisions`."""
@@ -254,7 +254,7 @@ def collisions(
         )
     table = Table(
         f"Gathers of {GATHER} leaves in one atomic tree, per move, from {len(positions)} positions",
-        ("evaluator", "visits", "virtual loss", "collisions", "seed 000", "wasted", "fill", "gathers", "below 75 %"),
+        ("evaluator", "visits", "virtual loss", "collisions", "thesis", "wasted", "fill", "gathers", "below 75 %"),
         tuple(
             (
                 str(row["evaluator"]),
@@ -272,7 +272,7 @@ def collisions(
     )
     lines = (
         "The first gather of a tree holds the root alone, the second at most its moves, the last what is left:",
-        "these three count as below 75 % in every search. Seed 000: table 5.6, collisions per move in its engine.",
+        "these three count as below 75 % in every search. Thesis: the atomic engine we set out from (2025).",
     )
     return BenchReport((table,), lines, {"gather": GATHER, "collisions": rows})
 

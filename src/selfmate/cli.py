@@ -31,7 +31,8 @@ MAX_SUITE_BYTES = 64 << 20
 
 app = typer.Typer(
     name="selfmate",
-    help="An engine for chess and its variants that learns from nothing but the rules.\n\nExample: selfmate demo",
+    help="An engine for chess and its variants that learns from nothing but the rules.\n\n"
+    "Example: selfmate train gardner-laptop --minutes 10",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -294,7 +295,7 @@ def search(
 
 @bench_app.command()
 def collisions(as_json: Json = False) -> None:
-    """Measure how full the batches of one tree are and how many playouts they waste, beside table 5.6 of seed 000.
+    """Measure how full the batches of one tree are and how many playouts they waste, beside an older engine.
 
     Example: selfmate bench collisions
     """

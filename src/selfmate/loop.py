@@ -50,6 +50,8 @@ FINAL_SEED: Final = 0
 """The final match and the anchors take the same openings in every run, so that runs can be compared."""
 ANCHOR: Final = "heuristic-1"
 UNTRAINED: Final = "untrained"
+FINAL_SHARE: Final = 0.2
+"""The final matches get at most so much of a session's time; what they need beyond it they take."""
 LOOK_SECONDS: Final = 0.25
 
 
@@ -136,6 +138,8 @@ class Trainer:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.lanes = len(os.sched_getaffinity(0)) if self.device == "cpu" else 2
         self.reserve = 0.0
+        self.began = time.monotonic()
+        self.speed = 0.0  # evaluations a second, the best of the session's cycles
         self.tensorboard = open_tensorboard(run.directory, run.state.cycle)
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
         net = Net(net_config(self.recipe), seed=net_seed)
@@ -298,8 +302,11 @@ class Trainer:
         records.extend(pool.drain())
         seconds = max(time.monotonic() - began, 1e-6)
         if records:
-            plies = sum(len(record.moves) for record in records) / len(records)
-            self.reserve = self._final_seconds(plies, evaluated / seconds)
+            # The last games of a cycle that was taken up again are its longest, and few: all of its games tell more.
+            games = [*self._games(cycle), *records]
+            plies = sum(len(record.moves) for record in games) / len(games)
+            self.speed = max(self.speed, evaluated / seconds)
+            self.reserve = self._final_seconds(plies, self.speed)
         return sorted(records, key=lambda record: record.game_id)
 
     def _learn(self, cycle: int) -> Losses | None:
@@ -438,10 +445,16 @@ class Trainer:
         return scores
 
     def _final_seconds(self, plies: float, evaluations_per_second: float) -> float:
-        """Estimate the time of the final matches: in one both sides are nets, in the other one of them is."""
+        """Estimate the time of the final matches: in one both sides are nets, in the other one of them is.
+
+        Proofs end many of their searches early, so that about half of the visits are made. Never more than a share of
+        the session: a slow start must not leave too little for learning.
+        """
         part, cycle = self.recipe.gate, self.run.state.cycle
-        evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle)
-        return 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
+        evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle) / 2
+        seconds = 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
+        session = 0.0 if self.progress.deadline is None else self.progress.deadline - self.began
+        return min(seconds, FINAL_SHARE * session)
 
     def _evaluator(self, cycle: int) -> Evaluator:
         """Load the net of a cycle from its file: what was saved is what plays."""
