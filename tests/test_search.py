@@ -172,17 +172,20 @@ def test_gumbel_improves_the_policy() -> None:
             assert after >= before - 1e-6
 
 
-def test_leaves_in_flight_never_collide_within_a_ticket() -> None:
-    search = Search(Position("atomic"), SearchConfig(), 500)
+def test_no_leaf_is_handed_out_twice() -> None:
+    search = Search(Position("chess"), SearchConfig(), 500)
+    handed_out = 0
     while not search.done():
         leaves = search.gather(16)
-        assert len(set(leaves.keys.tolist())) <= leaves.size
+        handed_out += leaves.size
         priors = np.zeros(leaves.moves.shape, dtype=np.float32)
         for row, count in enumerate(leaves.counts):
             priors[row, :count] = 1 / count
         wdl = np.full((leaves.size, 3), 1 / 3, dtype=np.float32)
         search.apply(leaves.ticket, priors, wdl)
-    assert search.result().visits == 500
+    result = search.result()
+    assert result.visits == 500
+    assert handed_out == result.nodes == 501  # each of them once, and the root
 
 
 def test_a_closed_ticket_is_refused() -> None:
