@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "error.h"
@@ -8,9 +9,8 @@
 namespace selfmate {
 namespace {
 
-constexpr std::string_view MAGIC = "SMG1";
+constexpr std::string_view MAGIC = "SMG2";
 constexpr std::uint8_t NO_OUTCOME = 255;
-constexpr float WEIGHT_UNIT = 1.0f / 65535;
 
 class Writer {
 public:
@@ -67,11 +67,33 @@ private:
     std::string_view rest_;
 };
 
-std::int16_t fixed(float value) { return static_cast<std::int16_t>(std::clamp(value, -1.0f, 1.0f) * 32767.0f); }
-float floating(std::int16_t value) { return static_cast<float>(value) / 32767.0f; }
+// Values in steps of 1/127, and the square roots of weights in steps of 1/255: far finer than a search is sure of,
+// and small weights keep two digits.
+std::int8_t value_code(float value) { return static_cast<std::int8_t>(std::lround(std::clamp(value, -1.0f, 1.0f) * 127)); }
+float value_of(std::int8_t code) { return static_cast<float>(code) / 127; }
+std::uint8_t weight_code(float weight) {
+    return static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0f, 1.0f)) * 255));
+}
+float weight_of(std::uint8_t code) { return static_cast<float>(code) * static_cast<float>(code) / (255 * 255); }
+
+// The legal moves in an order that no generator can change. A move is kept as its place among them.
+std::vector<Move> sorted_moves(const Position& position) {
+    const MoveList legal = position.legal_moves();
+    std::vector<Move> moves(legal.begin(), legal.end());
+    std::sort(moves.begin(), moves.end(), [](Move a, Move b) { return a.bits() < b.bits(); });
+    return moves;
+}
+
+std::size_t place_of(Move move, const std::vector<Move>& moves) {
+    const auto found = std::find(moves.begin(), moves.end(), move);
+    if (found == moves.end()) throw Error("RecordError", "not a game record: a move of it is not legal", "");
+    return static_cast<std::size_t>(found - moves.begin());
+}
 
 }  // namespace
 
+// Head, moves, then what was found at the trained positions: number by number over the whole game, for like stands
+// beside like and compresses well.
 std::string write_record(const GameRecord& record) {
     Writer out;
     out.bytes = MAGIC;
@@ -84,25 +106,39 @@ std::string write_record(const GameRecord& record) {
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->termination) : NO_OUTCOME);
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->winner) : NO_OUTCOME);
     out.number(static_cast<std::uint16_t>(record.moves.size()));
-    for (const Move move : record.moves) out.number(move.bits());
     out.number(static_cast<std::uint16_t>(record.positions.size()));
-    for (const TrainedPosition& position : record.positions) {
-        out.number(position.ply);
-        out.number(fixed(position.value));
-        out.number(fixed(position.net_value));
-        out.count(static_cast<std::uint32_t>(position.targets.size()));
-        for (const Target& target : position.targets) {
-            out.number(target.move.bits());
-            out.number(static_cast<std::uint16_t>(std::clamp(target.weight, 0.0f, 1.0f) / WEIGHT_UNIT + 0.5f));
-            out.count(target.visits);
+
+    Writer plies, values, net_values, visits, weights;
+    Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
+    auto trained = record.positions.begin();
+    std::uint32_t last_ply = 0;
+    for (std::uint32_t ply = 0; ply <= record.moves.size(); ++ply) {
+        const std::vector<Move> legal = sorted_moves(position);
+        if (trained != record.positions.end() && trained->ply == ply) {
+            plies.count(ply - last_ply);
+            values.number(value_code(trained->value));
+            net_values.number(value_code(trained->net_value));
+            std::vector<Target> found(legal.size());
+            for (const Target& target : trained->targets) found[place_of(target.move, legal)] = target;
+            for (const Target& target : found) {
+                visits.count(target.visits);
+                weights.number(weight_code(target.weight));
+            }
+            last_ply = ply;
+            ++trained;
         }
+        if (ply == record.moves.size()) break;
+        out.count(static_cast<std::uint32_t>(place_of(record.moves[ply], legal)));
+        position.play(record.moves[ply]);
     }
+    for (const Writer* column : {&plies, &values, &net_values, &visits, &weights}) out.bytes += column->bytes;
     return std::move(out.bytes);
 }
 
 GameRecord read_record(std::string_view bytes) {
+    // 1. The head
     Reader in(bytes);
-    if (in.take(MAGIC.size()) != MAGIC) Reader::fail("it does not begin with SMG1");
+    if (in.take(MAGIC.size()) != MAGIC) Reader::fail("it does not begin with " + std::string(MAGIC));
     GameRecord record;
     record.id = in.number<std::uint64_t>();
     const std::string name(in.text());
@@ -120,50 +156,43 @@ GameRecord read_record(std::string_view bytes) {
             Reader::fail("its outcome is none of ours");
         record.outcome = Outcome{Termination(termination), Winner(winner)};
     }
-    const std::size_t plies = in.number<std::uint16_t>();
-    if (plies * 2 > in.left()) Reader::fail("it ends too early");
-    for (std::size_t i = 0; i < plies; ++i) record.moves.push_back(Move::from_bits(in.number<std::uint16_t>()));
-    const std::size_t positions = in.number<std::uint16_t>();
-    for (std::size_t i = 0; i < positions; ++i) {
-        TrainedPosition position;
-        position.ply = in.number<std::uint16_t>();
-        if (position.ply > plies || (i && position.ply <= record.positions.back().ply))
-            Reader::fail("its positions are out of order");
-        position.value = floating(in.number<std::int16_t>());
-        position.net_value = floating(in.number<std::int16_t>());
-        const std::uint32_t targets = in.count();
-        if (targets > MAX_MOVES) Reader::fail("a position has too many moves");
-        for (std::uint32_t j = 0; j < targets; ++j) {
-            Target target;
-            target.move = Move::from_bits(in.number<std::uint16_t>());
-            target.weight = static_cast<float>(in.number<std::uint16_t>()) * WEIGHT_UNIT;
-            target.visits = in.count();
-            position.targets.push_back(target);
-        }
-        record.positions.push_back(std::move(position));
-    }
-    if (in.left()) Reader::fail("something follows after its end");
+    const std::size_t plies = in.number<std::uint16_t>(), trained = in.number<std::uint16_t>();
+    if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it ends too early");
 
-    // Every move must be legal, and every target a legal move of its position.
+    // 2. The moves, each one a place among the legal ones
+    std::vector<std::vector<Move>> legal;
     try {
         Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
-        std::size_t next = 0;
-        for (std::size_t ply = 0; ply <= plies; ++ply) {
-            const MoveList legal = position.legal_moves();
-            const auto is_legal = [&](Move move) { return std::find(legal.begin(), legal.end(), move) != legal.end(); };
-            if (next < record.positions.size() && record.positions[next].ply == ply) {
-                for (const Target& target : record.positions[next].targets)
-                    if (!is_legal(target.move)) Reader::fail("a target is not a legal move");
-                ++next;
-            }
+        for (std::size_t ply = 0;; ++ply) {
+            legal.push_back(sorted_moves(position));
             if (ply == plies) break;
-            if (!is_legal(record.moves[ply])) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
-            position.play(record.moves[ply]);
+            const std::uint32_t place = in.count();
+            if (place >= legal.back().size()) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
+            record.moves.push_back(legal.back()[place]);
+            position.play(record.moves.back());
         }
     } catch (const Error& error) {
         if (std::string_view(error.kind()) == "RecordError") throw;
         Reader::fail(error.what());
     }
+
+    // 3. The trained positions
+    record.positions.resize(trained);
+    std::size_t ply = 0;
+    for (std::size_t i = 0; i < trained; ++i) {
+        const std::uint32_t step = in.count();
+        if (step > plies - ply || (i && !step)) Reader::fail("its positions are out of order");
+        record.positions[i].ply = static_cast<std::uint16_t>(ply += step);
+    }
+    for (TrainedPosition& position : record.positions) position.value = value_of(in.number<std::int8_t>());
+    for (TrainedPosition& position : record.positions) position.net_value = value_of(in.number<std::int8_t>());
+    for (TrainedPosition& position : record.positions)
+        for (const Move move : legal[position.ply]) position.targets.push_back({move, in.count(), 0});
+    for (TrainedPosition& position : record.positions) {
+        for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
+        std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });
+    }
+    if (in.left()) Reader::fail("something follows after its end");
     return record;
 }
 

@@ -56,7 +56,7 @@ __all__ = [
     "write_file",
 ]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the directory's format. A directory of another version is refused."""
 
 FREE_FLOOR: Final = 64 << 20
