@@ -82,6 +82,33 @@ struct Samples {
           game_ids(to_numpy<Column<std::uint64_t>>(std::move(batch.game_ids), {size})) {}
 };
 
+// Memory that somebody else owns, for leaves to be written into: flat arrays with room for some rows.
+struct LeafRoom {
+    using Bits = nb::ndarray<Bitboard, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    using Scalars = nb::ndarray<float, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    using Moves = nb::ndarray<std::uint16_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+    Bits bits;
+    Scalars scalars;
+    Moves moves, counts;
+    std::vector<std::size_t> widths;  // that a batch may have, rising
+    std::size_t rows;
+    std::vector<Key> keys;
+    std::size_t size = 0, width = 0;
+    std::uint64_t ticket = 0;
+
+    LeafRows place(std::size_t wanted, std::size_t most_moves) {
+        if (wanted > rows)
+            throw Error("SearchError", "room for " + std::to_string(rows) + " leaves, not " + std::to_string(wanted),
+                        std::to_string(wanted));
+        size = wanted;
+        width = widths.back();
+        for (const std::size_t each : widths)
+            if (most_moves <= each) width = std::min(width, each);
+        return {bits.data(), scalars.data(), moves.data(), counts.data(), keys.data(), width};
+    }
+};
+
 NativeEvaluator native_evaluator(const std::string& name) {
     if (const NativeEvaluator evaluator = find_native_evaluator(name)) return evaluator;
     throw Error("SearchError",
@@ -120,8 +147,10 @@ public:
             if (playout == Playout::LEAF) leaves.push_back(search.last_leaf());
             if (playout == Playout::BLOCKED) break;
         }
-        LeafBatch batch(next_ticket_++, leaves.size(), encoding_);
-        for (std::size_t row = 0; row < leaves.size(); ++row) batch.write(row, *variant_, search, leaves[row]);
+        LeafBatch batch(leaves.size(), encoding_);
+        batch.ticket = next_ticket_++;
+        const LeafRows rows = batch.rows();
+        for (std::size_t row = 0; row < leaves.size(); ++row) rows.write(row, *variant_, search, leaves[row]);
         if (batch.size) tickets_.emplace_back(batch.ticket, std::move(leaves));
         return batch;
     }
@@ -300,6 +329,23 @@ void bind_batches(nb::module_& m) {
         .def_ro("moves", &Leaves::moves, nb::rv_policy::reference)
         .def_ro("counts", &Leaves::counts, nb::rv_policy::reference)
         .def_ro("keys", &Leaves::keys, nb::rv_policy::reference);
+    nb::class_<LeafRoom>(m, "LeafRoom",
+                         "Memory for leaves that stays where it is (a device reads it, say): flat arrays with room for\n"
+                         "so many rows. A batch has the first of `widths` that holds the moves of every row.")
+        .def(
+            "__init__",
+            [](LeafRoom* self, LeafRoom::Bits bits, LeafRoom::Scalars scalars, LeafRoom::Moves moves,
+               LeafRoom::Moves counts, std::vector<std::size_t> widths) {
+                const std::size_t rows = counts.shape(0);
+                if (widths.empty() || !std::is_sorted(widths.begin(), widths.end()) || bits.shape(0) < rows * BITBOARDS ||
+                    scalars.shape(0) < rows * SCALARS || moves.shape(0) < rows * widths.back())
+                    throw nb::value_error("bits, scalars and moves need room for as many rows as counts");
+                new (self) LeafRoom{bits, scalars, moves, counts, std::move(widths), rows, std::vector<Key>(rows)};
+            },
+            "bits"_a.noconvert(), "scalars"_a.noconvert(), "moves"_a.noconvert(), "counts"_a.noconvert(), "widths"_a)
+        .def_ro("size", &LeafRoom::size, "Rows of the last gather")
+        .def_ro("width", &LeafRoom::width, "Moves that its rows have room for")
+        .def_ro("ticket", &LeafRoom::ticket);
     nb::class_<Samples>(m, "Samples", "What the learner learns from: inputs and targets of B positions.")
         .def_ro("size", &Samples::size)
         .def_ro("bits", &Samples::bits, nb::rv_policy::reference)
@@ -507,6 +553,26 @@ void bind_games(nb::module_& m) {
             },
             "openings"_a, "Each opening (a FEN) twice, evaluators 0 and 1 with either colour.")
         .def(
+            "resume",
+            [](Pool& self, const std::vector<const GameRecord*>& games) {
+                std::vector<GameRecord> copies;
+                for (const GameRecord* game : games) copies.push_back(*game);
+                self.resume(std::move(copies));
+            },
+            "games"_a,
+            "Self-play games that were in flight when another pool stopped: they go on before others begin.")
+        .def(
+            "gather_into",
+            [](Pool& self, LeafRoom& room, std::size_t lane, std::uint8_t evaluator) {
+                if (lane >= self.lanes()) throw nb::index_error("no such lane");
+                nb::gil_scoped_release release;
+                room.size = 0;
+                room.ticket = self.gather(lane, evaluator, [&](std::size_t rows, std::size_t most_moves) {
+                    return room.place(rows, most_moves);
+                });
+            },
+            "room"_a, "lane"_a = 0, "evaluator"_a = 0, "As `gather`, into memory that stays where it is.")
+        .def(
             "gather",
             [](Pool& self, std::size_t lane, std::uint8_t evaluator) {
                 if (lane >= self.lanes()) throw nb::index_error("no such lane");
@@ -546,6 +612,8 @@ void bind_games(nb::module_& m) {
         .def("drain", &Pool::drain, "Finished games, by id.")
         .def("in_flight", &Pool::in_flight, "Games that are not over, with the moves so far.")
         .def_prop_ro("playouts", &Pool::playouts)
+        .def_prop_ro("plies", &Pool::plies, "Moves that were searched for")
+        .def_prop_ro("lane_rows", &Pool::lane_rows, "Leaves that a gather gives at most")
         .def_prop_ro("finished", &Pool::finished, "Games that are over and not yet drained");
 
     nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")

@@ -1,6 +1,7 @@
 #include "pool.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "error.h"
 
@@ -29,6 +30,16 @@ void Pool::add(std::vector<Fixture> fixtures) {
     std::reverse(fixtures.begin(), fixtures.end());
     fixtures.insert(fixtures.end(), waiting_.begin(), waiting_.end());
     waiting_ = std::move(fixtures);
+}
+
+void Pool::resume(std::vector<GameRecord> games) {
+    for (const GameRecord& game : games)
+        if (game.variant != config_.variant || game.chess960 != config_.chess960)
+            throw Error("RecordError",
+                        "a game of " + std::string(game.variant->name) + " in a pool of " +
+                            std::string(config_.variant->name),
+                        game.variant->name);
+    begun_.insert(begun_.end(), std::make_move_iterator(games.rbegin()), std::make_move_iterator(games.rend()));
 }
 
 // ---- one game ----------------------------------------------------------------------------------
@@ -69,6 +80,24 @@ void Pool::begin_game(Slot& slot, Fixture fixture) {
         return;
     }
     begin_search(slot);
+}
+
+// Self-play only: evaluator 0 plays both sides. The search of the present position begins anew, with the same
+// random numbers, so that the game is the one that it would have been.
+void Pool::take_up(Slot& slot, GameRecord record) {
+    slot.fixture = {record.id, {}, 0, 0};
+    slot.playing = true;
+    slot.finished = false;
+    slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
+    slot.keys.clear();
+    const std::vector<Move> moves = std::exchange(record.moves, {});
+    slot.record = std::move(record);
+    for (const Move move : moves) play(slot, move);
+    slot.record.outcome = outcome(slot);
+    if (slot.record.outcome || slot.record.moves.size() >= config_.max_plies)
+        slot.finished = true;
+    else
+        begin_search(slot);
 }
 
 void Pool::begin_search(Slot& slot) {
@@ -115,6 +144,7 @@ void Pool::finish_search(Slot& slot) {
         }
         const double temperature = ply < config_.temperature_plies ? config_.temperature : 0;
         slot.playouts += search.visits();
+        ++slot.plies;
         play(slot, search.root_move(search.sample(temperature, random)));
     }
     slot.record.outcome = outcome(slot);
@@ -136,10 +166,14 @@ void Pool::refill(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
         Slot& slot = slots_[i];
         retire(slot);
-        while (!slot.playing && !waiting_.empty()) {
-            Fixture fixture = std::move(waiting_.back());
-            waiting_.pop_back();
-            begin_game(slot, std::move(fixture));
+        while (!slot.playing && !(begun_.empty() && waiting_.empty())) {
+            if (!begun_.empty()) {
+                take_up(slot, std::move(begun_.back()));
+                begun_.pop_back();
+            } else {
+                begin_game(slot, std::move(waiting_.back()));
+                waiting_.pop_back();
+            }
             retire(slot);  // an opening may be over already
         }
     }
@@ -167,7 +201,7 @@ void Pool::walk(Slot& slot, std::uint8_t evaluator) {
     }
 }
 
-LeafBatch Pool::gather(std::size_t lane, std::uint8_t evaluator) {
+std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place& place) {
     const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
     refill(first, last);
     // 1. Every game of the lane walks to its leaves.
@@ -177,14 +211,29 @@ LeafBatch Pool::gather(std::size_t lane, std::uint8_t evaluator) {
         if (slot.playing && !slot.finished) walk(slot, evaluator);
     });
     // 2. The leaves become rows, in the order of the slots.
-    Ticket ticket{next_ticket_++, {}};
+    Ticket ticket{next_ticket_, {}};
+    std::size_t most_moves = 0;
     for (std::size_t i = first; i < last; ++i)
-        for (const std::uint32_t leaf : slots_[i].staged) ticket.rows.push_back({static_cast<std::uint32_t>(i), leaf});
-    LeafBatch batch(ticket.id, ticket.rows.size(), encoding_);
-    threads_->each(batch.size, [&](std::size_t row) {
-        batch.write(row, *config_.variant, slots_[ticket.rows[row].slot].search, ticket.rows[row].leaf);
+        for (const std::uint32_t leaf : slots_[i].staged) {
+            ticket.rows.push_back({static_cast<std::uint32_t>(i), leaf});
+            most_moves = std::max(most_moves, slots_[i].search.leaf_edges(leaf).size());
+        }
+    if (ticket.rows.empty()) return 0;
+    const LeafRows rows = place(ticket.rows.size(), most_moves);
+    threads_->each(ticket.rows.size(), [&](std::size_t row) {
+        rows.write(row, *config_.variant, slots_[ticket.rows[row].slot].search, ticket.rows[row].leaf);
     });
-    if (batch.size) tickets_.push_back(std::move(ticket));
+    tickets_.push_back(std::move(ticket));
+    return next_ticket_++;
+}
+
+LeafBatch Pool::gather(std::size_t lane, std::uint8_t evaluator) {
+    LeafBatch batch(0, encoding_);
+    const std::uint64_t ticket = gather(lane, evaluator, [&](std::size_t size, std::size_t) {
+        batch = LeafBatch(size, encoding_);
+        return batch.rows();
+    });
+    batch.ticket = ticket;
     return batch;
 }
 
@@ -243,7 +292,7 @@ void Pool::run(NativeEvaluator evaluator) {
 }
 
 bool Pool::done() const {
-    return waiting_.empty() &&
+    return waiting_.empty() && begun_.empty() &&
            std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.playing && !slot.finished; });
 }
 
@@ -259,6 +308,8 @@ std::vector<GameRecord> Pool::in_flight() const {
     std::vector<GameRecord> games;
     for (const Slot& slot : slots_)
         if (slot.playing && !slot.finished) games.push_back(slot.record);
+    games.insert(games.end(), begun_.begin(), begun_.end());
+    std::sort(games.begin(), games.end(), [](const GameRecord& a, const GameRecord& b) { return a.id < b.id; });
     return games;
 }
 
@@ -270,6 +321,12 @@ std::size_t Pool::finished() const {
 std::uint64_t Pool::playouts() const {
     std::uint64_t sum = 0;
     for (const Slot& slot : slots_) sum += slot.playouts;
+    return sum;
+}
+
+std::uint64_t Pool::plies() const {
+    std::uint64_t sum = 0;
+    for (const Slot& slot : slots_) sum += slot.plies;
     return sum;
 }
 

@@ -6,6 +6,7 @@
 // self-play, the gate and the arena are the same machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,6 +52,13 @@ public:
          std::size_t leaves_per_slot);
 
     void add(std::vector<Fixture> fixtures);
+    // Games that were in flight elsewhere go on where they stopped, before any other.
+    void resume(std::vector<GameRecord> games);
+
+    // Walks the games of a lane to the leaves that they need. `place` hears how many rows there are and how many
+    // moves the longest has, and says where they are written; no row, no ticket (0) and no question.
+    using Place = std::function<LeafRows(std::size_t rows, std::size_t most_moves)>;
+    std::uint64_t gather(std::size_t lane, std::uint8_t evaluator, const Place& place);
     LeafBatch gather(std::size_t lane, std::uint8_t evaluator);
     // priors: [size, stride], of which each row's first counts[i] matter; wdl: [size, 3]. Throws for a ticket
     // that is not open or a size that is not the ticket's.
@@ -67,7 +75,9 @@ public:
     std::vector<GameRecord> in_flight() const;  // the others, with the moves so far
     const Encoding& encoding() const { return encoding_; }
     std::size_t lanes() const { return lanes_; }
+    std::size_t lane_rows() const { return (slots_.size() + lanes_ - 1) / lanes_ * leaves_per_slot_; }
     std::uint64_t playouts() const;
+    std::uint64_t plies() const;  // moves that were searched for
     std::size_t finished() const;
 
 private:
@@ -80,7 +90,7 @@ private:
         GameRecord record;
         Search search;
         std::vector<std::uint32_t> staged;  // leaves of this gather
-        std::uint64_t playouts = 0;
+        std::uint64_t playouts = 0, plies = 0;  // of all its games
         bool finished = false;
     };
     struct Row {
@@ -92,6 +102,7 @@ private:
     };
 
     void begin_game(Slot& slot, Fixture fixture);
+    void take_up(Slot& slot, GameRecord record);
     void begin_search(Slot& slot);
     void finish_search(Slot& slot);
     void play(Slot& slot, Move move);
@@ -113,6 +124,7 @@ private:
     std::size_t leaves_per_slot_;
     std::vector<Slot> slots_;
     std::vector<Fixture> waiting_;  // the next one last
+    std::vector<GameRecord> begun_;  // games to take up, the next one last
     std::vector<Ticket> tickets_;
     std::uint64_t next_ticket_ = 1;
     std::vector<GameRecord> finished_;

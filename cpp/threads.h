@@ -2,6 +2,7 @@
 // done. Which thread does what never shows in a result.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -49,8 +50,11 @@ public:
     }
 
 private:
+    // Shares of some items at a time: threads that fetch single ones would wait for each other.
     void take() {
-        for (std::size_t i; (i = next_.fetch_add(1)) < size_;) (*work_)(i);
+        const std::size_t share = std::max<std::size_t>(1, size_ / (16 * static_cast<std::size_t>(size())));
+        for (std::size_t first; (first = next_.fetch_add(share)) < size_;)
+            for (std::size_t i = first; i < std::min(first + share, size_); ++i) (*work_)(i);
     }
 
     void serve(const std::stop_token& stop) {

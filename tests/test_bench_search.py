@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from selfmate import Position, SelfmateError, bench_search
+from selfmate import Position, SelfmateError, bench_search, bench_selfplay
 from selfmate._core import Search, SearchConfig
 from selfmate.bench_search import POSITIONS, BenchReport, show
 from selfmate.cli import main
@@ -111,14 +111,28 @@ def test_nn(tmp_path: Path) -> None:
         assert any(backend.startswith("onnx") for backend in values["evaluations_per_second"])
 
 
-def test_selfplay() -> None:
+def test_selfplay(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    report = bench_search.selfplay(seconds=0.5)
+    report = bench_selfplay.selfplay(seconds=0.5, trace=tmp_path / "trace.json")
     values = report.values
     assert 0.3 < values["evaluator_share"] <= 1
+    assert sum(values["lane_share"].values()) <= 1.05
     assert values["fill"] > 0.9
     assert values["evaluations_per_second"] > 100
-    assert "time in the evaluator" in shown(report)
+    assert 0 < values["of_ceiling"] < 3
+    assert "the evaluator alone" in shown(report)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {event["name"].split()[0] for event in events} >= {"gather", "evaluate", "apply"}
+    assert all(event["dur"] >= 0 for event in events)
+
+
+def test_train_speed() -> None:
+    pytest.importorskip("torch")
+    values = bench_selfplay.train_speed(seconds=0.3, overrides=["learner.batch=64"]).values
+    assert values["batch"] == 64
+    assert values["samples_per_second"] > 64
+    assert 0.05 < values["of_plain_loop"] < 3
+    assert values["sampling"] > values["samples_per_second"]
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------

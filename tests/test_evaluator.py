@@ -120,13 +120,13 @@ def test_answer_does_not_depend_on_the_batch(threads: int) -> None:
 def test_torch_pads_to_few_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluator = TorchEvaluator(some_net())
     sizes = []
-    inner = evaluator._function
+    inner = evaluator._net.evaluate
 
     def watched(bits: torch.Tensor, *others: torch.Tensor) -> Any:
         sizes.append(len(bits))
         return inner(bits, *others)
 
-    monkeypatch.setattr(evaluator, "_function", watched)
+    monkeypatch.setattr(evaluator._net, "evaluate", watched)
     leaves = some_leaves(300)
     whole = evaluator.evaluate(leaves)
     for size in (1, 31, 32, 33, 100, 256):

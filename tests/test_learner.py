@@ -66,7 +66,9 @@ def test_the_losses_are_what_they_say(buffer: Buffer) -> None:
     learner.learn(buffer, 5, cycle=0)  # away from the uniform beginning
     batch = buffer.sample(32, 9)
     with torch.no_grad():
-        total, policy, value, plies = (float(loss) for loss in learner._losses(learner.average, batch, 0))
+        total, policy, value, plies = (
+            float(loss) for loss in learner._losses(learner.average, learner._bring(batch), 0)
+        )
         logits, wdl_logits, lengths = learner.average(
             torch.from_numpy(batch.bits.view(np.int64)), torch.from_numpy(batch.scalars)
         )

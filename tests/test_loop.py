@@ -21,6 +21,7 @@ from rich.console import Console
 from selfmate import SelfmateError, read_games
 from selfmate import loop as loop_module
 from selfmate._core import GameRecord, SearchConfig
+from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.gate import Match, balanced_openings, play_match
 from selfmate.learner import Learner, Losses
 from selfmate.loop import Stop, Summary, train
@@ -249,11 +250,11 @@ def test_matches_are_fair_and_see_who_is_better() -> None:
 
 
 def test_a_failing_evaluator_ends_the_match() -> None:
-    class Broken:
-        def evaluate(self, leaves: object) -> None:
+    class Broken(Evaluator):
+        def evaluate(self, leaves: Leaves) -> Answer:
             raise SelfmateError("broken")
 
-    broken: Any = Broken()
+    broken = Broken()
     with pytest.raises(SelfmateError, match="broken"):
         play_match(
             "gardner", broken, "uniform", balanced_openings("gardner", 1, seed=3), search=SearchConfig(), visits=4

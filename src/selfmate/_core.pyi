@@ -488,6 +488,25 @@ class Leaves:
     @property
     def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
+class LeafRoom:
+    """
+    Memory for leaves that stays where it is (a device reads it, say): flat arrays with room for
+    so many rows. A batch has the first of `widths` that holds the moves of every row.
+    """
+
+    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int]) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """Rows of the last gather"""
+
+    @property
+    def width(self) -> int:
+        """Moves that its rows have room for"""
+
+    @property
+    def ticket(self) -> int: ...
+
 class Samples:
     """What the learner learns from: inputs and targets of B positions."""
 
@@ -709,6 +728,14 @@ class Pool:
     def start_match(self, openings: Sequence[str]) -> None:
         """Each opening (a FEN) twice, evaluators 0 and 1 with either colour."""
 
+    def resume(self, games: Sequence[GameRecord]) -> None:
+        """
+        Self-play games that were in flight when another pool stopped: they go on before others begin.
+        """
+
+    def gather_into(self, room: LeafRoom, lane: int = 0, evaluator: int = 0) -> None:
+        """As `gather`, into memory that stays where it is."""
+
     def gather(self, lane: int = 0, evaluator: int = 0) -> Leaves: ...
 
     def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
@@ -729,6 +756,14 @@ class Pool:
 
     @property
     def playouts(self) -> int: ...
+
+    @property
+    def plies(self) -> int:
+        """Moves that were searched for"""
+
+    @property
+    def lane_rows(self) -> int:
+        """Leaves that a gather gives at most"""
 
     @property
     def finished(self) -> int:

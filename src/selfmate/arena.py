@@ -25,8 +25,9 @@ from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.epd import read_epd
 from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator import NATIVE, cores
-from selfmate.gate import Match, as_game, drive, judge
+from selfmate.gate import Match, as_game, judge
 from selfmate.player import RANDOM, Player
+from selfmate.pool import drive
 
 if TYPE_CHECKING:
     from rich.console import Console

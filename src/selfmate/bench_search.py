@@ -1,4 +1,4 @@
-"""`selfmate bench search | collisions | tactics | nn | selfplay`: how fast and how well the spine works.
+"""`selfmate bench search | collisions | tactics | nn`: how fast and how well the spine works.
 
 Every measurement gives a `BenchReport`: tables for people and the same numbers for programs.
 
@@ -10,30 +10,27 @@ Every measurement gives a `BenchReport`: tables for people and the same numbers 
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
-from selfmate._core import GameRecord, Pool, Search, SearchConfig
+from selfmate._core import Pool, Search, SearchConfig
 from selfmate.bench import Tell, processor_name
 from selfmate.epd import Tactic, read_tactics
 from selfmate.errors import EpdError, SelfmateError
-from selfmate.evaluator import NATIVE, Answer, Evaluator, Leaves, cores, open_evaluator
+from selfmate.evaluator import NATIVE, Evaluator, Leaves, cores, open_evaluator
 from selfmate.game import Position
-from selfmate.gate import drive, search_config
 from selfmate.player import Limit, Player
-from selfmate.recipe import at, load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from selfmate.net import Net
 
-__all__ = ["BenchReport", "Table", "collisions", "nn", "search", "selfplay", "show", "tactics"]
+__all__ = ["BenchReport", "Table", "collisions", "nn", "search", "show", "tactics"]
 
 # Atomic positions in which no search of 5,000 visits proves anything, so that trees grow full.
 POSITIONS: Final = (
@@ -459,128 +456,3 @@ def _evaluations_per_second(evaluator: Evaluator, leaves: Leaves, seconds: float
         done += leaves.size
         now = time.perf_counter()
     return done / (now - began)
-
-
-# -- self-play ------------------------------------------------------------------------------------
-
-
-class _Timed(Evaluator):
-    """An evaluator that keeps the time spent in it. Lanes call it at the same time."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.name, self.net_id, self.variant = evaluator.name, evaluator.net_id, evaluator.variant
-        self.seconds = 0.0
-        self.processor_seconds = 0.0
-        self.batches: list[int] = []
-        self._evaluator = evaluator
-        self._lock = threading.Lock()
-
-    def evaluate(self, leaves: Leaves) -> Answer:
-        """Ask the evaluator."""
-        began, worked = time.perf_counter(), time.thread_time()
-        answer = self._evaluator.evaluate(leaves)
-        with self._lock:
-            self.seconds += time.perf_counter() - began
-            self.processor_seconds += time.thread_time() - worked
-            self.batches.append(leaves.size)
-        return answer
-
-
-def selfplay(
-    *,
-    recipe: str = "gardner-laptop",
-    net: str | Path | None = None,
-    seconds: float = 10.0,
-    device: str = "cpu",
-    tell: Tell = lambda *_: None,
-) -> BenchReport:
-    """Play games by a recipe for some seconds, and see where the time goes.
-
-    The games are those of a run's first cycle, with an untrained net unless one is given. A lane's time is that in the
-    evaluator and all the rest: walking the trees, the encoder, waiting for the pool.
-    """
-    wanted = load(recipe)
-    variant = wanted.variant.name
-    part = wanted.selfplay
-    source = _untrained(variant, wanted.net.size) if net is None else Path(net)
-    lanes = cores() if device == "cpu" else 2
-    evaluator = open_evaluator(source, device=device, threads=1 if device == "cpu" else None)
-    timed = _Timed(evaluator)
-    visits = at(part.visits, 0)
-    pool = Pool(
-        variant,
-        search_config(wanted.search, 0, noise=True),
-        seed=1,
-        visits=visits,
-        fast_visits=at(part.fast_visits, 0),
-        full_probability=at(part.full_probability, 0),
-        random_plies=at(part.random_plies, 0),
-        temperature=at(part.temperature, 0),
-        temperature_plies=at(part.temperature_plies, 0),
-        max_plies=at(part.max_plies, 0),
-        slots=part.slots,
-        lanes=lanes,
-        threads=1 if device == "cpu" else 0,
-    )
-    pool.start(0, 100_000_000 if seconds > 60 else 1_000_000)
-    records: list[GameRecord] = []
-    began, worked = time.perf_counter(), time.process_time()
-
-    def stopping() -> bool:
-        return time.perf_counter() - began >= seconds
-
-    def look(leaves: int) -> None:
-        records.extend(pool.drain())
-        tell(int(10 * (time.perf_counter() - began)), int(10 * seconds), f"{len(records)} games")
-
-    drive(pool, [timed], lanes=lanes, stopping=stopping, prepare=_one_thread(device), tell=look)
-    records.extend(pool.drain())
-    elapsed = time.perf_counter() - began
-    busy = time.process_time() - worked
-    leaves = sum(timed.batches)
-    plies = sum(len(record.moves) for record in records)
-    values: dict[str, Any] = {
-        "recipe": recipe,
-        "variant": variant,
-        "evaluator": evaluator.name,
-        "slots": part.slots,
-        "lanes": lanes,
-        "seconds": round(elapsed, 3),
-        "evaluator_share": round(timed.seconds / (lanes * elapsed), 4),
-        "evaluator_processor_share": round(timed.processor_seconds / busy, 4) if busy else None,
-        "evaluations_per_second": round(leaves / elapsed),
-        "playouts_per_second": round(pool.playouts / elapsed),
-        "games": len(records),
-        "games_per_second": round(len(records) / elapsed, 2),
-        "moves_per_second": round(plies / elapsed, 1),
-        "positions_per_second": round(sum(record.positions for record in records) / elapsed, 1),
-        "batch": round(leaves / max(1, len(timed.batches)), 1),
-        "fill": round(leaves / max(1, len(timed.batches)) / (part.slots / lanes), 4),
-    }
-    shown = (
-        ("time in the evaluator", f"{values['evaluator_share']:.1%}"),
-        ("processor time in the evaluator", f"{values['evaluator_processor_share'] or 0:.1%}"),
-        ("evaluations/s", f"{values['evaluations_per_second']:,}"),
-        ("playouts/s", f"{values['playouts_per_second']:,}"),
-        ("games/s", f"{values['games_per_second']:,}"),
-        ("moves/s", f"{values['moves_per_second']:,}"),
-        ("positions to learn from/s", f"{values['positions_per_second']:,}"),
-        ("mean batch", f"{values['batch']} ({values['fill']:.1%} of the lane)"),
-    )
-    return BenchReport(
-        (Table(f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes", ("figure", "measured"), shown),),
-        (f"{processor_name()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}",),
-        values,
-    )
-
-
-def _one_thread(device: str) -> Callable[[], None]:
-    """Keep torch, where it computes on the processor, to one thread in each lane."""
-
-    def prepare() -> None:
-        import sys
-
-        if device == "cpu" and "torch" in sys.modules:
-            sys.modules["torch"].set_num_threads(1)
-
-    return prepare

@@ -221,7 +221,9 @@ def _bench(
 
         print(_core.signature())
     elif context.invoked_subcommand is None:
-        raise SelfmateError("say what to measure: movegen, search, collisions, tactics, nn, selfplay, or --signature")
+        raise SelfmateError(
+            "say what to measure: movegen, search, collisions, tactics, nn, selfplay, train, or --signature"
+        )
 
 
 @bench_app.command()
@@ -259,6 +261,9 @@ def movegen(
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Repeats = Annotated[int, typer.Option("--repeats", min=1, max=100, help="Best of so many runs of each.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
+]
 
 
 def _measure(name: str, as_json: bool, measure: Callable[[Tell], BenchReport]) -> None:
@@ -360,19 +365,59 @@ def selfplay(
         Path | None, typer.Option("--net", help="A net's folder or .onnx file (default: untrained).")
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="For how long.")] = 10.0,
+    warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds that are not counted.")] = 0.0,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
+    lanes: Annotated[int | None, typer.Option("--lanes", min=1, max=64, help="Batches in turn.")] = None,
+    settings: Settings = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write one second of it as a Chrome trace.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure self-play: games and playouts per second, how full the batches are, time in the evaluator.
+    """Measure self-play beside the evaluator alone: games and playouts per second, how full batches are, time by stage.
 
     Example: selfmate bench selfplay gardner-laptop --seconds 20
     """
-    from selfmate import bench_search
+    from selfmate import bench_selfplay
 
     _measure(
         "selfplay",
         as_json,
-        lambda tell: bench_search.selfplay(recipe=recipe, net=net, seconds=seconds, device=device, tell=tell),
+        lambda tell: bench_selfplay.selfplay(
+            recipe=recipe,
+            net=net,
+            seconds=seconds,
+            warmup=warmup,
+            device=device,
+            lanes=lanes,
+            compile=compiled,
+            overrides=settings or (),
+            trace=trace,
+            tell=tell,
+        ),
+    )
+
+
+@bench_app.command("train")
+def bench_train(
+    recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="For how long.")] = 10.0,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Measure the learner beside a plain loop over tensors that are on the device already.
+
+    Example: selfmate bench train gardner-laptop --set learner.batch=256
+    """
+    from selfmate import bench_selfplay
+
+    _measure(
+        "train",
+        as_json,
+        lambda tell: bench_selfplay.train_speed(
+            recipe=recipe, seconds=seconds, device=device, compile=compiled, overrides=settings or (), tell=tell
+        ),
     )
 
 
@@ -383,9 +428,7 @@ def train(
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.01, max=1e6, help="Then stop (default: when it is complete).")
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
-    ] = None,
+    settings: Settings = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Of everything (default: 1).")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, for a try.")] = False,
 ) -> None:

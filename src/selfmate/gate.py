@@ -13,8 +13,6 @@ from __future__ import annotations
 import math
 import random
 import statistics
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,9 +22,9 @@ from selfmate._core import GameRecord, Pool, Search, SearchConfig
 from selfmate.evaluator import Evaluator
 from selfmate.game import Position
 from selfmate.pgn import Game
-from selfmate.recipe import SearchPart, at
+from selfmate.pool import drive
 
-__all__ = ["Match", "as_game", "balanced_openings", "drive", "judge", "play_match", "search_config"]
+__all__ = ["Match", "as_game", "balanced_openings", "judge", "play_match"]
 
 EVEN: Final = 0.3
 """An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
@@ -81,20 +79,6 @@ class Match(Struct, frozen=True, kw_only=True):
             "white": {"wins": self.wins[0], "draws": self.draws[0], "losses": self.losses[0]},
             "black": {"wins": self.wins[1], "draws": self.draws[1], "losses": self.losses[1]},
         }
-
-
-def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
-    """Make the native search of a recipe at a cycle."""
-    return SearchConfig(
-        gumbel=part.gumbel,
-        considered=at(part.considered, cycle),
-        gumbel_scale=at(part.gumbel_scale, cycle) if noise else 0.0,
-        cpuct=at(part.cpuct, cycle),
-        fpu_reduction=at(part.fpu_reduction, cycle),
-        noise_alpha=at(part.noise_alpha, cycle),
-        noise_epsilon=at(part.noise_epsilon, cycle) if noise else 0.0,
-        draw_score=at(part.draw_score, cycle),
-    )
 
 
 def balanced_openings(variant: str, count: int, seed: int, plies: int = 4) -> list[str]:
@@ -190,60 +174,3 @@ def as_game(record: GameRecord, white: str, black: str, event: str) -> Game:
     game.add_line(record.moves)
     game.result = record.result
     return game
-
-
-def drive(
-    pool: Pool,
-    evaluators: Sequence[Evaluator | str],
-    *,
-    lanes: int,
-    stopping: Callable[[], bool] = lambda: False,
-    prepare: Callable[[], None] = lambda: None,
-    tell: Callable[[int], None] = lambda leaves: None,
-) -> None:
-    """Play the games of a pool to their end, a thread for each lane.
-
-    `prepare` is called once in each thread; `tell` hears how many leaves were evaluated, and may drain the pool.
-
-    A thread for each lane, and each evaluator on one thread of its own: threads inside one small evaluation would
-    wait for each other longer than they work, above all when other programs want the processor too. Which thread
-    comes first changes no game.
-    """
-    lock = threading.Lock()  # around the pool, which is quick; not around the evaluators
-    failures: list[BaseException] = []
-
-    def work(lane: int) -> None:
-        try:
-            prepare()
-            while not stopping() and not failures:
-                busy = False
-                for index, evaluator in enumerate(evaluators):
-                    with lock:
-                        leaves = pool.gather(lane, index)
-                    if not leaves.size:
-                        continue
-                    busy = True
-                    if isinstance(evaluator, str):
-                        with lock:
-                            pool.apply_native(leaves.ticket, evaluator)
-                            tell(leaves.size)
-                    else:
-                        priors, wdl, _ = evaluator.evaluate(leaves)
-                        with lock:
-                            pool.apply(leaves.ticket, priors, wdl)
-                            tell(leaves.size)
-                if not busy:
-                    if pool.done():
-                        return
-                    time.sleep(0.0005)  # the games that are left are in another lane
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in range(lanes)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():  # in small pieces, so that Ctrl-C is heard
-            thread.join(0.2)
-    if failures:
-        raise failures[0]

@@ -22,7 +22,6 @@ import msgspec
 import numpy as np
 import torch
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -121,6 +120,28 @@ class Window:
         return sums[False] >= self.capacity and sums[True] >= self.held_out_capacity
 
 
+class _Batch(NamedTuple):
+    """Samples on the device; see `Samples` for their shapes."""
+
+    bits: Tensor
+    scalars: Tensor
+    legal_index: Tensor
+    legal_counts: Tensor
+    policy_index: Tensor
+    policy_weight: Tensor
+    wdl: Tensor
+    value_weight: Tensor
+    plies: Tensor
+    root_value: Tensor
+
+
+class _Seen(NamedTuple):
+    """The numbers that a step ended with: its losses and the length of its gradient."""
+
+    step: int
+    numbers: Tensor
+
+
 class Learner:
     """A net in training, its average, its optimizer and its step.
 
@@ -131,7 +152,7 @@ class Learner:
     0
     """
 
-    def __init__(self, net: Net, part: LearnerPart, seed: int, device: str = "cpu") -> None:
+    def __init__(self, net: Net, part: LearnerPart, seed: int, device: str = "cpu", *, compile: bool = False) -> None:
         self.part = part
         self.seed = seed
         self.device = torch.device(device)
@@ -140,6 +161,9 @@ class Learner:
         # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
         self.net = net.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average: Net = copy.deepcopy(self.net).eval().requires_grad_(False)
+        self._forward: Callable[..., Any] = torch.compile(self.net, dynamic=False) if compile else self.net
+        if self.device.type == "cuda":
+            self._copies: torch.cuda.Stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         matrices = [parameter for parameter in self.net.parameters() if parameter.ndim >= 2]
         vectors = [parameter for parameter in self.net.parameters() if parameter.ndim < 2]
         groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
@@ -168,85 +192,122 @@ class Learner:
             return None
         size, mirror = at(self.part.batch, cycle), self.part.mirror
         sums, steps = [0.0] * len(Losses._fields), 0
+        seen: list[_Seen] = []  # of steps that a GPU may still be at
+
+        def look(behind: int) -> None:
+            """Look at what came of the steps before the last so many."""
+            nonlocal steps
+            while len(seen) > behind:
+                step, numbers = seen.pop(0)
+                found = numbers.tolist()
+                if not np.isfinite(found).all():
+                    raise Diverged(step)
+                losses = Losses(*found[:-1])
+                tell(step + 1, losses)
+                sums[:] = [total + loss for total, loss in zip(sums, losses, strict=True)]
+                steps += 1
+
         with ThreadPoolExecutor(1) as helper:
 
             def draw(step: int) -> Any:
-                return helper.submit(buffer.sample, size, stream(self.seed, "batch", step), mirror)
+                return helper.submit(lambda: self._bring(buffer.sample(size, stream(self.seed, "batch", step), mirror)))
 
             coming = draw(self.step)
             while self.step < goal and not stopping():
                 batch = coming.result()
                 coming = draw(self.step + 1)
-                losses = self._learn_batch(batch, cycle)
-                tell(self.step, losses)
-                sums = [total + loss for total, loss in zip(sums, losses, strict=True)]
-                steps += 1
+                # On a GPU the next step is prepared while this one is computed, so that its losses are seen a step
+                # late; a loss that is not finite leads back to the last commit in any case.
+                numbers = self._compute_gradient(batch, cycle)
+                seen.append(_Seen(self.step, numbers))
+                look(0 if self.device.type == "cpu" else 1)
+                self._make_step(cycle)
+            coming.result()
+            look(0)
         return Losses(*(total / steps for total in sums)) if steps else None
 
-    def _learn_batch(self, batch: Samples, cycle: int) -> Losses:
-        """Make one step; nothing is changed when the loss or its gradient is not finite."""
+    def _compute_gradient(self, batch: _Batch, cycle: int) -> Tensor:
+        """Give the losses and the length of the gradient, all of them still on the device."""
+        if self.device.type == "cuda":  # the copying stream must not reuse memory that this one still reads
+            for tensor in batch:
+                tensor.record_stream(torch.cuda.current_stream())
         self.net.train()
-        # 1. The loss and its gradient
         self.optimizer.zero_grad(set_to_none=True)
-        losses = self._losses(self.net, batch, cycle)
+        losses = self._losses(self._forward, batch, cycle)
         losses[0].backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), at(self.part.clip, cycle))
-        seen = torch.stack([*(loss.detach() for loss in losses), norm]).tolist()
-        if not np.isfinite(seen).all():
-            raise Diverged(self.step)
-        # 2. The step
+        return torch.stack([*(loss.detach() for loss in losses), norm])
+
+    def _make_step(self, cycle: int) -> None:
+        """Follow the gradient; the average follows too."""
         rate = self.rate(cycle)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
             group["weight_decay"] = at(self.part.weight_decay, cycle) if group["params"][0].ndim >= 2 else 0.0
         self.optimizer.step()
-        # 3. The average follows
         self.step += 1
         decay = min(self.part.ema, (1 + self.step) / (AVERAGE_DELAY + self.step))
         with torch.no_grad():
             averaged, current = (list(net.state_dict().values()) for net in (self.average, self.net))
             torch._foreach_lerp_(averaged, current, 1.0 - decay)
-        return Losses(*seen[:-1])
 
     def rate(self, cycle: int) -> float:
         """Give the learning rate of the next step."""
         warmth = min(1.0, (self.step + 1) / max(1, self.part.warmup))
         return at(self.part.learning_rate, cycle) * warmth * self.rate_scale
 
-    def _losses(self, net: Net, batch: Samples, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _bring(self, samples: Samples) -> _Batch:
+        """Bring samples to the device, as wide as the position with the most moves needs."""
+        width = int(samples.legal_counts.max())
+        arrays = (
+            samples.bits.view(np.int64),
+            samples.scalars,
+            samples.legal_index[:, :width].view(np.int16),
+            samples.legal_counts.view(np.int16),
+            samples.policy_index[:, :width].view(np.int16),
+            samples.policy_weight[:, :width],
+            samples.wdl,
+            samples.value_weight,
+            samples.plies,
+            samples.root_value,
+        )
+        tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
+        if self.device.type == "cpu":
+            return _Batch(*tensors)
+        with torch.cuda.stream(self._copies):
+            moved = _Batch(*(tensor.pin_memory().to(self.device, non_blocking=True) for tensor in tensors))
+        self._copies.synchronize()
+        return moved
+
+    def _losses(self, net: Callable[..., Any], batch: _Batch, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Give the total loss and its parts: policy, value, plies."""
         part = self.part
-        width = int(batch.legal_counts.max())  # the padding of the batch is wide enough for any position
-        logits, wdl_logits, plies = net(self._tensor(batch.bits.view(np.int64)), self._tensor(batch.scalars))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            logits, wdl_logits, plies = net(batch.bits, batch.scalars)
 
         # 1. Policy: the search's weights against the softmax over the legal moves
-        real = torch.arange(width, device=self.device) < self._index(batch.legal_counts)[:, None]
-        legal = logits.gather(1, self._index(batch.legal_index[:, :width])).masked_fill(~real, NO_MOVE)
-        weight = self._tensor(batch.policy_weight[:, :width])
-        weighed = (logits.gather(1, self._index(batch.policy_index[:, :width])) * weight).sum(1)
+        width = batch.legal_index.shape[1]
+        real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
+        legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, NO_MOVE)
+        weight = batch.policy_weight
+        weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
         policy = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
 
         # 2. Win-draw-loss: the result, mixed with the search's value. A value says nothing of draws; that of a
         #    game without a third result is the mildest reading: v > 0 is v wins and 1 - v draws.
         mix = at(part.value_mix, cycle)
-        root = self._tensor(batch.root_value).clamp(-1, 1)
+        root = batch.root_value.clamp(-1, 1)
         searched = torch.stack([root.clamp(min=0), 1 - root.abs(), (-root).clamp(min=0)], dim=1)
-        target = (1 - mix) * self._tensor(batch.wdl) + mix * searched
-        known = self._tensor(batch.value_weight)
+        target = (1 - mix) * batch.wdl + mix * searched
+        known = batch.value_weight
         games = known.sum().clamp(min=1)
         value = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / games
 
         # 3. Plies left, in the unit in which the net learns them
-        error = functional.huber_loss(plies / PLIES_UNIT, self._tensor(batch.plies) / PLIES_UNIT, reduction="none")
+        error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
         length = (error * known).sum() / games
         total = policy + at(part.value_weight, cycle) * value + at(part.plies_weight, cycle) * length
         return total, policy, value, length
-
-    def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(self.device, non_blocking=True)
-
-    def _index(self, array: NDArray[np.uint16]) -> Tensor:
-        return self._tensor(array.astype(np.int64))
 
     @torch.no_grad()
     def validate(self, buffer: Buffer, cycle: int, batches: int = 4) -> Losses | None:
@@ -255,7 +316,11 @@ class Learner:
             return None
         size = at(self.part.batch, cycle)
         found = [
-            self._losses(self.average, buffer.sample(size, stream(self.seed, "validate", cycle, number), False), cycle)
+            self._losses(
+                self.average,
+                self._bring(buffer.sample(size, stream(self.seed, "validate", cycle, number), False)),
+                cycle,
+            )
             for number in range(batches)
         ]
         return Losses(*torch.tensor(found).mean(0).tolist())

@@ -27,11 +27,12 @@ import torch
 from msgspec import Struct
 
 from selfmate import _core, weights
-from selfmate._core import GameRecord, Pool
+from selfmate._core import GameRecord
 from selfmate.evaluator import Evaluator, open_evaluator
-from selfmate.gate import Match, as_game, balanced_openings, drive, play_match, search_config
+from selfmate.gate import Match, as_game, balanced_openings, play_match
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import FixedFacts, Net, NetConfig
+from selfmate.pool import drive, search_config, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
@@ -257,22 +258,14 @@ class Trainer:
 
     def _play(self, cycle: int, missing: Sequence[int], done: int) -> list[GameRecord]:
         """Play the missing games of the cycle; fewer come back when it was stopped."""
-        part, progress = self.recipe.selfplay, self.progress
+        progress = self.progress
         progress.cycle_games, progress.cycle_games_done = done + len(missing), done
         if not missing:
             return []
-        pool = Pool(
-            self.variant,
-            search_config(self.recipe.search, cycle, noise=True),
+        pool = selfplay_pool(
+            self.recipe,
+            cycle,
             seed=stream(self.seed, "play"),
-            visits=at(part.visits, cycle),
-            fast_visits=at(part.fast_visits, cycle),
-            full_probability=at(part.full_probability, cycle),
-            random_plies=at(part.random_plies, cycle),
-            temperature=at(part.temperature, cycle),
-            temperature_plies=at(part.temperature_plies, cycle),
-            max_plies=at(part.max_plies, cycle),
-            slots=part.slots,
             lanes=self.lanes,
             threads=1 if self.device == "cpu" else 0,
         )

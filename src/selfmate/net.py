@@ -353,14 +353,19 @@ class Net(nn.Module):
         flat = functional.pad(scalars.to(dtype), (0, 1), value=1.0)[:, :, None, None].expand(-1, -1, ranks, files)
         return torch.cat([boards, flat], dim=1)
 
+    def raw(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Give logits of all moves and of win-draw-loss in the precision of the weights, and plies left in float32."""
+        x = self.blocks(functional.relu(self.stem(self.planes(bits, scalars))))
+        wdl_logits, plies = self.value(x)
+        return self.policy(x), wdl_logits, plies
+
     def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Give float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
 
         `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S].
         """
-        x = self.blocks(functional.relu(self.stem(self.planes(bits, scalars))))
-        wdl_logits, plies = self.value(x)
-        return self.policy(x).float(), wdl_logits.float(), plies
+        policy_logits, wdl_logits, plies = self.raw(bits, scalars)
+        return policy_logits.float(), wdl_logits.float(), plies
 
     def evaluate(self, bits: Tensor, scalars: Tensor, moves: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Give float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].
@@ -368,10 +373,16 @@ class Net(nn.Module):
         `moves` [B, M] are policy indices of which the first `counts` [B] are the legal moves (any integer types);
         priors add up to one over them and are exactly zero beyond, and all zero where there is no move.
         """
-        policy_logits, wdl_logits, plies = self(bits, scalars)
+        return self.finish(*self.raw(bits, scalars), moves, counts)
+
+    @staticmethod
+    def finish(
+        policy_logits: Tensor, wdl_logits: Tensor, plies: Tensor, moves: Tensor, counts: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Make the answer of `evaluate` from what `raw` gave."""
         real = torch.arange(moves.shape[1], device=moves.device) < counts.long()[:, None]
-        logits = policy_logits.gather(1, moves.long()).masked_fill(~real, NO_MOVE)
-        return logits.softmax(1) * real, wdl_logits.softmax(1), plies
+        logits = policy_logits.gather(1, moves.long()).float().masked_fill(~real, NO_MOVE)
+        return logits.softmax(1) * real, wdl_logits.float().softmax(1), plies
 
 
 def fold(net: Net) -> Net:

@@ -129,6 +129,7 @@ class SelfPlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     cycles: Annotated[Annotated[int, Meta(ge=1)], Meta(description="cycles after which the run is complete")]
     games: Annotated[Count, Meta(description="games per cycle, counted by id")]
     slots: Annotated[Annotated[int, Meta(ge=1, le=65536)], Meta(description="games at once: speed, not content")]
+    leaves: Annotated[Annotated[int, Meta(ge=1, le=64)], Meta(description="leaves of one search evaluated at once")] = 1
     visits: Annotated[Count, Meta(description="visits of a full search; its positions are learned")]
     fast_visits: Annotated[Count, Meta(description="visits of a fast search, which only moves the game on")] = 1
     full_probability: Annotated[Share, Meta(description="share of full searches")] = 0.25
@@ -225,7 +226,7 @@ def names() -> list[str]:
     """List the recipes that come with Selfmate.
 
     >>> names()
-    ['atomic-laptop', 'gardner-laptop']
+    ['atomic', 'atomic-laptop', 'gardner-laptop']
     """
     folder = resources.files("selfmate") / "recipes"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))

@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from selfmate.errors import SelfmateError, clip
 
 if TYPE_CHECKING:
+    from selfmate._core import Pool
     from selfmate.net import Net
 
 __all__ = [
     "NATIVE",
     "Answer",
+    "Desk",
     "Evaluator",
     "EvaluatorError",
     "LeafBatch",
@@ -96,6 +98,25 @@ class Evaluator(ABC):
     @abstractmethod
     def evaluate(self, leaves: Leaves) -> Answer:
         """Answer a batch of any size."""
+
+    def desk(self, rows: int) -> Desk:
+        """Give a place for one lane of a pool, whose batches have at most `rows` leaves; it is used by one thread."""
+        return Desk(self)
+
+
+class Desk:
+    """Where a lane's leaves are gathered and evaluated. Nothing is special here; a GPU has pinned memory at its own."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+
+    def gather(self, pool: Pool, lane: int, evaluator: int) -> Any:
+        """Gather the leaves of a lane that are for an evaluator of this number; `size` and `ticket` are theirs."""
+        return pool.gather(lane, evaluator)
+
+    def evaluate(self, leaves: Any) -> Answer:
+        """Answer what `gather` gave; the answer is good until the next one."""
+        return self.evaluator.evaluate(leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +198,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def open_evaluator(source: Net | str | Path, *, device: str = "cpu", threads: int | None = None) -> Evaluator:
+def open_evaluator(
+    source: Net | str | Path, *, device: str = "cpu", threads: int | None = None, compiled: bool = False
+) -> Evaluator:
     """Open the fastest evaluator of a net on a device: a net in memory, its folder, or an ONNX file.
+
+    `compiled`, on a GPU: fuse the net for the large batches of self-play, which takes a minute.
 
     >>> open_evaluator("heuristic-1")
     Traceback (most recent call last):
@@ -202,7 +227,7 @@ def open_evaluator(source: Net | str | Path, *, device: str = "cpu", threads: in
         if device == "cpu":
             net, card = net_of(source)
             return OnnxEvaluator(to_onnx(net, card), threads=threads)
-        return TorchEvaluator(source, device=device, threads=threads)
+        return TorchEvaluator(source, device=device, threads=threads, compile=compiled)
     except ModuleNotFoundError as error:
         shown = clip(str(source)) if isinstance(source, str | Path) else "the net"
         raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[train]", shown) from None

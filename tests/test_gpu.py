@@ -1,0 +1,107 @@
+"""What only a GPU can show; without one these tests are skipped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from selfmate import _core
+from selfmate._core import Buffer, Pool, SearchConfig
+from selfmate.evaluator import Answer, LeafBatch
+from selfmate.evaluator.torch_evaluator import TorchEvaluator
+from selfmate.learner import Learner
+from selfmate.net import FixedFacts, Net, NetConfig
+from selfmate.pool import drive
+from selfmate.recipe import change, load
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+
+
+def some_net(variant: str = "atomic", seed: int = 3) -> Net:
+    facts = _core.encoding(variant)
+    fixed = FixedFacts(variant, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes)
+    net = Net(NetConfig.sized(fixed, "tiny"), seed=seed)
+    generator = torch.Generator().manual_seed(seed)
+    for name, tensor in net.state_dict().items():  # away from the silence of an untrained net
+        if name.endswith("weight") and tensor.ndim >= 2:
+            tensor.add_(0.05 * torch.randn(tensor.shape, generator=generator))
+    return net
+
+
+def some_pool(variant: str, slots: int, lanes: int = 1, seed: int = 1) -> Pool:
+    pool = Pool(variant, SearchConfig(), seed=seed, visits=16, random_plies=20, slots=slots, lanes=lanes, threads=2)
+    pool.start(0, slots)
+    return pool
+
+
+def near(first: Answer, second: Answer, tolerance: float) -> bool:
+    pairs = ((first.priors, second.priors), (first.wdl, second.wdl), (first.plies / 100, second.plies / 100))
+    return all(np.abs(a - b).max() < tolerance for a, b in pairs)
+
+
+@pytest.mark.parametrize("variant", ["atomic", "gardner", "antichess"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_gpu_says_what_the_processor_says(variant: str, compiled: bool) -> None:
+    net = some_net(variant)
+    leaves = some_pool(variant, 700).gather()
+    expected = TorchEvaluator(net).evaluate(leaves)
+    exact = TorchEvaluator(net, device="cuda", precision="float32", compile=compiled)
+    assert near(exact.evaluate(leaves), expected, 5e-3)
+    assert near(TorchEvaluator(net, device="cuda", compile=compiled).evaluate(leaves), expected, 0.1)
+    encoding = _core.encoding(variant)
+    batch = LeafBatch.of(leaves, encoding.bitboards, encoding.scalars, encoding.policy_size)
+    for size in (1, 31, 33, 500):
+        part = exact.evaluate(batch.take(slice(0, size)))
+        assert near(part, Answer(*(array[:size] for array in expected)), 5e-3), size
+
+
+def test_a_desk_gathers_and_answers() -> None:
+    """The leaves that a pool writes into pinned memory are those that it gives otherwise."""
+    evaluator = TorchEvaluator(some_net(), device="cuda")
+    plain, into = some_pool("atomic", 300), some_pool("atomic", 300)
+    desk = evaluator.desk(into.lane_rows)
+    for _ in range(5):
+        leaves, room = plain.gather(), desk.gather(into, 0, 0)
+        assert leaves.size == room.size
+        expected, answer = evaluator.evaluate(leaves), desk.evaluate(room)
+        width = answer.priors.shape[1]
+        assert width < expected.priors.shape[1]
+        assert not expected.priors[:, width:].any()
+        assert near(answer, expected._replace(priors=expected.priors[:, :width]), 1e-2)
+        plain.apply(leaves.ticket, expected.priors, expected.wdl)
+        into.apply(room.ticket, np.ascontiguousarray(expected.priors[:, :width]), expected.wdl)
+
+
+def test_many_lanes_play_all_games() -> None:
+    pool = some_pool("gardner", 200, lanes=3)
+    pool.start(200, 300)
+    drive(pool, [TorchEvaluator(some_net("gardner"), device="cuda")], lanes=3)
+    assert sorted(record.game_id for record in pool.drain()) == list(range(500))
+
+
+def test_other_weights() -> None:
+    evaluator = TorchEvaluator(some_net(seed=3), device="cuda")
+    leaves = some_pool("atomic", 100).gather()
+    before = evaluator.evaluate(leaves)
+    evaluator.replace(some_net(seed=4))
+    expected = TorchEvaluator(some_net(seed=4), device="cuda").evaluate(leaves)
+    assert near(evaluator.evaluate(leaves), expected, 1e-2)
+    assert not near(before, expected, 1e-2)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_learning(compiled: bool) -> None:
+    pool = some_pool("atomic", 64)
+    pool.run("heuristic-1")
+    buffer = Buffer("atomic", 100000, 2)
+    for record in pool.drain():
+        buffer.add(record)
+    part = change(load("atomic-laptop"), ["learner.batch=256"]).learner
+    exact = Learner(some_net(), part, seed=1)
+    learner = Learner(some_net(), part, seed=1, device="cuda", compile=compiled)
+    first, second = exact.learn(buffer, 20, 0), learner.learn(buffer, 20, 0)
+    assert first is not None
+    assert second is not None
+    assert learner.step == 20
+    assert np.abs(np.array(first) - np.array(second)).max() < 0.1
