@@ -20,11 +20,12 @@ from rich.console import Console
 
 from selfmate import SelfmateError, read_games
 from selfmate import loop as loop_module
-from selfmate._core import GameRecord, SearchConfig
+from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.gate import Match, balanced_openings, play_match
 from selfmate.learner import Learner, Losses
-from selfmate.loop import Stop, Summary, train
+from selfmate.loop import Stop, Summary, Trainer, train
+from selfmate.pool import selfplay_pool
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Run, State
@@ -106,14 +107,45 @@ def test_it_can_be_stopped_anywhere(finished: Path, tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(Stop, "__call__", impatient)
     summary = None
+    saved = 0
     while summary is None or summary.reason != "complete":
         sessions += 1
         left = 9 + 3 * sessions
         summary = go(directory)
+        saved += state_of(directory).flight is not None
         assert sessions < 100
     assert sessions > 3
+    assert saved > 1
+    assert state_of(directory).flight is None
     assert games_of(directory) == games_of(finished)
     assert learned(directory) == learned(finished)
+
+
+def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: all games are there once, whatever began ahead, also over two sessions."""
+    directory = tmp_path / "run"
+    monkeypatch.setattr(Trainer, "_ahead", lambda self: 40)
+    taken_up: list[int] = []
+    make_pool = selfplay_pool
+
+    class Watched:
+        def __init__(self, pool: Pool) -> None:
+            self.pool = pool
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.pool, name)
+
+        def resume(self, games: list[GameRecord]) -> None:
+            taken_up.append(len(games))
+            self.pool.resume(games)
+
+    monkeypatch.setattr(loop_module, "selfplay_pool", lambda *a, **b: Watched(make_pool(*a, **b)))
+    go(directory, "selfplay.cycles=2")
+    assert state_of(directory).flight is not None
+    go(directory, "selfplay.cycles=4")
+    assert len(games_of(directory)) == 32
+    assert taken_up[0] == 0
+    assert min(taken_up[1:]) > 0
 
 
 def test_another_seed_is_another_run(finished: Path, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def play_match(
     visits: int,
     max_plies: int = 512,
     lanes: int = 2,
+    threads: int = 1,
     stopping: Callable[[], bool] = lambda: False,
     prepare: Callable[[], None] = lambda: None,
 ) -> tuple[Match, list[GameRecord]] | None:
@@ -129,15 +130,17 @@ def play_match(
 
     A side is an evaluator, or the name of a native one.
     """
+    slots = min(2 * len(openings), 64 * lanes if threads == 1 else 4096)
+    lanes = min(lanes, slots)
     pool = Pool(
         variant,
         search,
         seed=0,
         visits=visits,
         max_plies=max_plies,
-        slots=min(2 * len(openings), 64 * lanes),
+        slots=slots,
         lanes=lanes,
-        threads=1,
+        threads=threads,
     )
     pool.start_match(list(openings))
     drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare)

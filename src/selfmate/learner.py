@@ -38,7 +38,7 @@ MOMENTUM: Final = 0.9
 BETAS: Final = (0.9, 0.95)  # the gradient's square over the last twenty steps, not thousand: runs here are short
 AVERAGE_DELAY: Final = 10  # the average follows quickly at first: decay (1 + step) / (10 + step) until the recipe's
 
-
+STEPS_AHEAD: Final = 4  # steps that a GPU has to do when the next one is prepared
 FORMAT: Final = 1
 TENSORS_NAME: Final = "learner.safetensors"
 JSON_NAME: Final = "learner.json"
@@ -216,11 +216,11 @@ class Learner:
             while self.step < goal and not stopping():
                 batch = coming.result()
                 coming = draw(self.step + 1)
-                # On a GPU the next step is prepared while this one is computed, so that its losses are seen a step
-                # late; a loss that is not finite leads back to the last commit in any case.
+                # On a GPU the next steps are prepared while this one is computed, so that its losses are seen later;
+                # a loss that is not finite leads back to the last commit in any case.
                 numbers = self._compute_gradient(batch, cycle)
                 seen.append(_Seen(self.step, numbers))
-                look(0 if self.device.type == "cpu" else 1)
+                look(0 if self.device.type == "cpu" else STEPS_AHEAD)
                 self._make_step(cycle)
             coming.result()
             look(0)

@@ -16,6 +16,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +29,9 @@ from msgspec import Struct
 
 from selfmate import _core, weights
 from selfmate._core import GameRecord
-from selfmate.evaluator import Evaluator, open_evaluator
+from selfmate.errors import clip
+from selfmate.evaluator import Evaluator, cores, open_evaluator
+from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.gate import Match, as_game, balanced_openings, play_match
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import FixedFacts, Net, NetConfig
@@ -54,6 +57,12 @@ UNTRAINED: Final = "untrained"
 FINAL_SHARE: Final = 0.2
 """The final matches get at most so much of a session's time; what they need beyond it they take."""
 LOOK_SECONDS: Final = 0.25
+GPU_LANES: Final = 3
+"""Batches in turn on a GPU: one is computed, one is on its way, one is gathered."""
+SMALL_BATCHES: Final = 3 * 512
+"""Leaves at once below which a net is not compiled."""
+AHEAD_GAMES: Final = 200_000
+"""Games after a cycle that may begin in it, on a GPU: more than ever do."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -73,10 +82,12 @@ def train(
     overrides: Sequence[str] = (),
     smoke: bool = False,
     seed: int | None = None,
+    device: str = "auto",
 ) -> Summary:
     """Train by a recipe until it is complete, `minutes` are over, or somebody says stop; then the same call resumes.
 
-    The run's directory is `runs/NAME` unless `run` says another. `overrides` are `section.key=value`.
+    The run's directory is `runs/NAME` unless `run` says another. `overrides` are `section.key=value`. The device is
+    a GPU where torch sees one, unless it says `cpu` or `cuda`.
     """
     began = time.monotonic()
     # 1. Nothing starts before the recipe is right
@@ -85,6 +96,7 @@ def train(
     if smoke:
         wanted = smoke_recipe(wanted)
     net_config(change(wanted, overrides))
+    device = find_device(device)
     directory = Path(run) if run is not None else Path("runs") / name
     # 2. Take the directory, then work until something ends it
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke) as opened:
@@ -98,7 +110,7 @@ def train(
         stop = Stop()
         with make_view(progress) as view, _hear_signals(stop, view), _torch_on_one_thread():
             command = f"selfmate train {recipe} --run {directory}{' --smoke' if smoke else ''}"
-            return Trainer(opened, stop, progress, view, command).work()
+            return Trainer(opened, stop, progress, view, command, device).work()
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -111,6 +123,27 @@ def net_config(recipe: Recipe) -> NetConfig:
     encoding = _core.encoding(variant)
     facts = FixedFacts(variant, encoding.files, encoding.ranks, encoding.bitboards, encoding.scalars, encoding.planes)
     return NetConfig.sized(facts, recipe.net.size, **recipe.net.changes())
+
+
+def find_device(wanted: str) -> str:
+    """Give the device to train on: `auto` is a GPU where torch sees one.
+
+    >>> find_device("gpu")
+    Traceback (most recent call last):
+    ...
+    selfmate.run.RunError: no device is called 'gpu'; there are auto, cpu and cuda
+    """
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise RunError(f"no device is called {clip(wanted)!r}; there are auto, cpu and cuda", wanted)
+    if wanted == "cpu":
+        return "cpu"
+    with warnings.catch_warnings(record=True) as said:  # of a driver that is too old, say
+        warnings.simplefilter("always")
+        seen = torch.cuda.is_available()
+    if seen or wanted == "auto":
+        return "cuda" if seen else "cpu"
+    why = f" ({' '.join(str(said[0].message).split())})" if said else ""
+    raise RunError(f"torch sees no GPU{why}; --device cpu trains without one", wanted)
 
 
 class Stop:
@@ -127,7 +160,7 @@ class Stop:
 class Trainer:
     """One session of a run; `command` is how a user goes on with it."""
 
-    def __init__(self, run: Run, stop: Stop, progress: Progress, view: View, command: str) -> None:
+    def __init__(self, run: Run, stop: Stop, progress: Progress, view: View, command: str, device: str) -> None:
         self.command = command
         self.run = run
         self.recipe = run.recipe
@@ -136,15 +169,22 @@ class Trainer:
         self.progress = progress
         self.view = view
         self.variant = self.recipe.variant.name
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.lanes = len(os.sched_getaffinity(0)) if self.device == "cpu" else 2
+        self.device = device
+        self.lanes = cores() if device == "cpu" else GPU_LANES
         self.reserve = 0.0
+        self.flight: list[GameRecord] = []  # games that have begun and are of this cycle or later ones
+        self.player: TorchEvaluator | None = None  # the champion on a GPU, which takes a while to compile
         self.began = time.monotonic()
         self.speed = 0.0  # evaluations a second, the best of the session's cycles
         self.tensorboard = open_tensorboard(run.directory, run.state.cycle)
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
         net = Net(net_config(self.recipe), seed=net_seed)
-        self.learner = Learner(net, self.recipe.learner, self.seed, self.device)
+        self.learner = Learner(net, self.recipe.learner, self.seed, device, compile=device != "cpu" and not self.small)
+
+    @property
+    def small(self) -> bool:
+        """Whether the batches are too small for compiling to pay."""
+        return self.recipe.selfplay.slots * self.recipe.selfplay.leaves < SMALL_BATCHES
 
     # -- the session ------------------------------------------------------------------------------
 
@@ -157,6 +197,8 @@ class Trainer:
             self.learner.restore(self.run.verify(self.run.state.learner))
             self.view.say(f"Going on with {self.run.directory} at cycle {self.run.state.cycle}.")
         self._fill_window()
+        if self.run.state.flight is not None:
+            self.flight = [GameRecord.from_bytes(data) for data in self.run.read_shard(self.run.state.flight)]
         # 2. Cycles
         cycles = self.recipe.selfplay.cycles
         self._show()
@@ -164,6 +206,7 @@ class Trainer:
             self.stop.deadline = None if self.progress.deadline is None else self.progress.deadline - self.reserve
             if self._cycle():
                 self.view.cycle_done()
+        self._save_flight()
         # 3. The final match, or how to go on
         complete = self.run.state.cycle >= cycles
         reason = "complete" if complete else "time"
@@ -257,11 +300,16 @@ class Trainer:
         return True
 
     def _play(self, cycle: int, missing: Sequence[int], done: int) -> list[GameRecord]:
-        """Play the missing games of the cycle; fewer come back when it was stopped."""
+        """Play the missing games of the cycle; fewer come back when it was stopped.
+
+        On a GPU games of later cycles begin as soon as there is room, so that the longest games of this one do not
+        leave it idle; they go on with the next champion. What is not over at the end stays in flight.
+        """
         progress = self.progress
         progress.cycle_games, progress.cycle_games_done = done + len(missing), done
         if not missing:
             return []
+        evaluator = self._champion()
         pool = selfplay_pool(
             self.recipe,
             cycle,
@@ -269,11 +317,23 @@ class Trainer:
             lanes=self.lanes,
             threads=1 if self.device == "cpu" else 0,
         )
-        for first, count in _ranges(missing):
+        # 1. What has begun goes on, then the other games of the cycle, then those ahead
+        wanted, ahead = set(missing), missing[-1]
+        begun = [record for record in self.flight if record.game_id in wanted or record.game_id > ahead]
+        pool.resume(begun)
+        known = {record.game_id for record in begun}
+        for first, count in _ranges([game for game in missing if game not in known]):
             pool.start(first, count)
-        records: list[GameRecord] = []
+        pool.start(max([ahead, *known]) + 1, self._ahead())
+        # 2. Until those of the cycle are over
+        mine: list[GameRecord] = []
+        later: list[GameRecord] = []
         began = looked = time.monotonic()
         evaluated = 0
+
+        def look() -> None:
+            for record in pool.drain():
+                (mine if record.game_id in wanted else later).append(record)
 
         def tell(leaves: int) -> None:
             nonlocal evaluated, looked
@@ -282,25 +342,55 @@ class Trainer:
             if now < looked + LOOK_SECONDS:
                 return
             looked = now
-            records.extend(pool.drain())
-            progress.cycle_games_done = done + len(records)
-            progress.games = self.run.state.games + len(records)
-            progress.games_per_second = len(records) / (now - began)
-            progress.positions_per_second = sum(record.positions for record in records) / (now - began)
-            progress.evaluations_per_second = evaluated / (now - began)
-            progress.shown = records[-1] if records else None
+            look()
+            seconds, over = now - began, [*mine, *later]
+            progress.cycle_games_done = done + len(mine)
+            progress.games = self.run.state.games + len(mine)
+            progress.games_per_second = len(over) / seconds
+            progress.positions_per_second = sum(record.positions for record in over) / seconds
+            progress.evaluations_per_second = evaluated / seconds
+            progress.shown = over[-1] if over else None
 
-        evaluator = self._evaluator(self.run.state.champion)
-        drive(pool, [evaluator], lanes=self.lanes, stopping=self.stop, prepare=_one_thread, tell=tell)
-        records.extend(pool.drain())
+        def stopping() -> bool:
+            return self.stop() or len(mine) == len(wanted)
+
+        drive(pool, [evaluator], lanes=self.lanes, stopping=stopping, prepare=_one_thread, tell=tell)
+        look()
+        self.flight = [*later, *pool.in_flight()]
         seconds = max(time.monotonic() - began, 1e-6)
-        if records:
+        if mine:
             # The last games of a cycle that was taken up again are its longest, and few: all of its games tell more.
-            games = [*self._games(cycle), *records]
+            games = [*self._games(cycle), *mine]
             plies = sum(len(record.moves) for record in games) / len(games)
             self.speed = max(self.speed, evaluated / seconds)
             self.reserve = self._final_seconds(plies, self.speed)
-        return sorted(records, key=lambda record: record.game_id)
+        return sorted(mine, key=lambda record: record.game_id)
+
+    def _ahead(self) -> int:
+        """Give how many games of later cycles may begin in this one: none where a run is to be repeatable."""
+        return 0 if self.device == "cpu" else AHEAD_GAMES
+
+    def _champion(self) -> Evaluator:
+        """Give the champion as self-play asks it. A GPU keeps one evaluator, which takes new weights over."""
+        champion = self.run.state.champion
+        if self.device == "cpu":
+            return self._evaluator(champion)
+        folder = self.run.verify(self.run.state.checkpoint(champion))
+        if self.player is None:
+            self.player = TorchEvaluator(folder, device=self.device, compile=not self.small)
+        else:
+            self.player.replace(folder)
+        return self.player
+
+    def _save_flight(self) -> None:
+        """Commit the games that are not over, so that the next session takes them up."""
+        state = self.run.state
+        begun = [record for record in self.flight if record.moves]
+        if not begun and state.flight is None:
+            return
+        rows = [(record.game_id, record.positions, record.to_bytes()) for record in begun]
+        flight = self.run.write_shard(state.cycle, state.champion, rows, flight=True) if rows else None
+        self.run.commit(flight=flight)
 
     def _learn(self, cycle: int) -> Losses | None:
         """Go on to the goal of the cycle. When the loss is not finite, go back to the last commit, more slowly."""
@@ -397,6 +487,7 @@ class Trainer:
             visits=visits,
             max_plies=at(self.recipe.selfplay.max_plies, cycle),
             lanes=self.lanes,
+            threads=1 if self.device == "cpu" else 0,
             stopping=lambda: self.stop.asked,
             prepare=_one_thread,
         )

@@ -130,6 +130,7 @@ class State(Struct, frozen=True, kw_only=True):
     owed: int = 0  # samples that the learner may still take for positions that it was given
     champion: int = 0
     shards: tuple[Shard, ...] = ()
+    flight: Shard | None = None  # games that a session left unfinished, with their moves so far
     checkpoints: tuple[Checkpoint, ...] = ()
     learner: Checkpoint | None = None
     matches: tuple[Name, ...] = ()
@@ -151,7 +152,8 @@ class State(Struct, frozen=True, kw_only=True):
     def names(self) -> set[str]:
         """Give every file and folder that this commit keeps, relative to the run's directory."""
         kept = {shard.name for shard in self.shards} | {checkpoint.name for checkpoint in self.checkpoints}
-        return kept | {*self.matches, *self.pgn} | ({self.learner.name} if self.learner else set())
+        kept |= {each.name for each in (self.learner, self.flight) if each is not None}
+        return kept | {*self.matches, *self.pgn}
 
 
 class Appendix(Struct, frozen=True, kw_only=True):
@@ -400,10 +402,18 @@ class Run:
             if self._metrics.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def write_shard(self, cycle: int, net: int, records: Sequence[tuple[int, int, bytes]]) -> Shard:
-        """Write the games (id, positions, record) of a part of a cycle, in the order of their ids."""
+    def write_shard(
+        self, cycle: int, net: int, records: Sequence[tuple[int, int, bytes]], flight: bool = False
+    ) -> Shard:
+        """Write the games (id, positions, record) of a part of a cycle, in the order of their ids.
+
+        Those in flight are written beside them, under a name that no committed file has.
+        """
         part = sum(shard.cycle == cycle for shard in self.state.shards)
         shard = f"games/{cycle:05}-{part:02}.games"
+        if flight:
+            turn = "b" if self.state.flight is not None and self.state.flight.name.endswith("a.flight") else "a"
+            shard = f"games/{cycle:05}-{turn}.flight"
         ordered = sorted(records)
         stamp = write_file(self.directory / shard, pack_games([record for _, _, record in ordered]))
         return Shard(
