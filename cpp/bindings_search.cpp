@@ -329,16 +329,18 @@ void bind_batches(nb::module_& m) {
         .def_ro("moves", &Leaves::moves, nb::rv_policy::reference)
         .def_ro("counts", &Leaves::counts, nb::rv_policy::reference)
         .def_ro("keys", &Leaves::keys, nb::rv_policy::reference);
-    nb::class_<LeafRoom>(m, "LeafRoom",
-                         "Memory for leaves that stays where it is (a device reads it, say): flat arrays with room for\n"
-                         "so many rows. A batch has the first of `widths` that holds the moves of every row.")
+    nb::class_<LeafRoom>(
+        m, "LeafRoom",
+        "Memory for leaves that stays where it is (a device reads it, say): flat arrays with room for\n"
+        "so many rows. A batch has the first of `widths` that holds the moves of every row.")
         .def(
             "__init__",
             [](LeafRoom* self, LeafRoom::Bits bits, LeafRoom::Scalars scalars, LeafRoom::Moves moves,
                LeafRoom::Moves counts, std::vector<std::size_t> widths) {
                 const std::size_t rows = counts.shape(0);
-                if (widths.empty() || !std::is_sorted(widths.begin(), widths.end()) || bits.shape(0) < rows * BITBOARDS ||
-                    scalars.shape(0) < rows * SCALARS || moves.shape(0) < rows * widths.back())
+                if (widths.empty() || !std::is_sorted(widths.begin(), widths.end()) ||
+                    bits.shape(0) < rows * BITBOARDS || scalars.shape(0) < rows * SCALARS ||
+                    moves.shape(0) < rows * widths.back())
                     throw nb::value_error("bits, scalars and moves need room for as many rows as counts");
                 new (self) LeafRoom{bits, scalars, moves, counts, std::move(widths), rows, std::vector<Key>(rows)};
             },
@@ -559,8 +561,7 @@ void bind_games(nb::module_& m) {
                 for (const GameRecord* game : games) copies.push_back(*game);
                 self.resume(std::move(copies));
             },
-            "games"_a,
-            "Self-play games that were in flight when another pool stopped: they go on before others begin.")
+            "games"_a, "Self-play games that were in flight when another pool stopped: they go on before others begin.")
         .def(
             "gather_into",
             [](Pool& self, LeafRoom& room, std::size_t lane, std::uint8_t evaluator) {

@@ -35,10 +35,10 @@ void Pool::add(std::vector<Fixture> fixtures) {
 void Pool::resume(std::vector<GameRecord> games) {
     for (const GameRecord& game : games)
         if (game.variant != config_.variant || game.chess960 != config_.chess960)
-            throw Error("RecordError",
-                        "a game of " + std::string(game.variant->name) + " in a pool of " +
-                            std::string(config_.variant->name),
-                        game.variant->name);
+            throw Error(
+                "RecordError",
+                "a game of " + std::string(game.variant->name) + " in a pool of " + std::string(config_.variant->name),
+                game.variant->name);
     begun_.insert(begun_.end(), std::make_move_iterator(games.rbegin()), std::make_move_iterator(games.rend()));
 }
 

@@ -89,7 +89,7 @@ private:
         std::vector<Key> keys;  // of the positions before this one
         GameRecord record;
         Search search;
-        std::vector<std::uint32_t> staged;  // leaves of this gather
+        std::vector<std::uint32_t> staged;      // leaves of this gather
         std::uint64_t playouts = 0, plies = 0;  // of all its games
         bool finished = false;
     };
@@ -123,7 +123,7 @@ private:
     std::size_t lanes_;
     std::size_t leaves_per_slot_;
     std::vector<Slot> slots_;
-    std::vector<Fixture> waiting_;  // the next one last
+    std::vector<Fixture> waiting_;   // the next one last
     std::vector<GameRecord> begun_;  // games to take up, the next one last
     std::vector<Ticket> tickets_;
     std::uint64_t next_ticket_ = 1;

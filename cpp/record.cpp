@@ -69,7 +69,9 @@ private:
 
 // Values in steps of 1/127, and the square roots of weights in steps of 1/255: far finer than a search is sure of,
 // and small weights keep two digits.
-std::int8_t value_code(float value) { return static_cast<std::int8_t>(std::lround(std::clamp(value, -1.0f, 1.0f) * 127)); }
+std::int8_t value_code(float value) {
+    return static_cast<std::int8_t>(std::lround(std::clamp(value, -1.0f, 1.0f) * 127));
+}
 float value_of(std::int8_t code) { return static_cast<float>(code) / 127; }
 std::uint8_t weight_code(float weight) {
     return static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0f, 1.0f)) * 255));

@@ -22,7 +22,7 @@ from selfmate.bench import Tell, processor_name
 from selfmate.bench_search import BenchReport, Table
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.pool import Turn, drive, selfplay_pool
+from selfmate.pool import Turn, choose_slots, drive, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 
 if TYPE_CHECKING:
@@ -57,12 +57,13 @@ def selfplay(
     part = wanted.selfplay
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
     evaluator = _open(wanted, net, device, compile)
+    slots, why = choose_slots(wanted, _open(wanted, net, device, False) if compile else evaluator, lanes)
     # 1. What the evaluator can do without a search behind it
     tell(0, 1, "the evaluator alone")
-    top = ceiling(evaluator, wanted, lanes, seconds=max(0.5, min(5.0, seconds / 4)))
+    top = ceiling(evaluator, wanted, slots, lanes, seconds=max(0.5, min(5.0, seconds / 4)))
     # 2. Games
     watch = _Watch()
-    pool = selfplay_pool(wanted, 0, seed=1, lanes=lanes, threads=1 if device == "cpu" else 0)
+    pool = selfplay_pool(wanted, 0, seed=1, slots=slots, lanes=lanes, threads=1 if device == "cpu" else 0)
     pool.start(0, 10_000_000 if device != "cpu" else 1_000_000)
     records: list[GameRecord] = []
     looked = 0.0
@@ -106,7 +107,7 @@ def selfplay(
         "settings": list(overrides),
         "variant": wanted.variant.name,
         "evaluator": evaluator.name,
-        "slots": part.slots,
+        "slots": slots,
         "leaves": part.leaves,
         "lanes": lanes,
         "seconds": round(elapsed, 3),
@@ -142,17 +143,17 @@ def selfplay(
         *((f"lanes: {name}", f"{share:.1%}") for name, share in values["lane_share"].items()),
         *((f"GPU: {name}", f"{share:.1%}") for name, share in values["gpu_share"].items()),
     )
-    title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {part.slots} games of {part.leaves} leaves"
+    title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {slots} games of {part.leaves} leaves"
     return BenchReport(
         (Table(title, ("figure", "measured"), shown),),
-        (f"{processor_name()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}",),
+        (f"{why}.", f"{processor_name()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}"),
         values,
     )
 
 
-def ceiling(evaluator: Evaluator, recipe: Recipe, lanes: int, *, seconds: float) -> float:
+def ceiling(evaluator: Evaluator, recipe: Recipe, slots: int, lanes: int, *, seconds: float) -> float:
     """Measure evaluations per second of full batches that are always there, with all transfers."""
-    rows = -(-recipe.selfplay.slots // lanes) * recipe.selfplay.leaves
+    rows = -(-slots // lanes) * recipe.selfplay.leaves
     counts = [0] * lanes
     ready, go = threading.Barrier(lanes + 1), threading.Event()
     failures: list[BaseException] = []

@@ -423,7 +423,9 @@ def bench_train(
 
 @app.command()
 def train(
-    recipe: Annotated[str, typer.Argument(help="gardner-laptop, atomic-laptop, or a TOML file.", show_default=False)],
+    recipe: Annotated[
+        str, typer.Argument(help="gardner-laptop, atomic-laptop, atomic (one GPU), or a TOML file.", show_default=False)
+    ],
     run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.01, max=1e6, help="Then stop (default: when it is complete).")
@@ -431,6 +433,7 @@ def train(
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Of everything (default: 1).")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, for a try.")] = False,
+    device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
 ) -> None:
     """Train a net from nothing but the rules; the same command goes on where it was stopped or killed.
 
@@ -442,7 +445,7 @@ def train(
         from selfmate.loop import train as train_run
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from error
-    train_run(recipe, run, minutes, settings or (), smoke, seed)
+    train_run(recipe, run, minutes, settings or (), smoke, seed, device)
 
 
 WHO = "heuristic-1, uniform, fake, random, a net's folder or .onnx file, or a run (runs/NAME, runs/NAME:untrained)"

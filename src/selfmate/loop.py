@@ -35,7 +35,7 @@ from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.gate import Match, as_game, balanced_openings, play_match
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import FixedFacts, Net, NetConfig
-from selfmate.pool import drive, search_config, selfplay_pool
+from selfmate.pool import choose_slots, drive, search_config, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
@@ -172,6 +172,7 @@ class Trainer:
         self.device = device
         self.lanes = cores() if device == "cpu" else GPU_LANES
         self.reserve = 0.0
+        self.slots = 0  # games at once; not yet chosen
         self.flight: list[GameRecord] = []  # games that have begun and are of this cycle or later ones
         self.player: TorchEvaluator | None = None  # the champion on a GPU, which takes a while to compile
         self.began = time.monotonic()
@@ -184,7 +185,7 @@ class Trainer:
     @property
     def small(self) -> bool:
         """Whether the batches are too small for compiling to pay."""
-        return self.recipe.selfplay.slots * self.recipe.selfplay.leaves < SMALL_BATCHES
+        return 0 < self.recipe.selfplay.slots * self.recipe.selfplay.leaves < SMALL_BATCHES
 
     # -- the session ------------------------------------------------------------------------------
 
@@ -314,6 +315,7 @@ class Trainer:
             self.recipe,
             cycle,
             seed=stream(self.seed, "play"),
+            slots=self._slots(evaluator),
             lanes=self.lanes,
             threads=1 if self.device == "cpu" else 0,
         )
@@ -365,6 +367,15 @@ class Trainer:
             self.speed = max(self.speed, evaluated / seconds)
             self.reserve = self._final_seconds(plies, self.speed)
         return sorted(mine, key=lambda record: record.game_id)
+
+    def _slots(self, evaluator: Evaluator) -> int:
+        """Give how many games are played at once; what the device can do is measured once a session."""
+        if not self.slots:
+            plain = evaluator if self.device == "cpu" else self._evaluator(self.run.state.champion)
+            self.slots, why = choose_slots(self.recipe, plain, self.lanes)
+            if not self.recipe.selfplay.slots:
+                self.view.say(f"{self.device}: {why}.")
+        return self.slots
 
     def _ahead(self) -> int:
         """Give how many games of later cycles may begin in this one: none where a run is to be repeatable."""

@@ -7,16 +7,24 @@ Everybody who plays many games at once comes through here: self-play, the gate, 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from selfmate._core import Pool, SearchConfig
-from selfmate.evaluator import Desk, Evaluator
+from selfmate.evaluator import Desk, Evaluator, EvaluatorError
 from selfmate.recipe import Recipe, SearchPart, at
 
-__all__ = ["Turn", "drive", "search_config", "selfplay_pool"]
+__all__ = ["Turn", "choose_slots", "drive", "search_config", "selfplay_pool"]
+
+BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+NEARLY: Final = 0.95
+BATCH_SECONDS: Final = 0.1
+MEMORY_SHARE: Final = 0.5
+VISIT_BYTES: Final = 2000
+"""Memory that a visit of a search takes at most: a node and its edges."""
 
 
 def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
@@ -33,7 +41,44 @@ def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
     )
 
 
-def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, lanes: int, threads: int) -> Pool:
+def choose_slots(recipe: Recipe, evaluator: Evaluator, lanes: int) -> tuple[int, str]:
+    """Give how many games are played at once, and a sentence that says why: the recipe's number, or what fits.
+
+    What fits is measured: the smallest batch in which the evaluator is nearly as fast as it gets. More games at once
+    than that only make each of them slower. Their trees must have room in memory.
+    """
+    part = recipe.selfplay
+    if part.slots:
+        return part.slots, f"{part.slots:,} games at once, as the recipe says"
+    speeds = {rows: speed for rows in BATCHES if (speed := _batch_speed(evaluator, rows)) is not None}
+    rows = next(rows for rows, speed in speeds.items() if speed >= NEARLY * max(speeds.values()))
+    slots = max(lanes, lanes * rows // part.leaves)
+    most_visits = max(at(part.visits, 0), at(part.fast_visits, 0))
+    room = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (most_visits * VISIT_BYTES))
+    if slots > room:
+        return max(lanes, room), f"{room:,} games at once: the trees of more would not fit into memory"
+    why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
+    return slots, f"{slots:,} games at once in {lanes} lanes: {why}"
+
+
+def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
+    """Measure evaluations per second of a batch; none where it does not fit into the device's memory."""
+    pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=2, random_plies=8, slots=rows, threads=1)
+    pool.start(0, rows)
+    try:
+        desk = evaluator.desk(rows)
+        leaves = desk.gather(pool, 0, 0)
+        desk.evaluate(leaves)
+        began, done = time.perf_counter(), 0
+        while not done or time.perf_counter() - began < BATCH_SECONDS:
+            desk.evaluate(leaves)
+            done += leaves.size
+    except EvaluatorError:
+        return None
+    return done / (time.perf_counter() - began)
+
+
+def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, slots: int, lanes: int, threads: int) -> Pool:
     """Make the pool of a recipe at a cycle; who plays are the games that are started in it."""
     part = recipe.selfplay
     return Pool(
@@ -47,7 +92,7 @@ def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, lanes: int, threads:
         temperature=at(part.temperature, cycle),
         temperature_plies=at(part.temperature_plies, cycle),
         max_plies=at(part.max_plies, cycle),
-        slots=part.slots,
+        slots=slots,
         lanes=lanes,
         threads=threads,
         leaves_per_slot=part.leaves,

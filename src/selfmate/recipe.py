@@ -128,7 +128,10 @@ class SelfPlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     cycles: Annotated[Annotated[int, Meta(ge=1)], Meta(description="cycles after which the run is complete")]
     games: Annotated[Count, Meta(description="games per cycle, counted by id")]
-    slots: Annotated[Annotated[int, Meta(ge=1, le=65536)], Meta(description="games at once: speed, not content")]
+    slots: Annotated[
+        Annotated[int, Meta(ge=0, le=65536)],
+        Meta(description="games at once: speed, not content; 0: as fits the device"),
+    ] = 0
     leaves: Annotated[Annotated[int, Meta(ge=1, le=64)], Meta(description="leaves of one search evaluated at once")] = 1
     visits: Annotated[Count, Meta(description="visits of a full search; its positions are learned")]
     fast_visits: Annotated[Count, Meta(description="visits of a fast search, which only moves the game on")] = 1
