@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
 from selfmate._core import Pool
+from selfmate.bench_selfplay import GPU_LANES
+from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.gate import drive
+from selfmate.pool import Turn, drive
 
 if TYPE_CHECKING:
     from selfmate.net import Net
@@ -22,13 +25,15 @@ MOST_GAMES: Final = 400_000
 """Games that a pool is given: more than it can finish in the time of a measurement."""
 
 
-def make_net(variant: str, *, blocks: int, channels: int, context: str = "none") -> Net:
-    """Make a net with random weights; without squeeze-and-excite unless `context` says so."""
-    from selfmate.net import FixedFacts, Net, NetConfig
-
+def make_net(variant: str, *, blocks: int, channels: int) -> Net:
+    """Make a net with random weights, without squeeze-and-excite."""
+    try:
+        from selfmate.net import FixedFacts, Net, NetConfig
+    except ModuleNotFoundError as error:
+        raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from None
     facts = _core.encoding(variant)
     fixed = FixedFacts(variant, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes)
-    return Net(NetConfig.sized(fixed, "medium", blocks=blocks, channels=channels, context=context), seed=1)
+    return Net(NetConfig.sized(fixed, "medium", blocks=blocks, channels=channels, context="none"), seed=1)
 
 
 def save_net(net: Net, folder: Path) -> Path:
@@ -39,14 +44,16 @@ def save_net(net: Net, folder: Path) -> Path:
     return folder
 
 
-def open_on(net: Net | Path, device: str) -> Evaluator:
+def open_on(net: Net | Path, device: str, *, compiled: bool = False) -> Evaluator:
     """Open the evaluator of a net; on a CPU each lane computes on one thread."""
-    return open_evaluator(net, device=device, threads=1 if device == "cpu" else None)
+    if device == "cpu":
+        return open_evaluator(net, device=device, threads=1)
+    return open_evaluator(net, device=device, compiled=compiled)
 
 
 def lanes_on(device: str) -> int:
-    """Give the lanes of `selfmate bench selfplay`: one per core, or two that take turns on a GPU."""
-    return cores() if device == "cpu" else 2
+    """Give the lanes of `selfmate bench selfplay`: one per core, or a few that take turns on a GPU."""
+    return cores() if device == "cpu" else GPU_LANES
 
 
 def threads_on(device: str) -> int:
@@ -59,6 +66,7 @@ class Window:
     """What a pool did in a measured time."""
 
     seconds: float
+    warm_up_seconds: float
     processor_seconds: float
     """Of all threads of this process."""
     moves: int
@@ -66,8 +74,8 @@ class Window:
     """Of the searches whose move was played."""
     evaluations: int
     batches: int
-    games_finished: int
-    warm_up_seconds: float
+    lane_seconds: dict[str, float]
+    """What the lanes spent in gather, evaluate and apply, all together, and waiting for each other at the pool."""
 
     def as_json(self) -> dict[str, Any]:
         """Give the counts and what they are per second."""
@@ -83,49 +91,49 @@ class Window:
 def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: float, warm_up: int) -> Window:
     """Start games, play until `warm_up` leaves are evaluated, then play on for `seconds` and count.
 
-    Nothing is asked of the pool while the time runs; its games are counted before and after.
+    The warm-up holds everything that happens once: kernels are chosen and compiled, trees get their memory.
     """
-    finished_moves = finished_games = leaves = batches = 0
+    leaves = batches = 0
+    spent = dict.fromkeys(("gather", "evaluate", "apply", "wait"), 0.0)
+    entered = time.perf_counter()
+    start: dict[str, Any] = {}
 
-    def note(size: int) -> None:
+    def counted() -> dict[str, Any]:
+        now = {"at": time.perf_counter(), "processor": time.process_time()}
+        return now | {"moves": pool.plies, "playouts": pool.playouts, "leaves": leaves, "batches": batches}
+
+    def tell(size: int) -> None:  # one lane at a time, and no other is at the pool
         nonlocal leaves, batches
         leaves += size
         batches += 1
+        if not start and leaves >= warm_up:
+            start.update(counted())
 
-    def look() -> tuple[int, int]:
-        """Count the moves of all games, and the playouts behind them."""
-        nonlocal finished_moves, finished_games
-        for record in pool.drain():
-            finished_moves += len(record.moves) - record.random_plies
-            finished_games += 1
-        running = sum(len(record.moves) - record.random_plies for record in pool.in_flight())
-        return finished_moves + running, pool.playouts
+    def watch(turn: Turn) -> None:
+        if not start or turn.asked < start["at"]:
+            return
+        spent["gather"] += turn.gathered - turn.began
+        spent["evaluate"] += turn.answered - turn.gathered
+        spent["apply"] += turn.applied - turn.applying
+        spent["wait"] += turn.began - turn.asked + turn.applying - turn.answered
 
-    def run(stopping: Callable[[], bool]) -> float:
-        began = time.perf_counter()
-        drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=one_thread(device), tell=note)
-        return time.perf_counter() - began
+    def stopping() -> bool:
+        return bool(start) and time.perf_counter() - start["at"] >= seconds
 
     pool.start(0, MOST_GAMES)
-    warm_up_seconds = run(lambda: leaves >= warm_up)
-    moves, playouts = look()
-    games, leaves_before, batches_before = finished_games, leaves, batches
-    worked = time.process_time()
-    deadline = time.perf_counter() + seconds
-    elapsed = run(lambda: time.perf_counter() >= deadline)
-    worked = time.process_time() - worked
-    moves_after, playouts_after = look()
-    if pool.done():
-        raise RuntimeError(f"all {MOST_GAMES} games were over before the time was")
+    drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=one_thread(device), tell=tell, watch=watch)
+    if pool.done() or not start:
+        raise SelfmateError(f"all {MOST_GAMES} games were over before the time was")
+    end = counted()
     return Window(
-        seconds=elapsed,
-        processor_seconds=worked,
-        moves=moves_after - moves,
-        playouts=playouts_after - playouts,
-        evaluations=leaves - leaves_before,
-        batches=batches - batches_before,
-        games_finished=finished_games - games,
-        warm_up_seconds=warm_up_seconds,
+        seconds=end["at"] - start["at"],
+        warm_up_seconds=start["at"] - entered,
+        processor_seconds=end["processor"] - start["processor"],
+        moves=end["moves"] - start["moves"],
+        playouts=end["playouts"] - start["playouts"],
+        evaluations=end["leaves"] - start["leaves"],
+        batches=end["batches"] - start["batches"],
+        lane_seconds={name: round(each, 4) for name, each in spent.items()},
     )
 
 
@@ -133,8 +141,6 @@ def one_thread(device: str) -> Callable[[], None]:
     """Keep torch, where it computes on the processor, to one thread in each lane."""
 
     def prepare() -> None:
-        import sys
-
         if device == "cpu" and "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(1)
 

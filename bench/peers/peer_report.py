@@ -118,7 +118,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _shown(value: object) -> str:
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):

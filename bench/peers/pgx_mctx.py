@@ -12,6 +12,7 @@ Needs jax, pgx and mctx, not Selfmate. `bench/peers/carry_pgx.sh` fetches what a
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import math
 import sys
@@ -39,6 +40,16 @@ def versions() -> dict[str, str | None]:
             module = sys.modules.get(name)
             found[name] = getattr(module, "__version__", None)
     return found
+
+
+def load(*modules: str) -> str:
+    """Import modules; say what is wrong with the first that cannot be, or nothing."""
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            return f"{name} cannot be loaded ({error}); bench/peers/carry_pgx.sh says what to bring along"
+    return ""
 
 
 # -- the net --------------------------------------------------------------------------------------
@@ -78,9 +89,7 @@ def evaluate(net: dict[str, Any], observation: Any) -> tuple[Any, Any]:
 
     def convolve(layer: tuple[Any, Any], x: Any) -> Any:
         weight, bias = layer
-        product = jax.lax.conv_general_dilated(
-            x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
+        product = jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
         return product + bias
 
     x = jax.nn.relu(convolve(net["stem"], observation.astype(jnp.bfloat16)))
@@ -126,7 +135,6 @@ def make_step(env: Any, simulations: int) -> Any:
             value=jnp.where(over, 0.0, value),
         ), state
 
-    @jax.jit
     def step(net: Any, state: Any, key: Any) -> tuple[Any, Any, Any]:
         search_key, play_key = jax.random.split(key)
         logits, value = judge(net, state)
@@ -144,7 +152,7 @@ def make_step(env: Any, simulations: int) -> Any:
         # A root counts itself once, and each simulation once.
         return state, state.terminated.sum(), found.search_tree.node_visits[:, 0].min() - 1
 
-    return step
+    return jax.jit(step)
 
 
 def measure(
@@ -154,7 +162,7 @@ def measure(
     import jax
     import pgx
 
-    env = pgx.make(game)  # type: ignore[unused-ignore]
+    env = pgx.make(game)
     key = jax.random.PRNGKey(0)
     key, net_key, start_key = jax.random.split(key, 3)
     state = jax.jit(jax.vmap(env.init))(jax.random.split(start_key, batch))
@@ -210,18 +218,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--blocks", type=positive, default=6)
     parser.add_argument("--channels", type=positive, default=128)
     parser.add_argument("--seconds", type=seconds, default=8.0, help="of each measurement, beside its compilation")
+    parser.add_argument("--platform", choices=("cpu", "gpu"), help="refuse to compute on another one")
     parser.add_argument("--json", metavar="FILE", help="where the values go; - is standard output")
     chosen = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")  # of the peer's own code, which is not ours to mend
-    for name in ("jax", "pgx", "mctx"):
-        try:
-            __import__(name)
-        except ImportError as error:
-            refuse(f"{name} cannot be loaded ({error}); bench/peers/carry_pgx.sh says how to bring it along")
+    if missing := load("jax", "pgx", "mctx"):
+        refuse(missing)
     import jax
 
     device = jax.devices()[0]
-    rows = []
+    if chosen.platform not in (None, device.platform):
+        refuse(f"jax {jax.__version__} computes on {device.platform} here, not on {chosen.platform}")
+    rows: list[dict[str, Any]] = []
+    values: dict[str, Any] = {
+        "what": "pgx + mctx, Gumbel MuZero, self-play",
+        "machine": machine(),
+        "device": f"{device.platform} {device.device_kind}",
+        "versions": versions(),
+        "net": {"blocks": chosen.blocks, "channels": chosen.channels, "type": "bfloat16"},
+        "simulations_per_move": chosen.simulations,
+        "rows": rows,
+    }
     for game in chosen.games:
         for batch in chosen.batch:
             row = measure(
@@ -234,17 +251,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
             say(f"pgx + mctx, {game}, {batch} games: {row['moves_per_second']:,.0f} moves/s")
             rows.append(row)
-    values = {
-        "what": "pgx + mctx, Gumbel MuZero, self-play",
-        "machine": machine(),
-        "device": f"{device.platform} {device.device_kind}",
-        "versions": versions(),
-        "net": {"blocks": chosen.blocks, "channels": chosen.channels, "type": "bfloat16"},
-        "simulations_per_move": chosen.simulations,
-        "rows": rows,
-    }
-    write(values, chosen.json)
-    if chosen.json != "-":
+            if chosen.json != "-":  # whatever comes next, this is kept
+                write(values, chosen.json)
+    if chosen.json == "-":
+        write(values, "-")
+    else:
         columns = ("game", "games at once", "moves/s", "simulations/s", "prepared in s")
         keys = ("game", "batch", "moves_per_second", "simulations_per_second", "prepare_seconds")
         print(table(columns, [[row[key] for key in keys] for row in rows]))

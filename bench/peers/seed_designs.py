@@ -7,7 +7,8 @@ Three parts, each of about `--seconds` (`--parts` chooses some of them):
 queue    One process per game and a queue to one process that evaluates, as the inference servers of seeds 002 and 004
          have it; 1 to 64 workers, as seed 000 counted them. A worker has one tree and asks for 8 leaves at a time
          (seed 004). The server takes what is in the queue, and waits a little only while a worker is still missing:
-         the best form of that design that we could think of. Beside it a pool of as many games in one process.
+         the best form of that design that we could think of. Beside it a pool in one process: of as many games with
+         as many leaves of each, and at last of many games.
 batches  Figure 5.4 of seed 000: one tree, 1 to 1,024 leaves a batch, evaluations per second. Beside it the same tree
          with two batches under way, so that the search goes on while the net computes, and a pool of as many games.
 shares   Table 5.7 of seed 000: where the time of a move goes. Net, tree, and legal moves, in one tree with one batch
@@ -34,14 +35,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+
 from ours import lanes_on, make_net, open_on, play, save_net, threads_on
 from peer_report import Parser, counts, machine, names, positive, refuse, say, seconds, table, write
-
 from selfmate import _core
 from selfmate._core import CORE, Pool, Search, SearchConfig
 from selfmate.bench_search import POSITIONS
 from selfmate.errors import SelfmateError
-from selfmate.evaluator import Answer, Evaluator, LeafBatch
+from selfmate.evaluator import Answer, Evaluator, LeafBatch, cores
 from selfmate.game import Position
 
 VARIANT: Final = "atomic"
@@ -51,7 +52,10 @@ WORKERS: Final = (1, 2, 4, 8, 16, 32, 64)
 BATCHES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 LEAVES: Final = 8  # of one request of a worker (seed 004)
 LARGEST: Final = 1024  # leaves of one batch of the server (seed 004)
-WAIT_SECONDS: Final = 0.002  # that the server waits for workers that have not asked yet ("a few milliseconds", seed 002)
+WAIT_SECONDS: Final = (
+    0.002  # that the server waits for workers that have not asked yet ("a few milliseconds", seed 002)
+)
+START_SECONDS: Final = 120.0  # after which a worker that says nothing counts as lost
 SHARES_BATCH: Final = 64
 
 SEED_TABLE: Final = {"net": (120.0, 0.65), "tree": (65.0, 0.33), "legal moves": (1.0, 0.01)}
@@ -132,7 +136,7 @@ class Workers:
         context = multiprocessing.get_context("spawn")
         self.requests: Any = context.Queue()
         self._pipes: list[Connection] = []
-        self._processes = []
+        self.processes = []
         for index in range(count):
             ours, theirs = context.Pipe()
             arguments = (index, visits, leaves, self.requests, theirs)
@@ -140,7 +144,7 @@ class Workers:
             process.start()
             theirs.close()
             self._pipes.append(ours)
-            self._processes.append(process)
+            self.processes.append(process)
 
     def __enter__(self) -> Workers:
         return self
@@ -148,7 +152,7 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         for pipe in self._pipes:
             pipe.send(None)
-        for process in self._processes:
+        for process in self.processes:
             process.join(5)
             if process.is_alive():
                 process.terminate()
@@ -159,8 +163,7 @@ class Workers:
         for pipe in self._pipes[:count]:
             pipe.send("play")
         waiting: dict[int, Request] = {}
-        while len(waiting) < count:  # the first of each: some processes are still starting
-            self._receive(waiting, timeout=120.0)
+        self._wait_for(count, waiting)  # some processes are still starting
         evaluations = batches = 0
         began = now = time.perf_counter()
         while now - began < budget:
@@ -194,8 +197,7 @@ class Workers:
             now = time.perf_counter()
         elapsed = now - began
         # 4. The others finish what they do, and are told to wait.
-        while len(waiting) < count:
-            self._receive(waiting, timeout=60.0)
+        self._wait_for(count, waiting)
         for index in waiting:
             self._pipes[index].send(None)
         return {
@@ -206,6 +208,15 @@ class Workers:
             "evaluations_per_second": round(evaluations / elapsed, 1),
             "mean_batch": round(evaluations / max(1, batches), 1),
         }
+
+    def _wait_for(self, count: int, waiting: dict[int, Request]) -> None:
+        """Wait until each of the workers has asked something."""
+        while len(waiting) < count:
+            try:
+                self._receive(waiting, timeout=START_SECONDS)
+            except queue.Empty:
+                message = f"{count - len(waiting)} of {count} workers said nothing for {START_SECONDS:.0f} s"
+                raise SelfmateError(message) from None
 
     def _receive(self, waiting: dict[int, Request], timeout: float) -> None:
         request: Request = self.requests.get(timeout=timeout)
@@ -233,26 +244,37 @@ def queue_part(
     workers: Sequence[int] = WORKERS,
     visits: int = VISITS,
     leaves: int = LEAVES,
-) -> list[dict[str, Any]]:
-    """Measure every number of workers, and a pool of as many games."""
+    games: int,
+) -> dict[str, Any]:
+    """Measure every number of workers and a pool of as many games; and one of `games` games."""
     rows = []
-    share = budget / (2 * len(workers))
+    share = budget / (2 * len(workers) + 1)
     with Workers(max(workers), visits=visits, leaves=leaves) as processes:
         for count in workers:
             rows.append(processes.serve(evaluator, count, share))
             say(f"queue, {count} workers: {rows[-1]['evaluations_per_second']:,.0f} evaluations/s")
     for row in rows:  # when the processes are gone, so that they take nothing from it
-        window = pool_of(evaluator, row["workers"], device=device, budget=share, visits=visits)
+        window = pool_of(evaluator, row["workers"], device=device, budget=share, visits=visits, leaves=leaves)
         row["pool"] = window
         row["ratio"] = round(window["evaluations_per_second"] / row["evaluations_per_second"], 2)
-    return rows
+    return {"rows": rows, "many_games": pool_of(evaluator, games, device=device, budget=share, visits=visits)}
 
 
-def pool_of(evaluator: Evaluator, games: int, *, device: str, budget: float, visits: int) -> dict[str, Any]:
+def pool_of(
+    evaluator: Evaluator, games: int, *, device: str, budget: float, visits: int, leaves: int = 1
+) -> dict[str, Any]:
     """Play so many games at once in a pool, with everything on."""
     lanes = min(games, lanes_on(device))
-    config = SearchConfig(noise_epsilon=0.25)
-    pool = Pool(VARIANT, config, seed=1, visits=visits, slots=games, lanes=lanes, threads=threads_on(device))
+    pool = Pool(
+        VARIANT,
+        SearchConfig(noise_epsilon=0.25),
+        seed=1,
+        visits=visits,
+        slots=games,
+        lanes=lanes,
+        threads=threads_on(device),
+        leaves_per_slot=leaves,
+    )
     window = play(pool, evaluator, lanes=lanes, device=device, seconds=budget, warm_up=4 * games)
     return {"games": games, "lanes": lanes} | window.as_json()
 
@@ -272,11 +294,9 @@ def batches_part(
     rows: list[dict[str, Any]] = []
     share = budget / (4 * len(batches))
     for batch in batches:
-        alone, prepared = evaluator_alone(evaluator, batch, share)
-        row = {
+        row: dict[str, Any] = {
             "batch": batch,
-            "prepare_seconds": round(prepared, 2),
-            "evaluator_alone": alone,
+            "evaluator_alone": evaluator_alone(evaluator, batch, share),
             "one_tree": one_tree(evaluator, batch, share, under_way=1),
             "two_under_way": one_tree(evaluator, batch, share, under_way=2),
             "pool": pool_of(evaluator, batch, device=device, budget=share, visits=visits),
@@ -288,21 +308,32 @@ def batches_part(
     return rows
 
 
-def evaluator_alone(evaluator: Evaluator, batch: int, budget: float) -> tuple[float, float]:
-    """Give evaluations per second of one batch again and again, and the seconds before the first was there."""
-    pool = Pool(VARIANT, SearchConfig(), seed=1, visits=64, random_plies=16, slots=batch, threads=1)
-    pool.start(0, batch)
-    leaves = pool.gather()
+def warm_up(evaluator: Evaluator, largest: int) -> float:
+    """Let the evaluator meet batches of 1, 2, 4 and so on up to `largest`; give the seconds that it took."""
     began = time.perf_counter()
+    for power in range((largest - 1).bit_length() + 1):
+        evaluator.evaluate(random_leaves(1 << power))
+    return time.perf_counter() - began
+
+
+def random_leaves(size: int) -> _core.Leaves:
+    """Gather a leaf from each of so many random games."""
+    pool = Pool(VARIANT, SearchConfig(), seed=1, visits=64, random_plies=16, slots=size, threads=1)
+    pool.start(0, size)
+    return pool.gather()
+
+
+def evaluator_alone(evaluator: Evaluator, batch: int, budget: float) -> float:
+    """Give evaluations per second of one batch again and again."""
+    leaves = random_leaves(batch)
     evaluator.evaluate(leaves)
-    prepared = time.perf_counter() - began
     done = 0
     began = now = time.perf_counter()
     while now - began < budget:
         evaluator.evaluate(leaves)
         done += leaves.size
         now = time.perf_counter()
-    return round(done / (now - began), 1), prepared
+    return round(done / (now - began), 1)
 
 
 def one_tree(evaluator: Evaluator, batch: int, budget: float, *, under_way: int) -> dict[str, Any]:
@@ -360,7 +391,8 @@ def shares_part(
 ) -> dict[str, Any]:
     """Measure where the time of a move goes, in one tree and in a pool, and how long a move takes with all lanes."""
     share = budget / 4
-    positions_per_second, _ = _core.generate_rate(VARIANT, 20_000, 1, min(1.0, share / 2))
+    one_thread, _ = _core.generate_rate(VARIANT, 20_000, 1, min(1.0, share / 2))
+    all_threads = one_thread * (threads_on(device) or cores())
     # 1. One tree, one batch at a time.
     game = Game(1, visits)
     tree = timed(lambda: game.gather(batch), lambda *answer: game.search.apply(*answer), evaluator, share)
@@ -370,13 +402,16 @@ def shares_part(
     )
     pool.start(0, 100 * games)
     lane = timed(pool.gather, pool.apply, evaluator, share)
-    # 3. With all lanes the parts overlap: only the whole can be read.
+    # 3. With all lanes the parts overlap: a move takes less time than they do together.
     whole = pool_of(evaluator, games, device=device, budget=share, visits=visits)
+    lanes_spent = dict(whole["lane_seconds"]) | {"leaves": whole["evaluations"]}
     return {
-        "legal_moves_positions_per_second": round(positions_per_second),
-        "one_tree": {"batch": batch} | components(tree, visits, positions_per_second),
-        "pool_one_lane": {"games": games} | components(lane, visits, positions_per_second),
-        "pool": whole | {"milliseconds_per_move": round(1000 * visits / whole["evaluations_per_second"], 4)},
+        "legal_moves_positions_per_second": round(one_thread),
+        "one_tree": {"batch": batch} | components(tree, visits, one_thread),
+        "pool_one_lane": {"games": games} | components(lane, visits, all_threads),
+        "pool": whole
+        | {"components": components(lanes_spent, visits, all_threads)["components"]}
+        | {"milliseconds_per_move": round(1000 * visits / whole["evaluations_per_second"], 4)},
         "seed_000": {name: {"milliseconds": ms, "share": part} for name, (ms, part) in SEED_TABLE.items()},
     }
 
@@ -414,8 +449,8 @@ def components(spent: dict[str, float], visits: int, positions_per_second: float
     """Bring times into the rows of seed 000's table, in milliseconds of a move of `visits` evaluations.
 
     The clock cannot stop for every move generated, so that the legal moves are worked out: a leaf is a position whose
-    moves were generated once, at the speed of one thread that was measured in the same run. The tree is the rest of
-    gather and apply: selection, expansion, results one move ahead, the encoder, and the way back.
+    moves were generated once, at the speed of a thread that was measured in the same run, times the threads at work.
+    The tree is the rest of gather and apply: selection, expansion, results one move ahead, the encoder, the way back.
     """
     moves = spent["leaves"] / visits
     legal = spent["leaves"] / positions_per_second
@@ -448,7 +483,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batches", type=counts, default=BATCHES)
     parser.add_argument("--visits", type=positive, default=VISITS)
     parser.add_argument("--leaves", type=positive, default=LEAVES, help="of a worker's request")
-    parser.add_argument("--games", type=positive, default=4096, help="of the pool in shares")
+    parser.add_argument("--games", type=positive, default=4096, help="of the large pool in queue and shares")
+    parser.add_argument("--compile", action="store_true", help="compile the net for large batches, a minute or more")
     parser.add_argument("--blocks", type=positive, default=12)
     parser.add_argument("--channels", type=positive, default=128)
     parser.add_argument("--json", metavar="FILE", help="where the values go; - is standard output")
@@ -464,11 +500,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             net = save_net(make_net(VARIANT, blocks=chosen.blocks, channels=chosen.channels), Path(folder) / "net")
-            evaluator = open_on(net, chosen.device)
+            evaluator = open_on(net, chosen.device, compiled=chosen.compile)
         values["evaluator"] = evaluator.name
+        values["warm_up_seconds"] = round(warm_up(evaluator, max(SHARES_BATCH, *chosen.batches)), 2)
         common: dict[str, Any] = {"device": chosen.device, "budget": chosen.seconds, "visits": chosen.visits}
         if "queue" in chosen.parts:
-            values["queue"] = queue_part(evaluator, workers=chosen.workers, leaves=chosen.leaves, **common)
+            values["queue"] = queue_part(
+                evaluator, workers=chosen.workers, leaves=chosen.leaves, games=chosen.games, **common
+            )
             texts.append(queue_table(values["queue"], chosen.visits))
         if "batches" in chosen.parts:
             values["batches"] = batches_part(evaluator, batches=chosen.batches, **common)
@@ -483,11 +522,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("\n\n".join(texts))
 
 
-def queue_table(rows: Sequence[dict[str, Any]], visits: int) -> str:
-    """Show one row for each number of workers."""
-    columns = ("workers", "queue, evaluations/s", "mean batch", "moves/s", "pool of as many games, evaluations/s")
-    columns += ("mean batch", "moves/s", "ratio")
-    cells = [
+def queue_table(found: dict[str, Any], visits: int) -> str:
+    """Show one row for each number of workers, and the pool of many games."""
+    columns = ["workers, games", "queue, evaluations/s", "mean batch", "moves/s", "pool, evaluations/s"]
+    columns += ["mean batch", "moves/s", "ratio"]
+    many, most = found["many_games"], max(row["evaluations_per_second"] for row in found["rows"])
+    cells: list[tuple[object, ...]] = [
         (
             row["workers"],
             row["evaluations_per_second"],
@@ -498,15 +538,17 @@ def queue_table(rows: Sequence[dict[str, Any]], visits: int) -> str:
             row["pool"]["evaluations_per_second"] / visits,
             row["ratio"],
         )
-        for row in rows
+        for row in found["rows"]
     ]
-    return table(columns, cells)
+    speed = many["evaluations_per_second"]
+    cells.append((many["games"], None, None, None, speed, many["mean_batch"], speed / visits, speed / most))
+    return table(columns, cells) + "\n\nThe last ratio is to the best of the queue."
 
 
 def batches_table(rows: Sequence[dict[str, Any]]) -> str:
     """Show one row for each size of a batch."""
-    columns = ("batch", "one tree, evaluations/s", "speed-up", "mean batch", "two batches under way, evaluations/s")
-    columns += ("pool of as many games, evaluations/s", "evaluator alone, evaluations/s")
+    columns = ["batch", "one tree, evaluations/s", "speed-up", "mean batch", "two batches under way, evaluations/s"]
+    columns += ["pool of as many games, evaluations/s", "evaluator alone, evaluations/s"]
     cells = [
         (
             row["batch"],
@@ -524,20 +566,26 @@ def batches_table(rows: Sequence[dict[str, Any]]) -> str:
 
 def shares_table(found: dict[str, Any]) -> str:
     """Show the rows of seed 000's table 5.7, and the whole."""
-    tree, lane = found["one_tree"], found["pool_one_lane"]
-    columns = ("component", "seed 000 (RTX 3060), ms a move", "share", f"one tree, batches of {tree['batch']}, ms")
-    columns += ("share", f"pool of {lane['games']} games, one lane, ms", "share", "all lanes, ms")
+    tree, lane, whole = found["one_tree"], found["pool_one_lane"], found["pool"]
+    columns = ["component", "seed 000 (RTX 3060), ms a move", "share", f"one tree, batches of {tree['batch']}, ms"]
+    columns += [
+        "share",
+        f"pool of {lane['games']} games, one lane, ms",
+        "share",
+        f"{whole['lanes']} lanes, ms",
+        "share",
+    ]
     rows: list[tuple[object, ...]] = []
     for name, (milliseconds, share) in SEED_TABLE.items():
         cells: list[object] = [name, milliseconds, f"{share:.0%}"]
         if name == "legal moves":
             cells = [name, "< 1", "< 1%"]
-        for where in (tree, lane):
+        for where in (tree, lane, whole):
             part = where["components"][name]
             cells += [part["milliseconds"], f"{part['share']:.1%}"]
-        rows.append((*cells, None))
-    whole = [where["milliseconds_per_move"] for where in (tree, lane, found["pool"])]
-    rows.append(("all", None, None, whole[0], None, whole[1], None, whole[2]))
+        rows.append(tuple(cells))
+    totals = [cell for where in (tree, lane, whole) for cell in (where["milliseconds_per_move"], None)]
+    rows.append(("a move, by the clock", None, None, *totals))
     return table(columns, rows)
 
 
