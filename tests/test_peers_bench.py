@@ -21,7 +21,7 @@ import ours
 import peer_report
 import same_terms
 import seed_designs
-from selfmate import Position, read_tactics
+from selfmate import Position, SelfmateError, read_tactics
 from selfmate._core import Pool, SearchConfig
 from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves
 
@@ -206,6 +206,16 @@ def test_workers_are_served_through_the_queue() -> None:
         evaluator.sizes.clear()
         workers.serve(evaluator, 3, 0.2, largest=5)
         assert max(evaluator.sizes) <= 5
+    assert not any(process.is_alive() for process in workers.processes)
+
+
+def test_a_worker_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with seed_designs.Workers(2, visits=16, leaves=4) as workers:
+        workers.processes[1].kill()
+        workers.processes[1].join()
+        monkeypatch.setattr(seed_designs, "START_SECONDS", 0.2)
+        with pytest.raises(SelfmateError, match=r"worker 1 is gone|1 of 2 workers said nothing"):
+            workers.serve(Uniform(), 2, 0.2)
     assert not any(process.is_alive() for process in workers.processes)
 
 

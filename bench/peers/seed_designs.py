@@ -22,6 +22,7 @@ The trees, the rules and the encoder are ours everywhere: what is compared is ho
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import queue
 import tempfile
@@ -55,7 +56,7 @@ LARGEST: Final = 1024  # leaves of one batch of the server (seed 004)
 WAIT_SECONDS: Final = (
     0.002  # that the server waits for workers that have not asked yet ("a few milliseconds", seed 002)
 )
-START_SECONDS: Final = 120.0  # after which a worker that says nothing counts as lost
+START_SECONDS: Final = 120.0  # after which workers that say nothing count as lost
 SHARES_BATCH: Final = 64
 
 SEED_TABLE: Final = {"net": (120.0, 0.65), "tree": (65.0, 0.33), "legal moves": (1.0, 0.01)}
@@ -112,21 +113,22 @@ class Request:
 def worker_main(index: int, visits: int, most: int, requests: Any, orders: Connection) -> None:
     """Play games; every batch of leaves goes through the queue, and its answer comes by the worker's own pipe.
 
-    A worker waits for an order to play; an empty answer tells it to wait again.
+    A worker says when it is ready, and waits for an order to play. An empty answer tells it to wait again, and a pipe
+    that is closed tells it to end.
     """
-    game = Game(index, visits)
-    while (order := orders.recv()) is not None:
-        assert order == "play"
-        while True:
-            leaves = game.gather(most)
-            width = int(leaves.counts.max())
-            asked = LeafBatch(leaves.bits, leaves.scalars, leaves.moves[:, :width], leaves.counts, leaves.keys)
-            requests.put(Request(index, asked))
-            answer = orders.recv()
-            if answer is None:  # the time is over, and these leaves will never be answered
-                game = Game(index, visits)
-                break
-            game.search.apply(leaves.ticket, *answer)
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        orders.send("ready")
+        while orders.recv() == "play":
+            game = Game(index, visits)
+            while True:
+                leaves = game.gather(most)
+                width = int(leaves.counts.max())
+                asked = LeafBatch(leaves.bits, leaves.scalars, leaves.moves[:, :width], leaves.counts, leaves.keys)
+                requests.put(Request(index, asked))
+                if (answer := orders.recv()) is None:
+                    break
+                game.search.apply(leaves.ticket, *answer)
+    requests.cancel_join_thread()  # nobody reads what may still be in the queue
 
 
 class Workers:
@@ -147,23 +149,34 @@ class Workers:
             self.processes.append(process)
 
     def __enter__(self) -> Workers:
+        """Wait until all are ready: a process that still starts would take time from those that are measured."""
+        deadline = time.monotonic() + START_SECONDS
+        for pipe in self._pipes:
+            try:
+                ready = pipe.poll(max(0.0, deadline - time.monotonic())) and pipe.recv() == "ready"
+            except EOFError:
+                ready = False
+            if not ready:
+                self.__exit__()
+                raise SelfmateError(f"not all of {len(self._pipes)} workers were ready within {START_SECONDS:.0f} s")
         return self
 
     def __exit__(self, *_: object) -> None:
         for pipe in self._pipes:
-            pipe.send(None)
+            pipe.close()
         for process in self.processes:
             process.join(5)
             if process.is_alive():
-                process.terminate()
+                process.kill()
+                process.join()
         self.requests.close()
 
     def serve(self, evaluator: Evaluator, count: int, budget: float, *, largest: int = LARGEST) -> dict[str, Any]:
         """Let `count` workers play for `budget` seconds, counted from when each has asked once."""
-        for pipe in self._pipes[:count]:
-            pipe.send("play")
+        for index in range(count):
+            self._send(index, "play")
         waiting: dict[int, Request] = {}
-        self._wait_for(count, waiting)  # some processes are still starting
+        self._wait_for(count, waiting)
         evaluations = batches = 0
         began = now = time.perf_counter()
         while now - began < budget:
@@ -190,7 +203,7 @@ class Workers:
             for request in chosen:
                 rows, width = request.leaves.moves.shape
                 answer = (np.ascontiguousarray(priors[row : row + rows, :width]), wdl[row : row + rows])
-                self._pipes[request.worker].send(answer)
+                self._send(request.worker, answer)
                 row += rows
             evaluations += row
             batches += 1
@@ -199,7 +212,7 @@ class Workers:
         # 4. The others finish what they do, and are told to wait.
         self._wait_for(count, waiting)
         for index in waiting:
-            self._pipes[index].send(None)
+            self._send(index, None)
         return {
             "workers": count,
             "seconds": round(elapsed, 3),
@@ -208,6 +221,12 @@ class Workers:
             "evaluations_per_second": round(evaluations / elapsed, 1),
             "mean_batch": round(evaluations / max(1, batches), 1),
         }
+
+    def _send(self, index: int, message: object) -> None:
+        try:
+            self._pipes[index].send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            raise SelfmateError(f"worker {index} is gone") from None
 
     def _wait_for(self, count: int, waiting: dict[int, Request]) -> None:
         """Wait until each of the workers has asked something."""
