@@ -18,7 +18,7 @@ CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 .PHONY: help
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | \
 		while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 # -- building ---------------------------------------------------------------------------------
@@ -107,6 +107,10 @@ crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill th
 
 bench: .venv/installed  ## move generation, beside Stockfish and Fairy-Stockfish where installed
 	selfmate bench movegen
+
+.PHONY: h200
+h200: .venv/installed-dev  ## everything that is measured on one GPU, in 8 minutes and one table
+	python bench/h200.py
 
 .PHONY: clean
 clean:  ## remove .venv, build/ and caches

@@ -51,6 +51,7 @@ FULL: Final = 0.75
 """A gather below this share of `GATHER` counts as poorly filled."""
 
 NN_BATCHES: Final = (1, 8, 32, 128, 512)
+GPU_BATCHES: Final = (1, 8, 32, 128, 512, 2048, 8192)
 NN_SECONDS: Final = 0.3
 
 
@@ -368,14 +369,16 @@ def nn(
     net: str | Path | None = None,
     variant: str = "gardner",
     size: str = "tiny",
-    batches: Sequence[int] = NN_BATCHES,
+    device: str = "cpu",
+    batches: Sequence[int] | None = None,
     repeats: int = 3,
     seconds: float = NN_SECONDS,
     tell: Tell = lambda *_: None,
 ) -> BenchReport:
     """Measure evaluations per second of a net by backend and batch: a net on disk, or an untrained one of a size."""
     source = _untrained(variant, size) if net is None else Path(net)
-    evaluators, refused = _backends(source)
+    batches = batches or (NN_BATCHES if device == "cpu" else GPU_BATCHES)
+    evaluators, refused = _backends(source, device)
     variant = next(iter(evaluators.values())).variant
     inputs = {batch: _leaves(variant, batch) for batch in batches}
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(batches, 0.0) for name in evaluators}
@@ -421,22 +424,19 @@ def _untrained(variant: str, size: str) -> Net:
     )
 
 
-def _backends(source: Net | Path) -> tuple[dict[str, Evaluator], tuple[str, ...]]:
-    """Open a net with everything that is installed, and say why something is not."""
+def _backends(source: Net | Path, device: str) -> tuple[dict[str, Evaluator], tuple[str, ...]]:
+    """Open a net with everything that is installed for a device, and say why something is not."""
+    if device != "cpu":
+        return {"torch, cuda": open_evaluator(source, device=device)}, ()
     evaluators = {f"onnx, threads: {count}": open_evaluator(source, threads=count) for count in sorted({1, cores()})}
     if isinstance(source, Path) and source.suffix == ".onnx":
         return evaluators, ("torch: an .onnx file is for ONNX Runtime alone",)
     try:
-        import torch
-
         from selfmate.evaluator.torch_evaluator import TorchEvaluator
     except ModuleNotFoundError as error:
         return evaluators, (f"torch: {error.name} is missing; it comes with selfmate[train]",)
     # One thread: several wait for each other longer than they work as soon as another program wants a core.
     evaluators["torch, threads: 1"] = TorchEvaluator(source, threads=1)
-    if not torch.cuda.is_available():
-        return evaluators, ("cuda: torch sees no GPU",)
-    evaluators["torch, cuda"] = TorchEvaluator(source, device="cuda")
     return evaluators, ()
 
 

@@ -342,6 +342,7 @@ def nn(
     ] = None,
     variant: Annotated[str, typer.Option("--variant", help="Variant of the untrained net.")] = "gardner",
     size: Annotated[str, typer.Option("--size", help="Size of the untrained net: tiny, small, medium.")] = "tiny",
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     repeats: Repeats = 3,
     as_json: Json = False,
 ) -> None:
@@ -354,7 +355,7 @@ def nn(
     _measure(
         "nn",
         as_json,
-        lambda tell: bench_search.nn(net=net, variant=variant, size=size, repeats=repeats, tell=tell),
+        lambda tell: bench_search.nn(net=net, variant=variant, size=size, device=device, repeats=repeats, tell=tell),
     )
 
 

@@ -161,6 +161,9 @@ class Learner:
         # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
         self.net = net.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average: Net = copy.deepcopy(self.net).eval().requires_grad_(False)
+        self._averages = list(self.average.state_dict().values())
+        self._weights = list(self.net.state_dict().values())
+        self._parameters = list(self.net.parameters())
         self._forward: Callable[..., Any] = torch.compile(self.net, dynamic=False) if compile else self.net
         if self.device.type == "cuda":
             self._copies: torch.cuda.Stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
@@ -235,7 +238,7 @@ class Learner:
         self.optimizer.zero_grad(set_to_none=True)
         losses = self._losses(self._forward, batch, cycle)
         losses[0].backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), at(self.part.clip, cycle))
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, at(self.part.clip, cycle))
         return torch.stack([*(loss.detach() for loss in losses), norm])
 
     def _make_step(self, cycle: int) -> None:
@@ -248,8 +251,7 @@ class Learner:
         self.step += 1
         decay = min(self.part.ema, (1 + self.step) / (AVERAGE_DELAY + self.step))
         with torch.no_grad():
-            averaged, current = (list(net.state_dict().values()) for net in (self.average, self.net))
-            torch._foreach_lerp_(averaged, current, 1.0 - decay)
+            torch._foreach_lerp_(self._averages, self._weights, 1.0 - decay)
 
     def rate(self, cycle: int) -> float:
         """Give the learning rate of the next step."""

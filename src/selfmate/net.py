@@ -219,7 +219,9 @@ class ConvNorm(nn.Module):
 
 def pooled(x: Tensor) -> Tensor:
     """Mean and maximum of every channel over the board: [B, C, R, F] to [B, 2 C]."""
-    return torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
+    # Not amax: its gradient asks which elements equal the maximum, and a fused kernel that has the elements in another
+    # precision than the maximum finds none.
+    return torch.cat([x.mean((2, 3)), x.flatten(2).max(2).values], dim=1)
 
 
 class SqueezeExcite(nn.Module):

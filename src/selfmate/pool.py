@@ -20,7 +20,7 @@ from selfmate.recipe import Recipe, SearchPart, at
 __all__ = ["Turn", "choose_slots", "drive", "search_config", "selfplay_pool"]
 
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-NEARLY: Final = 0.95
+NEARLY: Final = 0.9
 BATCH_SECONDS: Final = 0.1
 MEMORY_SHARE: Final = 0.5
 VISIT_BYTES: Final = 2000

@@ -32,6 +32,11 @@ Precision = Literal["float32", "bfloat16"]
 SMALLEST_BATCH: Final = 32
 """Batches are padded to a power of two from here on: few shapes to compile, and from here on equal rounding."""
 LARGEST_BATCH: Final = {"cpu": 256, "cuda": 8192}
+COMPILE_OPTIONS: Final[dict[str, str | int | bool | Callable[..., Any]]] = {
+    "coordinate_descent_tuning": True,
+    "conv_1x1_as_mm": True,
+}
+"""A tenth faster than without, for some seconds more (docs/log.md has what else was tried)."""
 COMPILE_FROM: Final = 512
 """Desks with less rows are not worth a minute of compiling."""
 
@@ -55,7 +60,6 @@ class TorchEvaluator(Evaluator):
         threads: int | None = None,
         precision: Precision | None = None,
         compile: bool = False,  # as torch calls it
-        mode: str | None = None,
     ) -> None:
         net, card = net_of(source)
         self._device = torch.device(device)
@@ -69,7 +73,6 @@ class TorchEvaluator(Evaluator):
         dtype = torch.bfloat16 if self._precision == "bfloat16" else torch.float32
         self._largest = LARGEST_BATCH[self._device.type]
         self._compile = compile
-        self._mode = mode
         self.variant = net.config.variant
         self.net_id = card.net_id
         self.name = f"torch {self._precision} on {device}{', compiled' if compile else ''}"
@@ -147,7 +150,7 @@ class TorchEvaluator(Evaluator):
         tower = self._net.raw
         if self._compile and whole_desk and rows >= COMPILE_FROM:
             if rows not in self._compiled:
-                self._compiled[rows] = torch.compile(self._net.raw, dynamic=False, mode=self._mode)
+                self._compiled[rows] = torch.compile(self._net.raw, dynamic=False, options=COMPILE_OPTIONS)
             tower = self._compiled[rows]
         with torch.cuda.stream(self._compute):
             bits = torch.zeros((rows, config.bitboards), dtype=torch.int64, device=self._device)
