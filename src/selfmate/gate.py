@@ -3,9 +3,9 @@
 Every opening is played twice, with either colour, so that a lopsided opening favours nobody; and it was found even
 by a short search, so that it does not decide the pair. Both sides search alike, without noise.
 
->>> match = Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0))
->>> match.games, round(match.score, 3), str(match)
-(12, 0.708, '70.8 % ± 15.4 % (+7 =3 -2)')
+>>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
+>>> match.games, match.score, str(match)
+(40, 0.6, '60.0 % ± 17.2 % (+20 =8 -12)')
 """
 
 from __future__ import annotations
@@ -54,10 +54,20 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def error(self) -> float:
-        """Two standard errors of the score, from how the pairs differ."""
-        if len(self.pairs) < 2:
-            return 0.5
-        return 2 * statistics.stdev(points / 2 for points in self.pairs) / math.sqrt(len(self.pairs))
+        """Two standard errors of the score, from how the pairs differ, but never less than what n pairs can tell.
+
+        Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval at two standard errors a
+        kind of pair that was not seen once in n may still be 4 / (n + 4) of all, and such a pair takes the score to
+        its far end.
+
+        >>> str(Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50))
+        '100.0 % ± 7.4 % (+100 =0 -0)'
+        """
+        count = len(self.pairs)
+        unseen = 4 / (count + 4) * max(self.score, 1 - self.score)
+        if count < 2:
+            return unseen
+        return max(unseen, 2 * statistics.stdev(points / 2 for points in self.pairs) / math.sqrt(count))
 
     @property
     def elo(self) -> float:
