@@ -25,7 +25,7 @@ from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.epd import read_epd
 from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator import NATIVE, cores
-from selfmate.gate import Match, as_game, judge
+from selfmate.gate import Match, as_game, judge, whole_pairs
 from selfmate.player import RANDOM, Player
 from selfmate.pool import drive
 
@@ -146,7 +146,7 @@ def play_arena(
             told = time.monotonic()
             if pool.finished:
                 records.extend(pool.drain())
-                tell(judge(_whole_pairs(records)))
+                tell(judge(whole_pairs(records)))
 
     evaluators = [NATIVE[0] if side == RANDOM else side for side in sides]  # a random player asks nobody
     drive(pool, evaluators, lanes=lanes, stopping=stopping, prepare=_one_thread, tell=look)
@@ -159,7 +159,7 @@ def play_arena(
         visits=(of_side[0], of_side[1]),
         gumbel=gumbel,
         openings=len(openings),
-        match=judge(_whole_pairs(records)),
+        match=judge(whole_pairs(records)),
         records=tuple(records),
         seconds=time.monotonic() - began,
     )
@@ -171,14 +171,6 @@ def _one_thread() -> None:
 
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-
-
-def _whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
-    """Leave out games whose opening was not yet played with the other colour: short games come first."""
-    seen: dict[int, int] = {}
-    for record in records:
-        seen[record.game_id // 2] = seen.get(record.game_id // 2, 0) + 1
-    return [record for record in records if seen[record.game_id // 2] == 2]
 
 
 def read_openings(path: str | Path, variant: str, count: int) -> list[str]:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,11 +26,12 @@ from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.pool import drive
 
-__all__ = ["Match", "as_game", "balanced_openings", "judge", "play_match"]
+__all__ = ["Match", "Standing", "as_game", "balanced_openings", "judge", "play_match", "whole_pairs"]
 
 EVEN: Final = 0.3
 """An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
 EVEN_VISITS: Final = 64
+TELL_SECONDS: Final = 0.25
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -91,6 +94,21 @@ class Match(Struct, frozen=True, kw_only=True):
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a match stands while it is played."""
+
+    games: int
+    """Games that the match will have."""
+    finished: tuple[GameRecord, ...]
+    playing: tuple[GameRecord, ...]
+    """Games that are not over, with the moves so far."""
+    match: Match
+    """Of the pairs that are complete."""
+    evaluations: int
+    seconds: float
+
+
 def balanced_openings(variant: str, count: int, seed: int, plies: int = 4) -> list[str]:
     """Draw `count` different positions, `plies` random moves from the start, that are about even (FENs).
 
@@ -135,10 +153,12 @@ def play_match(
     threads: int = 1,
     stopping: Callable[[], bool] = lambda: False,
     prepare: Callable[[], None] = lambda: None,
+    tell: Callable[[Standing], None] = lambda standing: None,
 ) -> tuple[Match, list[GameRecord]] | None:
     """Play every opening twice, `first` with White and then with Black; None when `stopping` said so.
 
-    A side is an evaluator, or the name of a native one.
+    A side is an evaluator, or the name of a native one. `tell` hears how the match stands: at its beginning, now and
+    then, and at its end.
     """
     slots = min(2 * len(openings), 64 * lanes if threads == 1 else 4096)
     lanes = min(lanes, slots)
@@ -153,11 +173,45 @@ def play_match(
         threads=threads,
     )
     pool.start_match(list(openings))
-    drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare)
+    records: list[GameRecord] = []
+    began = told = time.monotonic()
+    evaluated = 0
+
+    def say() -> None:
+        records.extend(pool.drain())
+        tell(
+            Standing(
+                games=2 * len(openings),
+                finished=tuple(records),
+                playing=tuple(pool.in_flight()),
+                match=judge(whole_pairs(records)),
+                evaluations=evaluated,
+                seconds=time.monotonic() - began,
+            )
+        )
+
+    def look(leaves: int) -> None:
+        nonlocal evaluated, told
+        evaluated += leaves
+        if time.monotonic() >= told + TELL_SECONDS:
+            told = time.monotonic()
+            say()
+
+    say()
+    drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare, tell=look)
+    say()
     if not pool.done():
         return None
-    records = pool.drain()
+    records.sort(key=lambda record: record.game_id)
     return judge(records), records
+
+
+def whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
+    """Leave out games whose opening was not yet played with the other colour: short games come first."""
+    seen: dict[int, int] = {}
+    for record in records:
+        seen[record.game_id // 2] = seen.get(record.game_id // 2, 0) + 1
+    return [record for record in records if seen[record.game_id // 2] == 2]
 
 
 def judge(records: Sequence[GameRecord]) -> Match:
