@@ -45,6 +45,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
 build: .venv/installed  ## build and install into .venv
 
 run: .venv/installed  ## build, train Gardner chess for two minutes, then play against what it learned
+	@echo "Ctrl-C stops the training; make run goes on with it."
 	selfmate train gardner-laptop --run runs/first --minutes 2
 	@echo "Your turn (quit leaves; the same command trains it further)."
 	selfmate play runs/first

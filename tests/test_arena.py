@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import signal
 import threading
@@ -139,12 +140,19 @@ def test_nothing_played_is_told_too() -> None:
     assert json.loads(json.dumps(report.as_json()))["games"] == 0
 
 
-def test_elo_of_a_clean_sweep_has_no_upper_bound() -> None:
-    sweep = Match(wins=(2, 2), draws=(0, 0), losses=(0, 0), pairs=(2.0, 2.0))
-    assert elo_bounds(sweep) == (None, None)
-    assert score_line(sweep) == "Score 100.0 % ± 0.0 % (+4 =0 -0), Elo above +338, from 2 pairs"
-    close = Match(wins=(2, 1), draws=(0, 1), losses=(0, 0), pairs=(2.0, 1.5))
-    assert "Elo +338 (+89 to +∞)" in score_line(close)
+def test_a_clean_sweep_bounds_the_score_and_elo_on_one_side() -> None:
+    won = Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50)
+    lost = Match(wins=(0, 0), draws=(0, 0), losses=(50, 50), pairs=(0.0,) * 50)
+    low, high = elo_bounds(won)
+    assert low is not None
+    assert low == pytest.approx(400 * math.log10(50 / 4))  # a score of 50/54, Wilson's bound
+    assert high is None
+    assert elo_bounds(lost)[0] is None
+    assert elo_bounds(lost)[1] == pytest.approx(-low)
+    assert score_line(won) == "Score 100.0 % ± 7.4 % (+100 =0 -0), Elo above +439, from 50 pairs"
+    assert score_line(lost) == "Score 0.0 % ± 7.4 % (+0 =0 -100), Elo below -439, from 50 pairs"
+    close = Match(wins=(50, 49), draws=(0, 1), losses=(0, 0), pairs=(*[2.0] * 49, 1.5))
+    assert score_line(close) == "Score 99.5 % ± 7.4 % (+99 =1 -0), Elo +920 (+427 to +∞), from 50 pairs"
 
 
 # -- PGN and openings -------------------------------------------------------------------------------------------------

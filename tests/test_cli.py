@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,6 +141,8 @@ def test_perft_suite_says_what_it_leaves_out(run: Run, tmp_path: Path) -> None:
         (("bench",), "movegen"),
         (("bench", "everything"), "everything"),
         (("bench", "movegen", "--repeats", "0"), "repeats"),
+        (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "a whole number or a schedule"),
+        (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "'abc'"),
         (("demo", "xiangqi"), "xiangqi"),
         (("demo", "atomic", "--seed", "-1"), "seed"),
         (("demo", "atomic", "--delay", "nan"), "delay"),
@@ -198,7 +201,20 @@ def test_demo_is_a_game_with_an_end(run: Run, variant: str) -> None:
     assert run("demo", variant, "--seed", "7") == answer
 
 
-@pytest.mark.parametrize("command", [(), ("perft",), ("bench",), ("bench", "movegen"), ("demo",)])
+def test_version(run: Run) -> None:
+    answer = run("--version")
+    assert answer == Answer(0, f"selfmate {version('selfmate')}\n", "")
+    assert "--version" in run("--help").out
+
+
+def test_train_says_its_exit_codes(run: Run) -> None:
+    text = " ".join(run("train", "--help").out.split())
+    assert "leaves with exit code 130 or 143" in text
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("perft",), ("bench",), ("bench", "movegen"), ("demo",), ("train",), ("arena",), ("play",)]
+)
 def test_help_has_an_example(run: Run, command: tuple[str, ...]) -> None:
     answer = run(*command, "--help")
     assert answer.code == 0

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
+import pty
+import shlex
 import signal
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +24,12 @@ import torch
 from rich.console import Console
 
 from selfmate import SelfmateError, read_games
+from selfmate import gate as gate_module
 from selfmate import loop as loop_module
+from selfmate import view as view_module
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.evaluator import Answer, Evaluator, Leaves
-from selfmate.gate import Match, balanced_openings, play_match
+from selfmate.gate import Match, Standing, balanced_openings, play_match
 from selfmate.learner import Learner, Losses
 from selfmate.loop import Stop, Summary, Trainer, train
 from selfmate.pool import selfplay_pool
@@ -199,11 +206,20 @@ def test_without_a_gate_every_candidate_plays(tmp_path: Path) -> None:
     assert [shard.net for shard in state_of(tmp_path / "run").shards] == [0, 1, 2]
 
 
-def test_minutes_end_a_run_with_its_final_match(tmp_path: Path) -> None:
+def test_minutes_end_a_run_with_its_final_match(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = go(tmp_path / "run", minutes=0.0001)
-    assert summary.reason == "time"
+    assert (summary.reason, summary.signal) == ("time", None)
+    # Nothing was learned: no match of the untrained net with itself, and it is not called the champion of a cycle
+    assert summary.scores.keys() == {"heuristic-1"}
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("Still the untrained net: ")
+    assert last.endswith(" against heuristic-1 (2 games, 2 visits, paired openings).")
+    summary = go(tmp_path / "run", "gate.games=0")
+    assert summary.reason == "complete"
     assert summary.scores.keys() == {"untrained", "heuristic-1"}
-    assert go(tmp_path / "run").reason == "complete"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("cycle 1: 8 games, untrained")
+    assert lines[-1].startswith("Champion of cycle 3: ")
 
 
 @pytest.mark.parametrize("recipe", ["atomic-laptop"])
@@ -221,20 +237,30 @@ def test_nothing_starts_before_the_recipe_is_right(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
-    directory = tmp_path / "run"
-    code = "import sys; from selfmate.loop import train; print(train(sys.argv[1], sys.argv[2], smoke=True).reason)"
-    command = [sys.executable, "-c", code, "gardner-laptop", str(directory)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as process:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    directory = tmp_path / "my run"
+    settings = ["--set", "selfplay.cycles=100000", "--set", "learner.window=[[0, 400], [1, 500]]"]
+    arguments = ["train", "gardner-laptop", "--run", str(directory), "--minutes", "60", *settings, "--seed", "7"]
+    arguments += ["--device", "cpu", "--smoke"]
+    command = [sys.executable, "-c", "from selfmate.cli import main; main()", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         first = process.stdout.readline()
         process.send_signal(number)
-        rest = process.stdout.read()
-        assert process.wait(60) == 0
+        lines = process.stdout.read().splitlines()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == code
     assert first.startswith("cycle 1")
-    assert f"selfmate train gardner-laptop --run {directory} --smoke" in rest or rest.endswith("complete\n")
+    assert lines[-2:] == ["Stopped; everything up to here is saved. Go on with:", shlex.join(["selfmate", *arguments])]
     assert state_of(directory).cycle >= 1
+    # The run takes that command
+    overrides = [setting for setting in settings if setting != "--set"]
+    with Run.open(
+        directory, smoke_recipe(load("gardner-laptop")), name="gardner-laptop", seed=7, settings=overrides, smoke=True
+    ) as run:
+        assert run.manifest.appendices == ()
 
 
 def test_the_deadline_leaves_time_for_the_final_match() -> None:
@@ -281,6 +307,53 @@ def test_matches_are_fair_and_see_who_is_better() -> None:
     assert play_match("gardner", "uniform", "uniform", openings, stopping=lambda: True, **options) is None
 
 
+def test_a_match_tells_how_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
+    heard: list[Standing] = []
+    openings = balanced_openings("gardner", 3, seed=3)
+    options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
+    played = play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)
+    assert played is not None
+    # At the beginning
+    assert (heard[0].games, heard[0].finished, heard[0].match.games) == (6, (), 0)
+    # In between: every game is in play or over, and goes on from what was seen before
+    counts = [len(standing.finished) for standing in heard]
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 2
+    for earlier, later in pairwise(heard):
+        now = {record.game_id: record.moves for record in (*later.finished, *later.playing)}
+        assert len(now) == 6
+        for record in earlier.playing:
+            assert now[record.game_id][: len(record.moves)] == record.moves
+        assert later.match.games == 2 * len(later.match.pairs) <= len(later.finished)
+    # At the end
+    assert heard[-1].match.score == played[0].score
+    assert not heard[-1].playing
+    assert [record.game_id for record in played[1]] == list(range(6))
+
+
+def test_the_error_of_a_score_is_honest() -> None:
+    def match(*pairs: float) -> Match:
+        wins, losses = (sum(int(sign * (points - 1) > 0) for points in pairs) for sign in (1, -1))
+        rest = 2 * len(pairs) - 2 * wins - 2 * losses
+        return Match(wins=(wins, wins), draws=(rest, 0), losses=(losses, losses), pairs=pairs)
+
+    # Pairs that differ: two standard errors
+    spread = match(*[2.0, 0.0] * 50)
+    assert spread.error == pytest.approx(2 * math.sqrt(0.25 * 100 / 99 / 100))
+    # Pairs that are all alike: Wilson's bound at two standard errors, n / (n + 4) for a clean sweep
+    for count in (10, 50, 100, 1000):
+        assert match(*[2.0] * count).error == match(*[0.0] * count).error == pytest.approx(4 / (count + 4))
+        assert match(*[1.0] * count).error == pytest.approx(2 / (count + 4))
+        # Whoever scores less than the bound wins all pairs in fewer than one match in twenty
+        assert (1 - match(*[2.0] * count).error) ** count < 0.05
+    # One pair that differs does not make the rest certain
+    assert match(*[2.0] * 99, 0.0).error == pytest.approx(0.99 * 4 / 104)
+    # One pair says little, none says nothing
+    assert match(2.0).error == pytest.approx(0.8)
+    assert match().error == 0.5
+
+
 def test_a_failing_evaluator_ends_the_match() -> None:
     class Broken(Evaluator):
         def evaluate(self, leaves: Leaves) -> Answer:
@@ -318,3 +391,86 @@ def test_the_live_view_shows_the_run(finished: Path) -> None:
     for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % ±", f"game {game.game_id}", "left"):
         assert text in shown
     assert isinstance(make_view(progress), PlainView)  # under pytest there is no terminal
+
+
+def picture(view: LiveView) -> str:
+    """Give what a view would show now, as plain text."""
+    console = Console(file=io.StringIO(), width=80)
+    console.print(view._picture())
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
+    heard: list[Standing] = []
+    openings = balanced_openings("gardner", 6, seed=3)
+    options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
+    play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)
+    progress = Progress(variant="gardner", stage="final match against uniform", sides=("champion", "uniform"))
+    view = LiveView(progress, Console(file=io.StringIO(), width=80))
+    assert "match" not in picture(view).replace(progress.stage, "")
+    whole = {record.game_id: record for record in heard[-1].finished}
+    watched: list[int] = []
+    shown_plies = 0
+    for standing in [*heard, *[heard[-1]] * 200]:
+        progress.match = standing
+        view._next_move = 0.0
+        shown = picture(view)
+        assert f"{len(standing.finished)} of 12 games" in shown
+        if standing.match.games:
+            assert str(standing.match) in shown
+        if view._game is None or view._board is None:
+            continue
+        game = view._game
+        if not watched or watched[-1] != game.game_id:
+            # Another game comes when this one was shown to its end
+            assert not watched or shown_plies == len(whole[watched[-1]].moves)
+            watched.append(game.game_id)
+        shown_plies = len(view._board.move_stack)
+        assert view._board.move_stack == whole[game.game_id].moves[:shown_plies]
+        assert f"White {'uniform' if game.white_evaluator else 'champion'}" in shown
+        over = game.game_id in {record.game_id for record in standing.finished}
+        assert f"game {game.game_id}  {whole[game.game_id].result if over else ' '}" in shown
+    assert watched[0] in {record.game_id for record in heard[1].playing}
+    assert len(watched) > 1
+    # The next match, or no match, clears the board
+    progress.stage, progress.match = "playing", None
+    shown = picture(view)
+    assert "game " not in shown
+    assert "White" not in shown
+
+
+def test_what_is_not_known_yet_is_not_shown() -> None:
+    progress = Progress(variant="gardner", recipe="gardner-laptop", cycles=9)
+    rows = dict(view_module._facts(progress))
+    assert rows["champion"] == "untrained"
+    assert rows["games"] == "0"
+    assert rows.keys() == {"time", "stage", "cycle", "games", "champion"}
+    assert PlainView(progress).line() == "cycle 0: 0 games, untrained"
+    # The candidate of the first cycle has learned nothing either
+    progress.champion = progress.cycle = 1
+    assert dict(view_module._facts(progress))["champion"] == "untrained"
+    progress.champion_step = progress.step = progress.goal = 12
+    assert dict(view_module._facts(progress))["champion"] == "of cycle 1"
+    assert dict(view_module._facts(progress))["step"].startswith("12 of 12")
+    # Games that were all cut off teach no value
+    progress.validation = Losses(total=2.5, policy=2.5, value=0.0, plies=0.0)
+    assert dict(view_module._facts(progress))["held out"] == "policy 2.500"
+    assert PlainView(progress).line() == "cycle 1: 0 games, step 12, held out policy 2.500"
+
+
+def test_the_terminal_does_not_echo_while_the_picture_stands() -> None:
+    """An echoed ^C would move the cursor, and a line of the picture would stay behind."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        before = termios.tcgetattr(theirs)
+        assert before[3] & termios.ECHO
+        with LiveView(Progress(variant="gardner"), Console(file=terminal, force_terminal=True)) as view:
+            during = termios.tcgetattr(theirs)
+            assert not during[3] & termios.ECHO
+            assert during[3] & termios.ISIG  # Ctrl-C is still heard
+            view.close()
+            assert termios.tcgetattr(theirs) == before
+        assert termios.tcgetattr(theirs) == before
+    os.close(ours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -69,6 +70,42 @@ def test_a_wrong_move_changes_nothing(line: str) -> None:
     assert session.position.move_stack == []
     assert "`moves` lists the legal ones" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen", "line", "answer"),
+    [
+        ("gardner", None, "hello", "'hello' is not a move like Na3 or b1a3"),
+        ("gardner", None, "O-O", "'O-O' is not legal here"),
+        ("gardner", None, "e2e4", "'e2e4' is not legal: that piece cannot go there now"),
+        ("gardner", None, "e7e5", "'e7e5' is not legal: it leaves the board"),
+        ("gardner", None, "d4d3", "'d4d3' is not legal: the piece on d4 belongs to the other side"),
+        ("gardner", "4k/P4/5/5/4K w - - 0 1", "a5", "'a5': say what the pawn becomes, as in a5=Q"),
+        ("gardner", "4k/P4/5/5/4K w - - 0 1", "a4a5", "'a4a5': say what the pawn becomes, as in a5=Q"),
+        ("gardner", "4k/P4/5/5/4K w - - 0 1", "a5=K", "'a5=K' is not legal: no piece can become that"),
+        ("chess", "4k3/8/8/8/8/8/8/1N2KN2 w - - 0 1", "nd2", "'Nd2' could be b1d2 or f1d2"),
+        ("chess960", None, "Ke3", "'Ke3' is not legal here"),
+        ("antichess", None, "x" * 5000, "…' is not a move like Na3 or b1a3"),
+        ("horde", "4k3/8/8/8/8/8/8/PPPP4 w - - 0 1", "?", "'?' is not a move like a2 or a1a2"),
+    ],
+)
+def test_a_wrong_move_is_told_in_one_line_that_fits_the_board(
+    variant: str, fen: str | None, line: str, answer: str
+) -> None:
+    session, text = play([line], variant, fen)
+    (told,) = [each for each in text.splitlines() if "`moves` lists the legal ones" in each]
+    assert told.endswith(f"{answer}. `moves` lists the legal ones.")
+    assert len(told) < 130
+    assert session.position.fen().split()[0] not in told
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_greeting_shows_moves_that_can_be_played(variant: str) -> None:
+    _, text = play([], variant)
+    position = Position(variant)
+    found = re.search(r"Moves as (\S+) or (\S+); `help` for more\.", text)
+    assert found is not None
+    assert position.parse_san(found[1]) == position.parse_uci(found[2])
 
 
 def test_commands() -> None:
@@ -167,6 +204,8 @@ def test_control_c_keeps_the_game_and_goes_on_up(tmp_path: Path) -> None:
     session = Session(Player("random"), start, limit, console, read, pgn=tmp_path / "all.pgn")
     with pytest.raises(KeyboardInterrupt):
         session.run()
+    assert isinstance(console.file, io.StringIO)
+    assert "╯\n\nAdded to" in console.file.getvalue()  # the line of the prompt was ended
     assert len(list(read_games(tmp_path / "all.pgn"))) == 1
 
 

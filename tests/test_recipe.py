@@ -42,22 +42,26 @@ BAD_SETTINGS = [
     ("selfplay.vists=3", "selfplay.vists: there is no such key; did you mean 'selfplay.visits'?"),
     ("visits=3", "did you mean 'selfplay.visits'?"),
     ("selfplay.visits", "write section.key=value"),
-    ("selfplay.visits=many", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], got text"),
-    ("selfplay.visits=1.5", "selfplay.visits: expected a whole number"),
-    ("selfplay.visits=0", "selfplay.visits: expected a whole number >= 1"),
-    ("selfplay.visits=true", "selfplay.visits: expected a whole number"),
-    ("selfplay.visits=[[0, 8], [5, 0]]", "selfplay.visits[1][1]: expected a whole number >= 1"),
+    ("selfplay.visits=abc", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], not 'abc'"),
+    ("selfplay.visits=1.5", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], not 1.5"),
+    ("selfplay.visits=0", "selfplay.visits: expected a whole number >= 1, not 0"),
+    ("selfplay.visits=true", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], not true"),
+    ("selfplay.visits=[[0, 8], [5, 0]]", "selfplay.visits[1][1]: expected a whole number >= 1, not 0"),
+    ("selfplay.visits=[[0, 8], [5, 'x']]", "selfplay.visits[1][1]: expected a whole number, not 'x'"),
     ("selfplay.visits=[[1, 8]]", "selfplay.visits: a schedule begins at cycle 0"),
     ("selfplay.visits=[[0, 8], [5, 9], [5, 9]]", "its cycles rise"),
     ("selfplay.visits=[]", "a schedule begins at cycle 0"),
     ("selfplay.visits=[[0, 8, 9]]", "selfplay.visits"),
     ("selfplay.visits=1\nselfplay.games=2", "cannot read the value"),
-    ("selfplay.visits={a=1}", "selfplay.visits"),
+    ("selfplay.visits=1 2", "selfplay.visits: cannot read the value '1 2'; write a number, a word, true, false or"),
+    ("selfplay.visits={a=1}", "not {'a': 1}"),
+    ("selfplay.visits='" + "9" * 500 + "'", "…"),
+    ("search.gumbel=maybe", "search.gumbel: expected true or false, not 'maybe'"),
     ("learner.learning_rate=0", "learner.learning_rate: expected a number > 0.0"),
     ("learner.learning_rate=nan", "learner.learning_rate"),
-    ("learner.learning_rate=inf", "learner.learning_rate: expected a finite number"),
+    ("learner.learning_rate=inf", "learner.learning_rate: expected a finite number, not inf"),
     ("learner.optimizer=adam", "learner.optimizer: no such choice 'adam'; did you mean 'adamw'?"),
-    ("learner.ema=1.0", "learner.ema: expected a number < 1.0"),
+    ("learner.ema=1.0", "learner.ema: expected a number < 1.0, not 1.0"),
     ("learner.holdout=1", "learner.holdout: every game would only validate"),
     ("learner.window=10", "learner.window: smaller than one batch"),
     ("net.size=huge", "net.size: no such choice 'huge'; there are tiny, small, medium"),
@@ -79,6 +83,7 @@ def test_a_bad_setting_is_refused_in_one_line(setting: str, reason: str) -> None
         change(GARDNER, [setting])
     assert reason in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_a_bad_setting_is_refused_in_one_line(setting: str, reason: str) -> None
         ("fast_visits = ", "# ", "selfplay.fast_visits: needed while selfplay.full_probability is below 1"),
         ("[variant]", "variant = 3\n[other]", "variant: expected a section [variant]"),
         ("[variant]", "[variant", "not TOML"),
-        ("name = ", "name = 5 #", "variant.name: expected text, got a whole number"),
+        ("name = ", "name = 5 #", "variant.name: expected text, not 5"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, old: str, new: str, reason: str) -> None:

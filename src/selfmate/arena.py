@@ -25,7 +25,7 @@ from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.epd import read_epd
 from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator import NATIVE, cores
-from selfmate.gate import Match, as_game, judge
+from selfmate.gate import Match, as_game, judge, whole_pairs
 from selfmate.player import RANDOM, Player
 from selfmate.pool import drive
 
@@ -146,7 +146,7 @@ def play_arena(
             told = time.monotonic()
             if pool.finished:
                 records.extend(pool.drain())
-                tell(judge(_whole_pairs(records)))
+                tell(judge(whole_pairs(records)))
 
     evaluators = [NATIVE[0] if side == RANDOM else side for side in sides]  # a random player asks nobody
     drive(pool, evaluators, lanes=lanes, stopping=stopping, prepare=_one_thread, tell=look)
@@ -159,7 +159,7 @@ def play_arena(
         visits=(of_side[0], of_side[1]),
         gumbel=gumbel,
         openings=len(openings),
-        match=judge(_whole_pairs(records)),
+        match=judge(whole_pairs(records)),
         records=tuple(records),
         seconds=time.monotonic() - began,
     )
@@ -171,14 +171,6 @@ def _one_thread() -> None:
 
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-
-
-def _whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
-    """Leave out games whose opening was not yet played with the other colour: short games come first."""
-    seen: dict[int, int] = {}
-    for record in records:
-        seen[record.game_id // 2] = seen.get(record.game_id // 2, 0) + 1
-    return [record for record in records if seen[record.game_id // 2] == 2]
 
 
 def read_openings(path: str | Path, variant: str, count: int) -> list[str]:
@@ -236,13 +228,14 @@ class Interrupt:
 
 
 def elo_bounds(match: Match) -> tuple[float | None, float | None]:
-    """Give the Elo differences at the ends of the score's error bar (two standard errors, from the pairs).
+    """Give the Elo differences at the ends of the score's error bar (`Match.error`).
 
     None where the bar reaches a score of nothing or of all: no difference of ratings is too large then.
 
-    >>> low, high = elo_bounds(Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0)))
+    >>> pairs = (2.0, 2.0, 1.0, 1.0, 0.0) * 4
+    >>> low, high = elo_bounds(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=pairs))
     >>> round(low), round(high)
-    (38, 318)
+    (-50, 212)
     """
 
     def elo(score: float) -> float | None:
@@ -314,15 +307,18 @@ def show(report: ArenaReport, console: Console) -> None:
 def score_line(match: Match) -> str:
     """Say score and Elo in one line.
 
-    >>> score_line(Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0)))
-    'Score 70.8 % ± 15.4 % (+7 =3 -2), Elo +154 (+38 to +318), from 6 pairs'
+    >>> score_line(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
+    'Score 60.0 % ± 17.2 % (+20 =8 -12), Elo +70 (-50 to +212), from 20 pairs'
+    >>> score_line(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
+    'Score 100.0 % ± 40.0 % (+12 =0 -0), Elo above +70, from 6 pairs'
     """
     if not match.games:
         return "Nothing was played to its end."
     pairs = f"from {len(match.pairs)} pair{'' if len(match.pairs) == 1 else 's'}"
-    if match.score in (0.0, 1.0):  # no pair differs from another, which says nothing about the error
-        return f"Score {match}, Elo {'below' if match.score == 0.0 else 'above'} {match.elo:+.0f}, {pairs}"
     low, high = elo_bounds(match)
+    if match.score in (0.0, 1.0):  # a clean sweep bounds the difference of ratings on one side only
+        bound = f"above {low:+.0f}" if match.score == 1.0 else f"below {high:+.0f}"
+        return f"Score {match}, Elo {bound}, {pairs}"
     least = "-∞" if low is None else f"{low:+.0f}"
     most = "+∞" if high is None else f"{high:+.0f}"
     return f"Score {match}, Elo {match.elo:+.0f} ({least} to {most}), {pairs}"

@@ -1,13 +1,15 @@
 """The command `selfmate`. Heavy imports stand inside the commands, so that `--help` answers at once.
 
-Bad input ends with exit code 2 and one line on standard error, a wrong perft count with 1, Ctrl-C with 130.
+Bad input ends with exit code 2 and one line on standard error, a wrong perft count with 1, Ctrl-C with 130, and a
+SIGTERM that was heard with 143: 128 and the number of the signal, as shells count.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -75,8 +77,20 @@ def _refuse(message: str) -> NoReturn:
     sys.exit(BAD_INPUT)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"selfmate {version('selfmate')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _selfmate() -> None:
+def _selfmate(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
     """Keep `selfmate` a group of commands."""
 
 
@@ -187,13 +201,16 @@ def _explain(variant: str, path: Path, result: LineResult, threads: int) -> None
         print(f"{uci}: {nodes}")
 
 
-def _progress(*, hidden: bool = False) -> Progress:
+@contextlib.contextmanager
+def _progress(*, hidden: bool = False) -> Iterator[Progress]:
     """Make a bar on standard error, shown only when that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from selfmate.view import QuietTerminal
+
     console = Console(stderr=True)
-    return Progress(
+    bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[note]}"),
@@ -203,6 +220,8 @@ def _progress(*, hidden: bool = False) -> Progress:
         redirect_stdout=False,  # rich would send it to standard error
         disable=hidden or not console.is_terminal,
     )
+    with contextlib.nullcontext() if bar.disable else QuietTerminal(console.file), bar:
+        yield bar
 
 
 @bench_app.callback(invoke_without_command=True)
@@ -438,6 +457,9 @@ def train(
 ) -> None:
     """Train a net from nothing but the rules; the same command goes on where it was stopped or killed.
 
+    Ctrl-C or SIGTERM saves everything, says how to go on and leaves with exit code 130 or 143; a second one leaves at
+    once. A run that is complete or has used its minutes leaves with 0.
+
     Example: selfmate train gardner-laptop --minutes 10
 
     Example: selfmate train gardner-laptop --run runs/mine --set selfplay.visits=64
@@ -446,7 +468,9 @@ def train(
         from selfmate.loop import train as train_run
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from error
-    train_run(recipe, run, minutes, settings or (), smoke, seed, device)
+    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device)
+    if summary.signal is not None:
+        sys.exit(128 + summary.signal)  # what was stopped and how to go on has been said
 
 
 WHO = "heuristic-1, uniform, fake, random, a net's folder or .onnx file, or a run (runs/NAME, runs/NAME:untrained)"
@@ -543,7 +567,6 @@ def play(
 
     Example: selfmate play --variant atomic --color black --visits 800 --pgn mine.pgn
     """
-    import contextlib
     import secrets
 
     from rich.console import Console

@@ -3,9 +3,9 @@
 Every opening is played twice, with either colour, so that a lopsided opening favours nobody; and it was found even
 by a short search, so that it does not decide the pair. Both sides search alike, without noise.
 
->>> match = Match(wins=(4, 3), draws=(2, 1), losses=(0, 2), pairs=(2.0, 1.5, 1.5, 1.5, 1.0, 1.0))
->>> match.games, round(match.score, 3), str(match)
-(12, 0.708, '70.8 % ± 15.4 % (+7 =3 -2)')
+>>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
+>>> match.games, match.score, str(match)
+(40, 0.6, '60.0 % ± 17.2 % (+20 =8 -12)')
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,11 +26,12 @@ from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.pool import drive
 
-__all__ = ["Match", "as_game", "balanced_openings", "judge", "play_match"]
+__all__ = ["Match", "Standing", "as_game", "balanced_openings", "judge", "play_match", "whole_pairs"]
 
 EVEN: Final = 0.3
 """An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
 EVEN_VISITS: Final = 64
+TELL_SECONDS: Final = 0.25
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -54,10 +57,20 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def error(self) -> float:
-        """Two standard errors of the score, from how the pairs differ."""
-        if len(self.pairs) < 2:
-            return 0.5
-        return 2 * statistics.stdev(points / 2 for points in self.pairs) / math.sqrt(len(self.pairs))
+        """Two standard errors of the score, from how the pairs differ, but never less than what n pairs can tell.
+
+        Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval at two standard errors a
+        kind of pair that was not seen once in n may still be 4 / (n + 4) of all, and such a pair takes the score to
+        its far end.
+
+        >>> str(Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50))
+        '100.0 % ± 7.4 % (+100 =0 -0)'
+        """
+        count = len(self.pairs)
+        unseen = 4 / (count + 4) * max(self.score, 1 - self.score)
+        if count < 2:
+            return unseen
+        return max(unseen, 2 * statistics.stdev(points / 2 for points in self.pairs) / math.sqrt(count))
 
     @property
     def elo(self) -> float:
@@ -79,6 +92,21 @@ class Match(Struct, frozen=True, kw_only=True):
             "white": {"wins": self.wins[0], "draws": self.draws[0], "losses": self.losses[0]},
             "black": {"wins": self.wins[1], "draws": self.draws[1], "losses": self.losses[1]},
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a match stands while it is played."""
+
+    games: int
+    """Games that the match will have."""
+    finished: tuple[GameRecord, ...]
+    playing: tuple[GameRecord, ...]
+    """Games that are not over, with the moves so far."""
+    match: Match
+    """Of the pairs that are complete."""
+    evaluations: int
+    seconds: float
 
 
 def balanced_openings(variant: str, count: int, seed: int, plies: int = 4) -> list[str]:
@@ -125,10 +153,12 @@ def play_match(
     threads: int = 1,
     stopping: Callable[[], bool] = lambda: False,
     prepare: Callable[[], None] = lambda: None,
+    tell: Callable[[Standing], None] = lambda standing: None,
 ) -> tuple[Match, list[GameRecord]] | None:
     """Play every opening twice, `first` with White and then with Black; None when `stopping` said so.
 
-    A side is an evaluator, or the name of a native one.
+    A side is an evaluator, or the name of a native one. `tell` hears how the match stands: at its beginning, now and
+    then, and at its end.
     """
     slots = min(2 * len(openings), 64 * lanes if threads == 1 else 4096)
     lanes = min(lanes, slots)
@@ -143,11 +173,45 @@ def play_match(
         threads=threads,
     )
     pool.start_match(list(openings))
-    drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare)
+    records: list[GameRecord] = []
+    began = told = time.monotonic()
+    evaluated = 0
+
+    def say() -> None:
+        records.extend(pool.drain())
+        tell(
+            Standing(
+                games=2 * len(openings),
+                finished=tuple(records),
+                playing=tuple(pool.in_flight()),
+                match=judge(whole_pairs(records)),
+                evaluations=evaluated,
+                seconds=time.monotonic() - began,
+            )
+        )
+
+    def look(leaves: int) -> None:
+        nonlocal evaluated, told
+        evaluated += leaves
+        if time.monotonic() >= told + TELL_SECONDS:
+            told = time.monotonic()
+            say()
+
+    say()
+    drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare, tell=look)
+    say()
     if not pool.done():
         return None
-    records = pool.drain()
+    records.sort(key=lambda record: record.game_id)
     return judge(records), records
+
+
+def whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
+    """Leave out games whose opening was not yet played with the other colour: short games come first."""
+    seen: dict[int, int] = {}
+    for record in records:
+        seen[record.game_id // 2] = seen.get(record.game_id // 2, 0) + 1
+    return [record for record in records if seen[record.game_id // 2] == 2]
 
 
 def judge(records: Sequence[GameRecord]) -> Match:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import threading
 import time
@@ -32,7 +33,7 @@ from selfmate._core import GameRecord
 from selfmate.errors import clip
 from selfmate.evaluator import Evaluator, cores, open_evaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
-from selfmate.gate import Match, as_game, balanced_openings, play_match
+from selfmate.gate import Match, Standing, as_game, balanced_openings, play_match
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import FixedFacts, Net, NetConfig
 from selfmate.pool import choose_slots, drive, search_config, selfplay_pool
@@ -66,9 +67,10 @@ AHEAD_GAMES: Final = 200_000
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """How a call of `train` ended: `complete`, `time` (its minutes are over) or `stopped` (a signal)."""
+    """How a call of `train` ended: `complete`, `time` (its minutes are over) or `stopped` (by `signal`)."""
 
     reason: str
+    signal: int | None = None
     directory: str
     cycle: int
     games: int
@@ -96,8 +98,9 @@ def train(
     if smoke:
         wanted = smoke_recipe(wanted)
     net_config(change(wanted, overrides))
-    device = find_device(device)
     directory = Path(run) if run is not None else Path("runs") / name
+    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device)
+    device = find_device(device)
     # 2. Take the directory, then work until something ends it
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke) as opened:
         progress = Progress(
@@ -109,8 +112,30 @@ def train(
         )
         stop = Stop()
         with make_view(progress) as view, _hear_signals(stop, view), _torch_on_one_thread():
-            command = f"selfmate train {recipe} --run {directory}{' --smoke' if smoke else ''}"
             return Trainer(opened, stop, progress, view, command, device).work()
+
+
+def command_line(
+    recipe: str | Path,
+    directory: Path,
+    minutes: float | None = None,
+    overrides: Sequence[str] = (),
+    smoke: bool = False,
+    seed: int | None = None,
+    device: str = "auto",
+) -> str:
+    """Write the command that goes on with a run as it was called, for a shell.
+
+    >>> command_line("gardner-laptop", Path("runs/my run"), 10, ["learner.window=[[0, 400]]"])
+    "selfmate train gardner-laptop --run 'runs/my run' --minutes 10 --set 'learner.window=[[0, 400]]'"
+    """
+    words = ["selfmate", "train", str(recipe), "--run", str(directory)]
+    words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
+    for setting in overrides:
+        words += ["--set", setting]
+    words += [] if seed is None else ["--seed", str(seed)]
+    words += [] if device == "auto" else ["--device", device]
+    return shlex.join(words + ["--smoke"] * smoke)
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -151,6 +176,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked = False
+        self.signal: int | None = None
         self.deadline: float | None = None
 
     def __call__(self) -> bool:
@@ -215,17 +241,28 @@ class Trainer:
         self.view.close()  # the last line stands last
         if self.stop.asked:
             reason = "stopped"
-            self.view.say(f"Stopped; everything up to here is saved. Go on with: {self.command}")
+            self.view.say(f"Stopped; everything up to here is saved. Go on with:\n{self.command}")
         elif scores:
             games, visits = scores[ANCHOR].games, at(self.recipe.gate.final_visits, self.run.state.cycle)
-            shown = f"{scores[UNTRAINED]} against the untrained net, {scores[ANCHOR]} against {ANCHOR}"
-            how = f"{games} games each, {visits} visits, paired openings"
-            self.view.say(f"Champion of cycle {self.run.state.champion}: {shown} ({how}).")
+            who, shown = f"Champion of cycle {self.run.state.champion}", f"{scores[ANCHOR]} against {ANCHOR}"
+            if UNTRAINED in scores:
+                shown = f"{scores[UNTRAINED]} against the untrained net, {shown}"
+                how = f"{games} games each, {visits} visits, paired openings"
+            else:
+                who, how = "Still the untrained net", f"{games} games, {visits} visits, paired openings"
+            self.view.say(f"{who}: {shown} ({how}).")
         if self.tensorboard is not None:
             self.tensorboard.close()
         state = self.run.state
         directory = str(self.run.directory)
-        return Summary(reason=reason, directory=directory, cycle=state.cycle, games=state.games, scores=scores)
+        return Summary(
+            reason=reason,
+            signal=self.stop.signal if reason == "stopped" else None,
+            directory=directory,
+            cycle=state.cycle,
+            games=state.games,
+            scores=scores,
+        )
 
     # -- a cycle ----------------------------------------------------------------------------------
 
@@ -238,7 +275,8 @@ class Trainer:
         committed = self._games(cycle)
         ids = range(state.first_game, state.first_game + at(self.recipe.selfplay.games, cycle))
         missing = sorted(set(ids) - {record.game_id for record in committed})
-        self.progress.stage = "playing and learning"
+        self.progress.stage = "playing and learning" if state.goal else "playing"
+        self.progress.match = None
         with ThreadPoolExecutor(1, initializer=_one_thread) as helper:
             learning = helper.submit(self._learn, cycle)
             try:
@@ -455,7 +493,7 @@ class Trainer:
             return candidate
         if candidate % at(part.every, cycle):
             return champion
-        self.progress.stage = "at the gate"
+        self._show_match("at the gate", "candidate", "champion")
         openings = self._openings(games, stream(self.seed, "gate", cycle), cycle)
         match = self._match(candidate, self._evaluator(champion), openings, at(part.visits, cycle), cycle)
         if match is None:
@@ -471,7 +509,8 @@ class Trainer:
         games = at(part.anchor_games, cycle)
         if games == 0 or (cycle + 1) % at(part.anchor_every, cycle):
             return True
-        self.progress.stage = f"against {ANCHOR}"
+        self._show_match(f"match against {ANCHOR}", "champion", ANCHOR)
+        self.progress.champion, self.progress.champion_step = champion, self.run.state.checkpoint(champion).step
         openings = self._openings(games, FINAL_SEED, cycle)
         match = self._match(champion, ANCHOR, openings, at(part.visits, cycle), cycle)
         if match is None:
@@ -489,6 +528,10 @@ class Trainer:
         self, first: int, second: Evaluator | str, openings: Sequence[str], visits: int, cycle: int
     ) -> tuple[Match, list[GameRecord]] | None:
         """Let the net of cycle `first` play; both sides search alike."""
+
+        def tell(standing: Standing) -> None:
+            self.progress.match = standing
+
         return play_match(
             self.variant,
             self._evaluator(first),
@@ -501,23 +544,26 @@ class Trainer:
             threads=1 if self.device == "cpu" else 0,
             stopping=lambda: self.stop.asked,
             prepare=_one_thread,
+            tell=tell,
         )
 
     def _final_matches(self) -> dict[str, Match]:
-        """Play the champion against the untrained net and the heuristic; nothing when stopped."""
+        """Play the champion against the untrained net (unless it is that) and the heuristic; nothing when stopped."""
         part, state = self.recipe.gate, self.run.state
         games, visits = at(part.final_games, state.cycle), at(part.final_visits, state.cycle)
         if games == 0:
             return {}
         openings = self._openings(games, FINAL_SEED, state.cycle)
         scores: dict[str, Match] = {}
-        for opponent in (UNTRAINED, ANCHOR):
+        is_trained = state.checkpoint(state.champion).step > 0
+        for opponent in (UNTRAINED, ANCHOR) if is_trained else (ANCHOR,):
             name = f"matches/{state.champion:05}-{opponent}-{games}x{visits}"
             if f"{name}.json" in self.run.state.matches:  # played in an earlier session
                 saved = json.loads((self.run.directory / f"{name}.json").read_text())
                 scores[opponent] = msgspec.convert(saved["match"], Match)
                 continue
-            self.progress.stage = f"final match against {opponent}"
+            shown = "the untrained net" if opponent == UNTRAINED else opponent
+            self._show_match(f"final match against {shown}", "champion", opponent)
             side = self._evaluator(0) if opponent == UNTRAINED else ANCHOR
             match = self._match(state.champion, side, openings, visits, state.cycle)
             if match is None:
@@ -606,11 +652,16 @@ class Trainer:
                 if isinstance(value, int | float):
                     self.tensorboard.add_scalar(f"{stage}/{name}", value, cycle)
 
+    def _show_match(self, stage: str, first: str, second: str) -> None:
+        """Let the view know who plays; the match itself tells how it stands."""
+        self.progress.match, self.progress.stage, self.progress.sides = None, stage, (first, second)
+
     def _show(self) -> None:
         """Bring the view up to date with the commit."""
         state, progress = self.run.state, self.progress
         progress.cycle, progress.cycles, progress.champion = state.cycle, self.recipe.selfplay.cycles, state.champion
         progress.games, progress.positions = state.games, state.positions
+        progress.champion_step = state.checkpoint(state.champion).step
         progress.step, progress.goal, progress.rate = self.learner.step, state.goal, self.learner.rate(state.cycle)
 
 
@@ -667,7 +718,7 @@ def _hear_signals(stop: Stop, view: View) -> Iterator[None]:
         if stop.asked:
             view.close()
             os._exit(128 + number)
-        stop.asked = True
+        stop.asked, stop.signal = True, number
         view.say("Stopping after this step; once more to leave at once.")
 
     before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}

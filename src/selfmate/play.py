@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from selfmate._core import BLACK, WHITE, Move
 from selfmate.demo import draw_board, play_showing
-from selfmate.errors import MoveError, clip
+from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, clip
 from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.player import Limit, Player, Result
@@ -99,7 +99,9 @@ class Session:
 
     def run(self) -> None:
         """Play until the person leaves."""
-        self.say(f"You play {name_of(self.color)} against {self.player.name}. Moves as Nf3 or g1f3; `help` for more.")
+        examples = example_moves(self.position)
+        hint = f"Moves as {examples}; `help` for more." if examples else "`help` for more."
+        self.say(f"You play {name_of(self.color)} against {self.player.name}. {hint}")
         self.show()
         try:
             while True:
@@ -115,6 +117,9 @@ class Session:
                 except EOFError:
                     self.say("")
                     return
+                except KeyboardInterrupt:
+                    self.say("")  # whoever speaks next begins a line
+                    raise
                 if not self.obey(line):
                     return
         finally:
@@ -316,18 +321,57 @@ class Session:
 def read_move(position: Position, text: str) -> Move:
     """Read a move in algebraic notation or in UCI; a piece's letter may be small where that is no pawn's move.
 
+    What cannot be read or played is refused in one short line, with moves of this very board for examples.
+
     >>> [position.uci(read_move(position, text)) for position in [Position("chess")] for text in ("Nf3", "g1f3", "nf3")]
     ['g1f3', 'g1f3', 'g1f3']
+    >>> read_move(Position("gardner"), "O-O")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.MoveError: 'O-O' is not legal here
     """
-    try:
-        return position.parse_san(text)
-    except MoveError as error:
-        for parse, other in ((position.parse_uci, text), (position.parse_san, text[:1].upper() + text[1:])):
-            try:
-                return parse(other)
-            except MoveError:
-                pass
-        raise error
+    errors: list[MoveError] = []
+    for parse, written in (
+        (position.parse_uci, text),
+        (position.parse_san, text),
+        (position.parse_san, text[:1].upper() + text[1:]),
+    ):
+        try:
+            return parse(written)
+        except MoveError as error:
+            errors.append(error)
+    raise MoveError(_why_not(position, text, errors), text)
+
+
+def _why_not(position: Position, text: str, errors: list[MoveError]) -> str:
+    """Say what is wrong with a text that is no move here, from what each way to read it said."""
+    # 1. It fits several moves, or all of a move but what a pawn becomes
+    ambiguous = next((error for error in errors if isinstance(error, AmbiguousSan)), None)
+    if ambiguous is not None:
+        return str(ambiguous)
+    shown = repr(clip(text))
+    moves = {move: position.san(move).rstrip("+#") for move in position.legal_moves}
+    becoming = [san for move, san in moves.items() if text in (san.partition("=")[0], position.uci(move)[:4])]
+    if becoming:
+        return f"{shown}: say what the pawn becomes, as in {becoming[0]}"
+    # 2. It is a move, but not one of these; squares say more than letters. An error of the core ends with the FEN.
+    illegal = next((error for error in errors if isinstance(error, IllegalMove)), None)
+    if illegal is not None:
+        reason = str(illegal).rpartition(" (")[0].partition(": ")[2]
+        return f"{shown} is not legal" + (f": {reason}" if reason else " here")
+    # 3. It is no move at all
+    examples = example_moves(position)
+    return f"{shown} is not a move" + (f" like {examples}" if examples else "")
+
+
+def example_moves(position: Position) -> str:
+    """Show how moves are written on this board: one move, in both notations, of a piece if one can move.
+
+    >>> example_moves(Position("chess")), example_moves(Position("gardner"))
+    ('Na3 or b1a3', 'Na3 or b1a3')
+    """
+    written = [f"{position.san(move)} or {position.uci(move)}" for move in position.legal_moves]
+    return next((words for words in written if words[0] in "NBRQK"), written[0] if written else "")
 
 
 def line_of(position: Position, moves: tuple[Move, ...]) -> str:

@@ -368,14 +368,14 @@ def _check(document: dict[str, Any]) -> Recipe:
     try:
         recipe = msgspec.convert({part: document.get(part, {}) for part in fields}, Recipe)
     except msgspec.ValidationError as error:
-        raise _type_error(str(error)) from error
+        raise _type_error(str(error), document) from error
     # 3. Schedules begin at cycle 0 and go forwards; numbers are finite
     for key, value in recipe.flat().items():
         starts = [start for start, _ in value] if isinstance(value, tuple) else [0]
         if not starts or starts[0] != 0 or starts != sorted(set(starts)):
             raise RecipeError(f"{key}: a schedule begins at cycle 0 and its cycles rise", key)
         if not all(math.isfinite(number) for number in _numbers(value)):
-            raise RecipeError(f"{key}: expected a finite number", key)
+            raise RecipeError(f"{key}: expected a finite number, not {clip(_toml(value))}", key)
     # 4. What cannot go together, or not be left out
     shares = recipe.selfplay.full_probability
     lowest = min(share for _, share in shares) if isinstance(shares, tuple) else shares
@@ -421,8 +421,8 @@ def _contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
 
 
-def _type_error(text: str) -> RecipeError:
-    """Rewrite a message of msgspec: the key first, then the reason in words."""
+def _type_error(text: str, document: dict[str, Any]) -> RecipeError:
+    """Rewrite a message of msgspec: the key first, then the reason in words, then the value that stands there."""
     reason, _, path = text.partition(" - at `$")
     key = path.strip("`.") or "recipe"
     missing = re.search(r"missing required field `(\w+)`", reason)
@@ -434,12 +434,17 @@ def _type_error(text: str) -> RecipeError:
         kinds = [_KIND.get(kind.strip(), kind.strip()) for kind in match[1].split("|")]
         return " or ".join(kind for kind in kinds if kind != "nothing")
 
-    reason = re.sub(r"`([^`]+)`", in_words, reason)
+    reason = re.sub(r"`([^`]+)`", in_words, reason.partition(", got ")[0])
     invalid = re.search(r"Invalid enum value '?(.*?)'?$", reason)
     if invalid:
         part, _, name = key.partition(".")
         choices = _choices(part, name)
         reason = f"no such choice {invalid[1]!r}{_hint(invalid[1], choices)}"
+    else:
+        value: Any = document
+        for step in re.findall(r"\w+", path):
+            value = value[int(step) if isinstance(value, list | tuple) else step]
+        reason += f", not {clip(_toml(value) if isinstance(value, bool) else repr(value))}"
     return RecipeError(f"{key}: {_one_line(reason[:1].lower() + reason[1:])}", key)
 
 
@@ -493,7 +498,8 @@ def _value(key: str, text: str) -> Any:
         except tomllib.TOMLDecodeError:
             if re.fullmatch(r"[\w-]+", text):
                 return text
-    raise RecipeError(f"{key}: cannot read the value {clip(text)!r}", key)
+    kinds = "a number, a word, true, false or a schedule [[cycle, value], ...]"
+    raise RecipeError(f"{key}: cannot read the value {clip(text)!r}; write {kinds}", key)
 
 
 def _toml(value: object) -> str:

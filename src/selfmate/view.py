@@ -5,36 +5,47 @@ The loop writes what it knows into a `Progress`; the view only reads it, several
 >>> progress = Progress(variant="gardner", recipe="gardner-laptop", cycles=100)
 >>> progress.cycle, progress.games = 3, 1024
 >>> PlainView(progress).line()
-'cycle 3: 1,024 games, step 0'
+'cycle 3: 1,024 games, untrained'
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+import termios
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, Self, TextIO, cast
 
 from selfmate._core import GameRecord
 from selfmate.game import Position
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.table import Table
     from rich.text import Text
 
-    from selfmate.gate import Match
+    from selfmate.gate import Match, Standing
     from selfmate.learner import Losses
 
-__all__ = ["LiveView", "PlainView", "Progress", "View", "as_metrics", "make_view", "open_tensorboard"]
+__all__ = [
+    "LiveView",
+    "PlainView",
+    "Progress",
+    "QuietTerminal",
+    "View",
+    "as_metrics",
+    "make_view",
+    "open_tensorboard",
+]
 
 REFRESHES_PER_SECOND: Final = 4
 PIECES: Final = dict(zip("kqrbnp", "♚♛♜♝♞♟", strict=True))
 WHITE_PIECE, BLACK_PIECE = "#ffffff", "#101010"
 LIGHT_SQUARE, DARK_SQUARE = "#b5a584", "#7d6b4f"
 MOVE_SECONDS: Final = 0.5  # the board shows a game at this pace
+MAX_WIDTH: Final = 96  # of the frame: fixed, so that it does not breathe with every digit
 
 
 @dataclass
@@ -60,6 +71,10 @@ class Progress:
     losses: Losses | None = None
     validation: Losses | None = None
     champion: int = 0
+    champion_step: int = 0
+    match: Standing | None = None
+    """The match that is being played, if one is, and who its first and second side are."""
+    sides: tuple[str, str] = ("", "")
     scores: dict[str, tuple[int, Match]] = field(default_factory=dict)
     seconds: float = 0.0
     began: float = field(default_factory=time.monotonic)
@@ -92,6 +107,25 @@ def make_view(progress: Progress) -> View:
 
     console = Console()
     return LiveView(progress) if console.is_terminal and not console.is_dumb_terminal else PlainView(progress)
+
+
+def describe_losses(losses: Losses) -> str:
+    """Say losses in words.
+
+    Only games that were played to their end teach a value. A value loss of zero means that there was none among the
+    positions, so there is nothing to show.
+    """
+    value = f" value {losses.value:.3f}" if losses.value else ""
+    return f"policy {losses.policy:.3f}{value}"
+
+
+def percent(share: float) -> str:
+    """Write a share.
+
+    >>> percent(0.755)
+    '75.5 %'
+    """
+    return f"{100 * share:.1f} %"
 
 
 def clock(seconds: float) -> str:
@@ -132,15 +166,17 @@ class PlainView:
     def line(self) -> str:
         """Sum the cycle up."""
         progress = self.progress
-        parts = [f"cycle {progress.cycle}: {progress.games:,} games, step {progress.step:,}"]
-        if progress.losses:
-            parts.append(f"policy {progress.losses.policy:.3f} value {progress.losses.value:.3f}")
-        if progress.validation:
-            parts.append(f"held out {progress.validation.policy:.3f} {progress.validation.value:.3f}")
+        step = f"step {progress.step:,}" if progress.step else "untrained"
+        parts = [f"cycle {progress.cycle}: {progress.games:,} games, {step}"]
+        for name, losses in (("learned", progress.losses), ("held out", progress.validation)):
+            if losses is not None:
+                parts.append(f"{name} {describe_losses(losses)}")
         if progress.games_per_second:
             parts.append(f"{progress.games_per_second:.1f} games/s {progress.positions_per_second:,.0f} positions/s")
         parts += [
-            f"{name} {match.score:.0%}" for name, (cycle, match) in progress.scores.items() if cycle == progress.cycle
+            f"{percent(match.score)} against {name}"
+            for name, (cycle, match) in progress.scores.items()
+            if cycle == progress.cycle
         ]
         if progress.deadline is not None:
             parts.append(f"{clock(progress.deadline - time.monotonic())} left")
@@ -148,18 +184,26 @@ class PlainView:
 
 
 class LiveView:
-    """A picture that renews itself: speed, losses, scores, time left, and a game that was just played."""
+    """A picture that renews itself: speed, losses, scores, time left, and a game.
+
+    The game is one that was just played, or while a match goes on one of that match.
+    """
 
     def __init__(self, progress: Progress, console: Console | None = None) -> None:
+        from rich import get_console
         from rich.live import Live
 
         self.progress = progress
+        self._console = console or get_console()
         self._game: GameRecord | None = None
         self._board: Position | None = None
         self._next_move = 0.0
-        self._live = Live(get_renderable=self._picture, console=console, refresh_per_second=REFRESHES_PER_SECOND)
+        self._watched = ""
+        self._live = Live(get_renderable=self._picture, console=self._console, refresh_per_second=REFRESHES_PER_SECOND)
+        self._quiet = QuietTerminal(self._console.file)
 
     def __enter__(self) -> Self:
+        self._quiet.begin()
         self._live.start()
         return self
 
@@ -167,55 +211,65 @@ class LiveView:
         self.close()
 
     def close(self) -> None:
-        """Show the cursor again."""
+        """Show the cursor again, and what is typed."""
         self._live.stop()
+        self._quiet.end()
 
     def say(self, text: str) -> None:
-        """Print a line above the picture."""
-        self._live.console.print(text, highlight=False, markup=False)
+        """Print a line above the picture; a long one stays one line, so that it can be copied."""
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def cycle_done(self) -> None:
         """Nothing: the picture shows it already."""
 
     def _picture(self) -> RenderableType:
-        from rich.columns import Columns
         from rich.panel import Panel
-
-        progress = self.progress
-        title = f"{progress.recipe} → {progress.directory}"
-        return Panel(
-            Columns([self._show_board(), self._facts()], padding=(0, 3)), title=title, expand=False, padding=(0, 1)
-        )
-
-    def _facts(self) -> Table:
         from rich.table import Table
-
-        progress = self.progress
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="dim")
-        table.add_column(min_width=44)
-        for name, text in _facts(progress):
-            table.add_row(name, text)
-        return table
-
-    def _show_board(self) -> Text:
-        """Show a finished game at a pace that a reader follows; then the newest one."""
         from rich.text import Text
 
-        now = time.monotonic()
-        if self._board is None or self._game is None or len(self._board.move_stack) == len(self._game.moves):
-            if self.progress.shown is None:
-                self._board = self._board or Position(self.progress.variant)
-            elif self.progress.shown is not self._game and now >= self._next_move:
-                self._game = self.progress.shown
-                self._board = Position(self._game.variant, self._game.start_fen)
+        progress = self.progress
+        facts = Table.grid(padding=(0, 2))
+        facts.add_column(style="dim", no_wrap=True)
+        facts.add_column()
+        for name, text in _facts(progress):
+            facts.add_row(name, Text(text))
+        both = Table.grid(padding=(0, 3))
+        both.add_column(no_wrap=True)
+        both.add_column()
+        both.add_row(self._show_board(), facts)
+        title = Text(f"{progress.recipe} → {progress.directory}")
+        return Panel(both, title=title, width=min(MAX_WIDTH, self._console.width), padding=(0, 1))
+
+    def _show_board(self) -> Text:
+        """Show a game at a pace that a reader follows; then another one."""
+        from rich.text import Text
+
+        progress, now = self.progress, time.monotonic()
+        match = progress.match
+        # 1. A match begins or ends: what was on the board is of no interest any more
+        watched = progress.stage if match else ""
+        if watched != self._watched:
+            self._watched, self._game, self._board, self._next_move = watched, None, None, 0.0
+        # 2. A game of a match may have gone on since
+        games = {record.game_id: record for record in (*match.finished, *match.playing)} if match else {}
+        playing = {record.game_id for record in match.playing} if match else set()
+        if self._game is not None:
+            self._game = games.get(self._game.game_id, self._game)
+        # 3. The next game, or the next move of this one
+        if self._game is None or self._board is None or len(self._board.move_stack) == len(self._game.moves):
+            goes_on = self._game is not None and self._game.game_id in playing
+            other = next(reversed(games.values()), None) if match else progress.shown
+            if other is not None and not goes_on and other is not self._game and now >= self._next_move:
+                self._game = other
+                self._board = Position(other.variant, other.start_fen)
                 self._next_move = now + MOVE_SECONDS
         elif now >= self._next_move:
             played = len(self._board.move_stack)
             self._board.play(self._game.moves[played])
-            last = played + 1 == len(self._game.moves)
+            last = played + 1 == len(self._game.moves) and self._game.game_id not in playing
             self._next_move = now + MOVE_SECONDS * (4 if last else 1)
-        assert self._board is not None
+        # 4. Draw it
+        self._board = self._board or Position(progress.variant)
         text = Text()
         for rank in reversed(range(self._board.ranks)):
             for file in range(self._board.files):
@@ -225,29 +279,95 @@ class LiveView:
                 text.append(f" {PIECES[piece.lower()] if piece else ' '} ", style=f"{color} on {square}")
             text.append("\n")
         if self._game is not None:
-            text.append(f"game {self._game.game_id}  {self._game.result}", style="dim")
+            result = "" if self._game.game_id in playing else self._game.result
+            text.append(f"game {self._game.game_id}  {result}", style="dim")
+            if match:
+                white, black = progress.sides[:: -1 if self._game.white_evaluator else 1]
+                text.append(f"\nWhite {white}\nBlack {black}", style="dim")
         return text
 
 
+class QuietTerminal:
+    """A terminal that does not echo what is typed, while a picture stands in it.
+
+    An echoed ^C or Enter moves the cursor, and the next picture leaves a line of the last one behind. A process in the
+    background leaves the terminal alone: it belongs to somebody else, and touching it would stop the process.
+    """
+
+    def __init__(self, output: IO[str]) -> None:
+        self._output = output
+        self._before: list[Any] | None = None
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def begin(self) -> None:
+        """Switch the echo off."""
+        if self._before is None and (number := self._ours()) is not None:
+            self._before = termios.tcgetattr(number)
+            changed = termios.tcgetattr(number)
+            changed[3] &= ~termios.ECHO
+            termios.tcsetattr(number, termios.TCSADRAIN, changed)
+
+    def end(self) -> None:
+        """Make the terminal as it was; a second call does nothing."""
+        before, self._before = self._before, None
+        if before is not None and (number := self._ours()) is not None:
+            termios.tcsetattr(number, termios.TCSADRAIN, before)
+
+    def _ours(self) -> int | None:
+        """Give the file number of the terminal if we may change it."""
+        try:
+            number = self._output.fileno()
+        except (OSError, ValueError, AttributeError):  # not a real file
+            return None
+        if not os.isatty(number):
+            return None
+        try:
+            return number if os.tcgetpgrp(number) == os.getpgrp() else None
+        except OSError:  # a terminal, but not the one that we were started from
+            return number
+
+
 def _facts(progress: Progress) -> list[tuple[str, str]]:
-    """Give the lines of the picture, name and text."""
+    """Give the lines of the picture, name and text. What is not known yet has none."""
+    match = progress.match
     left = "" if progress.deadline is None else f", {clock(progress.deadline - time.monotonic())} left"
+    games = ""
+    if progress.cycle_games and not match:
+        games = f", {progress.cycle_games_done} of {progress.cycle_games} in this cycle"
     rows = [
         ("time", f"{clock(progress.elapsed())}{left}"),
-        ("cycle", f"{progress.cycle} of {progress.cycles}, {progress.stage}"),
-        ("games", f"{progress.games:,}, {progress.cycle_games_done} of {progress.cycle_games} in this cycle"),
-        (
-            "speed",
-            f"{progress.games_per_second:.1f} games/s, {progress.positions_per_second:,.0f} positions/s, "
-            f"{progress.evaluations_per_second:,.0f} evaluations/s",
-        ),
-        ("step", f"{progress.step:,} of {progress.goal:,}, rate {progress.rate:.2g}"),
+        ("stage", progress.stage),
+        ("cycle", f"{progress.cycle} of {progress.cycles}"),
+        ("games", f"{progress.games:,}{games}"),
     ]
+    if match:
+        rows.append(("match", f"{len(match.finished)} of {match.games} games"))
+        if match.match.games:
+            rows.append(("", str(match.match)))
+        if match.evaluations:
+            games_per_second, evaluations_per_second = (
+                number / match.seconds for number in (len(match.finished), match.evaluations)
+            )
+            rows.append(("speed", f"{games_per_second:.1f} games/s, {evaluations_per_second:,.0f} evaluations/s"))
+    elif progress.evaluations_per_second:
+        rows += [
+            ("speed", f"{progress.games_per_second:.1f} games/s, {progress.positions_per_second:,.0f} positions/s"),
+            ("", f"{progress.evaluations_per_second:,.0f} evaluations/s"),
+        ]
+    if progress.goal:
+        rows.append(("step", f"{progress.step:,} of {progress.goal:,}, rate {progress.rate:.2g}"))
     for name, losses in (("learned", progress.losses), ("held out", progress.validation)):
         if losses is not None:
-            rows.append((name, f"policy {losses.policy:.3f}, value {losses.value:.3f}"))
-    rows.append(("champion", f"of cycle {progress.champion}"))
-    rows += [(f"vs {name}", f"{match} at cycle {cycle}") for name, (cycle, match) in progress.scores.items()]
+            rows.append((name, describe_losses(losses)))
+    rows.append(("champion", f"of cycle {progress.champion}" if progress.champion_step else "untrained"))
+    for name, (cycle, score) in progress.scores.items():
+        rows.append(("against", f"{name} {percent(score.score)} ± {percent(score.error)}, cycle {cycle}"))
     return rows
 
 
