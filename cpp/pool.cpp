@@ -24,6 +24,7 @@ Pool::Pool(const PoolConfig& config, std::vector<PlayerConfig> players, std::siz
       lanes_(lanes),
       leaves_per_slot_(leaves_per_slot),
       slots_(slots),
+      staged_(slots),
       threads_(std::make_unique<Threads>(threads)) {}
 
 void Pool::add(std::vector<Fixture> fixtures) {
@@ -164,6 +165,7 @@ void Pool::retire(Slot& slot) {
 
 void Pool::refill(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
+        if (!staged_[i].vacant) continue;
         Slot& slot = slots_[i];
         retire(slot);
         while (!slot.playing && !(begun_.empty() && waiting_.empty())) {
@@ -176,6 +178,7 @@ void Pool::refill(std::size_t first, std::size_t last) {
             }
             retire(slot);  // an opening may be over already
         }
+        staged_[i].vacant = !slot.playing;
     }
 }
 
@@ -207,21 +210,33 @@ std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place
     // 1. Every game of the lane walks to its leaves.
     threads_->each(last - first, [&](std::size_t i) {
         Slot& slot = slots_[first + i];
+        Staged& staged = staged_[first + i];
         slot.staged.clear();
         if (slot.playing && !slot.finished) walk(slot, evaluator);
+        staged.leaves = static_cast<std::uint16_t>(slot.staged.size());
+        staged.most_moves = 0;
+        for (const std::uint32_t leaf : slot.staged)
+            staged.most_moves =
+                std::max(staged.most_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
+        staged.vacant = !slot.playing || slot.finished;
     });
     // 2. The leaves become rows, in the order of the slots.
-    Ticket ticket{next_ticket_, {}};
-    std::size_t most_moves = 0;
-    for (std::size_t i = first; i < last; ++i)
-        for (const std::uint32_t leaf : slots_[i].staged) {
-            ticket.rows.push_back({static_cast<std::uint32_t>(i), leaf});
-            most_moves = std::max(most_moves, slots_[i].search.leaf_edges(leaf).size());
+    std::size_t size = 0, most_moves = 0;
+    for (std::size_t i = first; i < last; ++i) {
+        staged_[i].first_row = static_cast<std::uint32_t>(size);
+        size += staged_[i].leaves;
+        most_moves = std::max<std::size_t>(most_moves, staged_[i].most_moves);
+    }
+    if (!size) return 0;
+    Ticket ticket{next_ticket_, std::vector<Row>(size)};
+    const LeafRows rows = place(size, most_moves);
+    threads_->each(last - first, [&](std::size_t i) {
+        const Slot& slot = slots_[first + i];
+        std::uint32_t row = staged_[first + i].first_row;
+        for (const std::uint32_t leaf : slot.staged) {
+            ticket.rows[row] = {static_cast<std::uint32_t>(first + i), leaf};
+            rows.write(row++, *config_.variant, slot.search, leaf);
         }
-    if (ticket.rows.empty()) return 0;
-    const LeafRows rows = place(ticket.rows.size(), most_moves);
-    threads_->each(ticket.rows.size(), [&](std::size_t row) {
-        rows.write(row, *config_.variant, slots_[ticket.rows[row].slot].search, ticket.rows[row].leaf);
     });
     tickets_.push_back(std::move(ticket));
     return next_ticket_++;
@@ -286,6 +301,7 @@ void Pool::run(NativeEvaluator evaluator) {
                 if (!player(slot).at_random) slot.search.run(evaluator);
                 finish_search(slot);
             }
+            staged_[i].vacant = true;
         });
         refill(0, slots_.size());
     }
@@ -297,7 +313,10 @@ bool Pool::done() const {
 }
 
 std::vector<GameRecord> Pool::drain() {
-    for (Slot& slot : slots_) retire(slot);
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        retire(slots_[i]);
+        staged_[i].vacant = !slots_[i].playing;
+    }
     std::vector<GameRecord> drained = std::move(finished_);
     finished_.clear();
     std::sort(drained.begin(), drained.end(), [](const GameRecord& a, const GameRecord& b) { return a.id < b.id; });

@@ -93,6 +93,12 @@ private:
         std::uint64_t playouts = 0, plies = 0;  // of all its games
         bool finished = false;
     };
+    // What a gather must know of all slots, side by side: the slots themselves are far apart.
+    struct Staged {
+        std::uint32_t first_row = 0;
+        std::uint16_t leaves = 0, most_moves = 0;
+        bool vacant = true;  // has room for a game, or a game that is over
+    };
     struct Row {
         std::uint32_t slot, leaf;
     };
@@ -123,6 +129,7 @@ private:
     std::size_t lanes_;
     std::size_t leaves_per_slot_;
     std::vector<Slot> slots_;
+    std::vector<Staged> staged_;     // of each slot
     std::vector<Fixture> waiting_;   // the next one last
     std::vector<GameRecord> begun_;  // games to take up, the next one last
     std::vector<Ticket> tickets_;

@@ -45,11 +45,28 @@ public:
         }
         wake_.notify_all();
         take();
+        if (spin([this] { return busy_ == 0; })) return;
         std::unique_lock lock(mutex_);
         done_.wait(lock, [this] { return busy_ == 0; });
     }
 
 private:
+    // Waits a little without sleeping: who sleeps is woken late, and the next round often comes at once.
+    template <class Ready>
+    static bool spin(Ready ready) {
+        for (int i = 0; i < SPINS; ++i) {
+            if (ready()) return true;
+            pause();
+        }
+        return false;
+    }
+    static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+    static constexpr int SPINS = 1000;  // some 30 microseconds
+
     // Shares of some items at a time: threads that fetch single ones would wait for each other.
     void take() {
         const std::size_t share = std::max<std::size_t>(1, size_ / (16 * static_cast<std::size_t>(size())));
@@ -60,14 +77,17 @@ private:
     void serve(const std::stop_token& stop) {
         std::uint64_t seen = 0;
         for (;;) {
-            std::unique_lock lock(mutex_);
-            wake_.wait(lock, [&] { return round_ != seen; });
-            seen = round_;
+            if (!spin([&] { return round_ != seen; })) {
+                std::unique_lock lock(mutex_);
+                wake_.wait(lock, [&] { return round_ != seen; });
+            }
+            seen = round_;  // the work of this round was written before it; the next begins when nobody is busy
             if (stop.stop_requested()) return;
-            lock.unlock();
             take();
-            lock.lock();
-            if (--busy_ == 0) done_.notify_one();
+            if (--busy_ == 0) {
+                const std::lock_guard lock(mutex_);  // who waits has either not looked yet, or hears it
+                done_.notify_one();
+            }
         }
     }
 
@@ -76,8 +96,8 @@ private:
     const std::function<void(std::size_t)>* work_ = nullptr;
     std::size_t size_ = 0;
     std::atomic<std::size_t> next_ = 0;
-    int busy_ = 0;
-    std::uint64_t round_ = 0;
+    std::atomic<int> busy_ = 0;
+    std::atomic<std::uint64_t> round_ = 0;
     std::vector<std::jthread> workers_;
 };
 
