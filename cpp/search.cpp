@@ -4,9 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <thread>
 
 #include "encode.h"
@@ -91,6 +89,30 @@ bool Search::wants_playout() const {
 
 // ---- one playout, from the root to a leaf ------------------------------------------------------
 
+// 3. Results that are one move away are seen at once: each is handed to `write`, and what follows is returned.
+template <class Write>
+Proof Search::examine(const State& state, const MoveList& moves, Write write) const {
+    if (!moves.size()) {  // only stalemate comes here, and what a variant makes of it
+        const Outcome outcome = variant_->has_ended(state)
+                                    ? variant_->ending(state)
+                                    : variant_->without_moves(state, variant_->checkers(state, state.turn));
+        return outcome.winner == Winner::NOBODY       ? Proof::draw()
+               : outcome.winner == winner(state.turn) ? Proof::win(0)
+                                                      : Proof::loss(0);
+    }
+    Proof best;
+    bool all_known = true;
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        const Proof result = result_of(state, moves[i]);
+        write(i, result);
+        if (!result.known())
+            all_known = false;
+        else if (!best.known() || result.better_than(best))
+            best = result;
+    }
+    return best.is_win() || all_known ? best : Proof();
+}
+
 Playout Search::playout() {
     if (full()) {
         if (waiting_) return Playout::BLOCKED;
@@ -101,9 +123,14 @@ Playout Search::playout() {
         draw(trail_);
         return Playout::BACKED_UP;
     }
-    static thread_local Growth growth;
-    grow(trail_.state, growth);
-    const std::uint32_t at = settle(trail_, growth);
+    MoveList moves;
+    variant_->legal_moves(trail_.state, moves);
+    const std::size_t first = tree_.edges.size();
+    Edge* const edges = tree_.edges.add(moves.size());
+    const Proof proof = examine(trail_.state, moves, [&](std::size_t i, Proof result) {
+        edges[i] = Edge{.prior = 0, .move = moves[i], .proof = result};
+    });
+    const std::uint32_t at = settle(trail_, first, proof);
     if (at == NO_NODE) return Playout::BACKED_UP;
     // 5. The leaf waits for the evaluator.
     tree_.nodes[at].waiting = true;
@@ -180,18 +207,16 @@ void Search::draw(const Trail& trail) {
     prove(trail.path);
 }
 
-// 4. The new position becomes a node. What is decided is backed up at once and gives NO_NODE.
-std::uint32_t Search::settle(const Trail& trail, const Growth& growth) {
+// 4. The new position becomes a node, with the edges from `first` on. What is decided is backed up at once and gives
+// NO_NODE.
+std::uint32_t Search::settle(const Trail& trail, std::size_t first, Proof proof) {
     const std::uint32_t at = static_cast<std::uint32_t>(tree_.nodes.size());
     Node node;
-    node.first_edge = static_cast<std::uint32_t>(tree_.edges.size());
-    node.edges = static_cast<std::uint16_t>(growth.moves.size());
-    node.proof = growth.proof;
-    if (growth.proof.known()) node.net_value = growth.proof.value();
+    node.first_edge = static_cast<std::uint32_t>(first);
+    node.edges = static_cast<std::uint16_t>(tree_.edges.size() - first);
+    node.proof = proof;
+    if (proof.known()) node.net_value = proof.value();
     *tree_.nodes.add(1) = node;
-    Edge* const edges = tree_.edges.add(growth.moves.size());
-    for (std::size_t i = 0; i < growth.moves.size(); ++i)
-        edges[i] = Edge{.prior = 0, .move = growth.moves[i], .proof = growth.results[i]};
     const std::uint32_t depth = static_cast<std::uint32_t>(trail.path.size() / 2);
     depth_sum_ += depth;
     max_depth_ = std::max(max_depth_, depth);
@@ -199,13 +224,13 @@ std::uint32_t Search::settle(const Trail& trail, const Growth& growth) {
         consider_moves();
     else
         tree_.edges[trail.path.back()].child = at;
-    if (!growth.proof.known()) return at;
+    if (!proof.known()) return at;
     if (trail.path.empty()) {
         prepare_root();
         return NO_NODE;
     }
-    tree_.edges[trail.path.back()].proof = growth.proof.for_mover();
-    back_up(trail.path, worth(growth.proof, trail.state.turn), growth.proof.is_draw() ? 1.0f : 0.0f);
+    tree_.edges[trail.path.back()].proof = proof.for_mover();
+    back_up(trail.path, worth(proof, trail.state.turn), proof.is_draw() ? 1.0f : 0.0f);
     prove(trail.path);
     return NO_NODE;
 }
@@ -428,32 +453,6 @@ Proof Search::result_of(const State& state, Move move) const {
     }
     if (outcome.winner == Winner::NOBODY) return Proof::draw();
     return outcome.winner == winner(state.turn) ? Proof::win(1) : Proof::loss(1);
-}
-
-// 3. Its legal moves, and results that are one move away, which are seen at once.
-void Search::grow(const State& state, Growth& growth) const {
-    new (&growth.moves) MoveList;  // which writes nothing but its size
-    growth.proof = Proof();
-    variant_->legal_moves(state, growth.moves);
-    if (!growth.moves.size()) {  // only stalemate comes here, and what a variant makes of it
-        const Outcome outcome = variant_->has_ended(state)
-                                    ? variant_->ending(state)
-                                    : variant_->without_moves(state, variant_->checkers(state, state.turn));
-        growth.proof = outcome.winner == Winner::NOBODY       ? Proof::draw()
-                       : outcome.winner == winner(state.turn) ? Proof::win(0)
-                                                              : Proof::loss(0);
-        return;
-    }
-    Proof best;
-    bool all_known = true;
-    for (std::size_t i = 0; i < growth.moves.size(); ++i) {
-        const Proof result = growth.results[i] = result_of(state, growth.moves[i]);
-        if (!result.known())
-            all_known = false;
-        else if (!best.known() || result.better_than(best))
-            best = result;
-    }
-    if (best.is_win() || (all_known && best.known())) growth.proof = best;
 }
 
 // 8. Carry a proof towards the root as far as it decides anything.
@@ -696,7 +695,7 @@ void Search::run_for(double seconds, NativeEvaluator evaluator, std::uint32_t mo
     threads.each(static_cast<std::size_t>(threads.size()), [&](std::size_t) {
         Trail trail;
         trail.line = trail_.line;
-        const auto growth = std::make_unique<Growth>();
+        std::vector<Proof> results(MAX_MOVES);
         float priors[MAX_MOVES], wdl[3];
         std::unique_lock lock(mutex);
         while (Clock::now() < end && !full() && wants_playout() && done_visits_ + waiting_ - before < more_visits) {
@@ -709,19 +708,28 @@ void Search::run_for(double seconds, NativeEvaluator evaluator, std::uint32_t mo
             if (walked != Playout::LEAF) continue;
             ++waiting_;
             lock.unlock();
+            MoveList moves;
+            Proof proof;
             const bool drawn = follow(trail);
             if (!drawn) {
-                grow(trail.state, *growth);
-                if (!growth->proof.known())
+                variant_->legal_moves(trail.state, moves);
+                proof = examine(trail.state, moves, [&](std::size_t i, Proof result) { results[i] = result; });
+                if (!proof.known())
                     evaluator(*variant_, trail.state, encoded_key(trail.state, trail.repeated),
-                              {growth->moves.begin(), growth->moves.end()}, priors, wdl);
+                              {moves.begin(), moves.end()}, priors, wdl);
             }
             lock.lock();
             --waiting_;
-            if (drawn)
+            if (drawn) {
                 draw(trail);
-            else if (const std::uint32_t at = settle(trail, *growth); at != NO_NODE)
-                accept(at, trail.path, trail.state.turn, {priors, growth->moves.size()}, wdl);
+                continue;
+            }
+            const std::size_t first = tree_.edges.size();
+            Edge* const edges = tree_.edges.add(moves.size());
+            for (std::size_t i = 0; i < moves.size(); ++i)
+                edges[i] = Edge{.prior = 0, .move = moves[i], .proof = results[i]};
+            if (const std::uint32_t at = settle(trail, first, proof); at != NO_NODE)
+                accept(at, trail.path, trail.state.turn, {priors, moves.size()}, wdl);
         }
     });
 }

@@ -55,13 +55,6 @@ struct Trail {
     bool repeated = false;
 };
 
-// What the rules say of a new position: its moves, what each of them leads to at once, and what follows for it.
-struct Growth {
-    MoveList moves;
-    Proof results[MAX_MOVES];
-    Proof proof;
-};
-
 struct MoveStats {
     Move move;
     std::uint32_t visits;
@@ -131,8 +124,9 @@ public:
 private:
     Playout walk(Trail& trail);
     bool follow(Trail& trail) const;
-    void grow(const State& state, Growth& growth) const;
-    std::uint32_t settle(const Trail& trail, const Growth& growth);
+    template <class Write>
+    Proof examine(const State& state, const MoveList& moves, Write write) const;
+    std::uint32_t settle(const Trail& trail, std::size_t first, Proof proof);
     void draw(const Trail& trail);
     void accept(std::uint32_t node, std::span<const std::uint32_t> path, Color turn, std::span<const float> priors,
                 const float* wdl);
