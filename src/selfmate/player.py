@@ -136,7 +136,8 @@ class Result:
 class Player:
     """Somebody who plays: a net, or an evaluator of the core, behind a search; or `random`.
 
-    `source` is a spec (see above), an evaluator, or a net in memory. `threads` and `device` are those of the net.
+    `source` is a spec (see above), an evaluator, or a net in memory. `threads`, `device` and `backend` are those of the
+    net (see `open_evaluator`).
 
     >>> Player("heuristik-1")
     Traceback (most recent call last):
@@ -145,20 +146,28 @@ class Player:
     """
 
     def __init__(
-        self, source: str | Path | Evaluator | Net, *, device: str = "cpu", threads: int | None = None
+        self,
+        source: str | Path | Evaluator | Net,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        backend: str | None = None,
     ) -> None:
         self.evaluator: Evaluator | str
         """What judges positions: an evaluator, or the name of one of the core, or `random`."""
         self.name: str
         """Printable, for tables and PGN."""
+        options: dict[str, Any] = {"device": device, "threads": threads}
+        if backend is not None:
+            options["backend"] = backend
         if isinstance(source, Evaluator):
             self.name, self.evaluator = source.net_id[:12], source
         elif isinstance(source, str | Path):
             name, where = _find(str(source))
             self.name = "".join(letter if letter.isprintable() else "?" for letter in name)
-            self.evaluator = where if isinstance(where, str) else open_evaluator(where, device=device, threads=threads)
+            self.evaluator = where if isinstance(where, str) else open_evaluator(where, **options)
         else:
-            self.evaluator = open_evaluator(source, device=device, threads=threads)
+            self.evaluator = open_evaluator(source, **options)
             self.name = self.evaluator.net_id[:12]
 
     @property

@@ -310,6 +310,7 @@ class Engine:
     def _read_limits(self, words: Sequence[str]) -> Limits:
         """Read what follows `go`. What cannot be is said and left out."""
         limits = Limits()
+        unknown: list[str] = []
         at = 0
         while at < len(words):
             word = words[at]
@@ -320,12 +321,15 @@ class Engine:
                 limits = replace(limits, ponder=True)
             elif word == "searchmoves":
                 moves: list[Move] = []
+                refused: list[str] = []
                 while at < len(words) and words[at] not in _WORDS:
                     try:
                         moves.append(self.position.parse_uci(words[at]))
                     except SelfmateError as error:
-                        self.say(f"searchmoves: {error}")
+                        refused.append(str(error))
                     at += 1
+                if refused:
+                    self.say(f"searchmoves: {refused[0]}")
                 limits = replace(limits, moves=tuple(dict.fromkeys(moves)))
             elif word in _NUMBERS:
                 name, low = _NUMBERS[word]
@@ -337,7 +341,10 @@ class Engine:
                     number = min(max(int(given), low), MOST)
                     limits = replace(limits, **{name: number})  # type: ignore[arg-type]  # fields that are numbers
             else:
-                self.say(f"go: no limit is called {clip(word)!r}")
+                unknown.append(word)
+        if unknown:
+            more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+            self.say(f"go: no limit is called {clip(unknown[0])!r}{more}")
         return limits
 
 

@@ -24,6 +24,12 @@ __all__ = ["OPTIONS", "Option", "OptionError", "Settings", "changed", "has_960"]
 
 EMPTY: Final = "<empty>"
 
+BACKENDS: Final = (
+    *("auto", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch"),
+    "cuda",
+)
+"""Those of `selfmate.evaluator`, which is too heavy to ask before a net is needed, and a GPU."""
+
 
 class OptionError(SelfmateError):
     """An option that does not exist, or cannot have this value."""
@@ -126,7 +132,7 @@ _LIST: Final = (
     Option("UCI_Variant", "combo", "variant", choices=VARIANTS),
     Option("UCI_Chess960", "check", "chess960"),
     Option("WeightsFile", "string", "weights"),
-    Option("Backend", "combo", "backend", choices=("auto", "onnx", "openvino", "cuda")),
+    Option("Backend", "combo", "backend", choices=BACKENDS),
     Option("Threads", "spin", "threads", 1, 1024),
     Option("Hash", "spin", "hash", 1, 1 << 20),
     Option("Clear Hash", "button", ""),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from selfmate import _core, clock
+from selfmate import _core, clock, evaluator
 from selfmate._core import Move, SearchConfig
 from selfmate.errors import SelfmateError
 from selfmate.player import ENDLESS, MoveResult, Player, Result
@@ -223,7 +223,7 @@ class Searcher:
                 if expected is not None:
                     expected = None
                     begin(position, None)
-            result = thinker.result(expected)
+            result = _of_moves(thinker.result(expected), limits.moves)
             idle = thinker.done or _is_exhausted(result)
             if result is not None:
                 pause = TELL_AFTER if result.best != told_best else TELL_EVERY
@@ -240,10 +240,10 @@ class Searcher:
             thinker.go_on(min(TURN, max(left, 0.0005)), interrupted)
         # 3. Choose.
         thinker.stop()
-        result = thinker.result(expected)
+        result = _of_moves(thinker.result(expected), limits.moves)
         while result is None and expected is None:  # stopped before the root was known
             thinker.go_on(TURN)
-            result = thinker.result()
+            result = _of_moves(thinker.result(), limits.moves)
         if result is None:
             return ()
         self._tell(go, result, thinker, statistics=settings.verbose)
@@ -298,8 +298,6 @@ class Searcher:
     def _tell(self, go: Go, result: Result, thinker: Thinker, *, statistics: bool) -> None:
         """Send what is known."""
         best = [move for move in result.moves if move.visits or move.proven is not None][: go.settings.multipv]
-        if go.limits.moves:
-            best = [move for move in best if move.move in go.limits.moves]
         milliseconds = int(1000 * (time.perf_counter() - go.began))
         self._write(
             *info_lines(
@@ -352,8 +350,11 @@ def move_seconds(milliseconds: int, overhead: int) -> float:
 
 
 def open_player(source: object, backend: str) -> Player:
-    """Open a net, or an evaluator of the core, on the backend that was chosen."""
-    return Player(str(source), device="cuda" if backend == "cuda" else "cpu", threads=1)
+    """Open a net, or an evaluator of the core, on the backend that was chosen; `threads` of it are ours."""
+    if backend == "cuda":
+        return Player(str(source), device="cuda")
+    known = hasattr(evaluator, "BACKENDS")
+    return Player(str(source), threads=1, backend=backend if known else None)
 
 
 def _computes(player: Player) -> str:
@@ -377,6 +378,13 @@ def _phase(position: _core.Position) -> float:
     pieces = sum(letter.isalpha() for letter in position.board_fen())
     start = sum(letter.isalpha() for letter in _core.Position(position.variant).board_fen())
     return min(1.0, pieces / start)
+
+
+def _of_moves(result: Result | None, moves: Sequence[Move]) -> Result | None:
+    """Leave out what must not be considered; a tree that was kept knows of all moves."""
+    if result is None or not moves:
+        return result
+    return replace(result, moves=tuple(move for move in result.moves if move.move in moves))
 
 
 def _is_exhausted(result: Result | None) -> bool:
