@@ -100,8 +100,26 @@ fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 e
 	python tests/fuzz/pgn_atheris.py -max_total_time=$(SECONDS) -max_len=600 -artifact_prefix=build/fuzz/ \
 		build/fuzz/corpus/pgn
 
-soak: .venv/installed-dev  ## random games against python-chess and pyffish, GAMES=1000000
+soak: .venv/installed-dev soakuci  ## the UCI engine for minutes, then random games against python-chess and pyffish, GAMES=1000000
 	python tests/soak.py --games $(GAMES)
+
+# The core with sanitizers and the package beside it, in a folder of their own.
+SANITIZED := build/sanitize-python
+
+$(SANITIZED)/package: .venv/installed-dev
+	$(CONFIGURE) -B $(SANITIZED) -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" -DSELFMATE_SANITIZE=ON
+	cmake --build $(SANITIZED) --target _cpu $(addprefix _core_,$(shell ls build/dev | sed -n 's/^_core_\(v[0-9]\)\..*so$$/\1/p'))
+	rm -rf $@
+	mkdir -p $@
+	cp -r src/selfmate $@/
+	cp $(SANITIZED)/_c*.so $@/selfmate/
+	@touch $@
+
+.PHONY: soakuci
+soakuci: .venv/installed-dev $(SANITIZED)/package  ## the UCI engine: 100 games, 200 ends, 100,000 lines of garbage with sanitizers
+	python tests/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30
+	python tests/uci_end.py --count 200
+	python tests/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package
 
 crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill the disk, damage files
 	python tests/crash.py --kills 100

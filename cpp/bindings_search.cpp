@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <thread>
 
 #include "buffer.h"
@@ -126,17 +127,35 @@ std::optional<int> proven(Proof proof) {
     return proof.is_loss() ? -proof.plies() : proof.plies();
 }
 
-// One search on one position, and its tickets.
+// One search on one position, and its tickets; or one position after another with the same tree.
 class SingleSearch {
 public:
-    SingleSearch(const Position& position, const SearchConfig& config, std::uint32_t visits, std::uint64_t seed)
+    SingleSearch(const Position& position, const SearchConfig& config, std::uint32_t visits, std::uint64_t seed,
+                 const std::vector<Move>& moves)
         : variant_(&position.variant()), encoding_(encoding_of(*variant_)) {
-        if (!variant_->count_moves(position.state()))
-            throw Error("SearchError", "there is no move to search for: the game is over",
-                        position.fen(Castling::X_FEN));
-        const std::span<const Key> keys = position.past_keys();
-        const std::size_t reach = std::min<std::size_t>(position.state().halfmove_clock, keys.size());
-        search.begin(*variant_, position.state(), keys.last(reach), config, visits, seed);
+        check(position, moves);
+        search.begin(*variant_, position.state(), history(position), config, visits, seed, moves);
+    }
+
+    bool move_to(const Position& position, const SearchConfig& config, std::uint32_t visits, std::uint64_t seed,
+                 const std::vector<Move>& moves) {
+        check(position, moves);
+        abandon();
+        variant_ = &position.variant();
+        encoding_ = encoding_of(*variant_);
+        return search.move_to(*variant_, position.state(), history(position), config, visits, seed, moves);
+    }
+
+    // Gives up everything that waits.
+    void abandon() {
+        for (const auto& [ticket, leaves] : tickets_)
+            for (const std::uint32_t leaf : leaves) search.abandon(leaf);
+        tickets_.clear();
+    }
+
+    Threads& threads(int count) {
+        if (!threads_ || threads_->size() != count) threads_ = std::make_unique<Threads>(count);
+        return *threads_;
     }
 
     LeafBatch gather(std::size_t max_leaves) {
@@ -173,6 +192,19 @@ public:
     Search search;
 
 private:
+    static void check(const Position& position, const std::vector<Move>& moves) {
+        if (!position.variant().count_moves(position.state()))
+            throw Error("SearchError", "there is no move to search for: the game is over",
+                        position.fen(Castling::X_FEN));
+        for (const Move move : moves)
+            if (!position.is_legal(move))
+                throw Error("IllegalMove", quoted(write_move(move)) + " is not legal here", write_move(move));
+    }
+    static std::span<const Key> history(const Position& position) {
+        const std::span<const Key> keys = position.past_keys();
+        return keys.last(std::min<std::size_t>(position.state().halfmove_clock, keys.size()));
+    }
+
     using Tickets = std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>>;
 
     Tickets::iterator find(std::uint64_t ticket) {
@@ -191,6 +223,7 @@ private:
     Encoding encoding_;
     Tickets tickets_;
     std::uint64_t next_ticket_ = 1;
+    std::unique_ptr<Threads> threads_;
 };
 
 struct SearchedMove {
@@ -208,28 +241,34 @@ struct SearchResult {
     std::size_t nodes, edges, bytes;
 };
 
-SearchResult result_of(const Search& search) {
+// What is known at the root, or at another node.
+SearchResult result_of(const Search& search, std::uint32_t at = 0) {
     SearchResult result;
-    const Node& root = search.root();
-    for (const MoveStats& stats : search.moves()) {
+    const Node& node = search.tree().nodes[at];
+    const Edge* const edges = search.tree().edges_of(node);
+    const Proof proof = search.proof(at);
+    for (const MoveStats& stats : search.moves(at)) {
         std::size_t edge = 0;
-        while (search.root_move(edge) != stats.move) ++edge;
-        result.moves.push_back({stats, search.principal_variation(edge)});
+        while (edges[edge].move != stats.move) ++edge;
+        result.moves.push_back({stats, search.principal_variation(edge, at)});
     }
-    result.visits = search.visits();
+    result.visits = at ? node.visits : search.visits();
     result.collisions = search.collisions();
     result.seldepth = search.max_depth();
     result.depth = static_cast<double>(search.depth_sum()) / std::max(1u, search.visits());
-    result.value = root.proof.known() ? root.proof.value() : root.value;
-    result.net_value = root.net_value;
-    result.proven_plies = proven(root.proof);
+    result.value = proof.known() ? proof.value() : node.value;
+    result.net_value = node.net_value;
+    result.proven_plies = proven(proof);
     result.nodes = search.tree().nodes.size();
     result.edges = search.tree().edges.size();
     result.bytes = search.tree().bytes();
     float draw = 0;
-    for (const SearchedMove& move : result.moves) draw += move.stats.draw * static_cast<float>(move.stats.visits);
-    draw = root.proof.known() ? (root.proof.is_draw() ? 1.0f : 0.0f)
-                              : draw / static_cast<float>(std::max(1u, result.visits));
+    std::uint32_t visits = 0;
+    for (const SearchedMove& move : result.moves) {
+        draw += move.stats.draw * static_cast<float>(move.stats.visits);
+        visits += move.stats.visits;
+    }
+    draw = proof.known() ? (proof.is_draw() ? 1.0f : 0.0f) : draw / static_cast<float>(std::max(1u, visits));
     draw = std::min(draw, 1 - std::abs(result.value));
     result.wdl = {(1 - draw + result.value) / 2, draw, (1 - draw - result.value) / 2};
     return result;
@@ -369,17 +408,18 @@ void bind_single_search(nb::module_& m) {
             "__init__",
             [](SearchConfig* self, float cpuct, float fpu_reduction, float draw_score, int virtual_loss, bool gumbel,
                int considered, float gumbel_scale, float value_scale, float maxvisit_init, float noise_alpha,
-               float noise_epsilon, bool stop_when_proven, std::uint64_t max_bytes) {
+               float noise_epsilon, bool stop_when_proven, std::uint64_t max_bytes, bool lcb) {
                 if (considered < 1 || virtual_loss < 0 || noise_alpha <= 0)
                     throw nb::value_error("considered >= 1, virtual_loss >= 0, noise_alpha > 0");
-                new (self) SearchConfig{cpuct,         fpu_reduction,    draw_score,  virtual_loss,  gumbel,
-                                        considered,    gumbel_scale,     value_scale, maxvisit_init, noise_alpha,
-                                        noise_epsilon, stop_when_proven, max_bytes};
+                new (self) SearchConfig{
+                    cpuct,       fpu_reduction, draw_score,  virtual_loss,  gumbel,           considered, gumbel_scale,
+                    value_scale, maxvisit_init, noise_alpha, noise_epsilon, stop_when_proven, max_bytes,  lcb};
             },
             nb::kw_only(), "cpuct"_a = SearchConfig{}.cpuct, "fpu_reduction"_a = SearchConfig{}.fpu_reduction,
             "draw_score"_a = 0.0f, "virtual_loss"_a = 1, "gumbel"_a = false, "considered"_a = 16,
             "gumbel_scale"_a = 1.0f, "value_scale"_a = 0.1f, "maxvisit_init"_a = 50.0f, "noise_alpha"_a = 0.3f,
-            "noise_epsilon"_a = 0.0f, "stop_when_proven"_a = true, "max_bytes"_a = SearchConfig{}.max_bytes)
+            "noise_epsilon"_a = 0.0f, "stop_when_proven"_a = true, "max_bytes"_a = SearchConfig{}.max_bytes,
+            "lcb"_a = false)
         .def_ro("gumbel", &SearchConfig::gumbel)
         .def_ro("cpuct", &SearchConfig::cpuct);
     nb::class_<SearchedMove>(m, "MoveStats", "What a search found out about one move at the root.")
@@ -394,6 +434,9 @@ void bind_single_search(nb::module_& m) {
         .def_prop_ro(
             "proven", [](const SearchedMove& self) { return proven(self.stats.proof); },
             "Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven")
+        .def_prop_ro(
+            "net_value", [](const SearchedMove& self) { return self.stats.net_value; },
+            "The evaluator's value of the position behind the move, for the side to move at the root, or None")
         .def_prop_ro("pv", [](const SearchedMove& self) { return std::vector<Move>(self.pv); });
     nb::class_<SearchResult>(m, "SearchResult", "What a search found, its moves best first.")
         .def_prop_ro("moves", [](const SearchResult& self) { return std::vector<SearchedMove>(self.moves); })
@@ -416,8 +459,36 @@ void bind_single_search(nb::module_& m) {
                              ">>> search.run('heuristic-1')\n"
                              ">>> search.result().visits\n"
                              "100\n")
-        .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t>(), "position"_a, "config"_a,
-             "visits"_a, "seed"_a = 0)
+        .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t, const std::vector<Move>&>(),
+             "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{})
+        .def(
+            "move_to",
+            [](SingleSearch& self, const Position& position, const SearchConfig& config, std::uint32_t visits,
+               std::uint64_t seed, const std::vector<Move>& moves) {
+                nb::gil_scoped_release release;
+                return self.move_to(position, config, visits, seed, moves);
+            },
+            "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{},
+            "Begin a new search on a position, with what is known of it if it lies at most two plies below the last\n"
+            "root; says whether it does. `moves` are the only ones to consider, if there are any.\n\n"
+            ">>> position = Position('chess')\n"
+            ">>> search = Search(position, SearchConfig(), 1000)\n"
+            ">>> search.run('heuristic-1')\n"
+            ">>> _ = position.play(search.result().best)\n"
+            ">>> search.move_to(position, SearchConfig(), 1000), search.visits, search.result().nodes > 100\n"
+            "(True, 0, True)\n")
+        .def(
+            "abandon", [](SingleSearch& self) { self.abandon(); }, "Give up every ticket that is open.")
+        .def(
+            "full", [](const SingleSearch& self) { return self.search.full(); }, "Whether the tree is at its limit.")
+        .def(
+            "prune",
+            [](SingleSearch& self) {
+                self.abandon();
+                nb::gil_scoped_release release;
+                self.search.prune();
+            },
+            "Give up the less visited half of the tree; every open ticket is given up too.")
         .def(
             "gather",
             [](SingleSearch& self, std::size_t max_leaves) {
@@ -454,13 +525,42 @@ void bind_single_search(nb::module_& m) {
             },
             "evaluator"_a, "visits"_a = nb::none(),
             "The search with 'uniform', 'fake' or 'heuristic-1', to its end or for so many more visits.")
+        .def(
+            "run_for",
+            [](SingleSearch& self, double seconds, const std::string& name, std::uint32_t visits, int threads) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                if (threads < 1 || threads > 1024) throw nb::value_error("threads go from 1 to 1024");
+                nb::gil_scoped_release release;
+                self.search.run_for(seconds, evaluator, visits, self.threads(threads));
+            },
+            "seconds"_a, "evaluator"_a, "visits"_a = 0xffffffff, "threads"_a = 1,
+            "The search with 'uniform', 'fake' or 'heuristic-1' for a short time, to so many more visits, or until "
+            "the\n"
+            "tree is full.")
         .def("done", [](const SingleSearch& self) { return self.search.done(); })
         .def_prop_ro("visits", [](const SingleSearch& self) { return self.search.visits(); })
-        .def("result", [](const SingleSearch& self) {
-            if (self.search.tree().nodes.empty() || self.search.root().waiting)
-                throw Error("SearchError", "the root has not been evaluated yet", "");
-            return result_of(self.search);
-        });
+        .def_prop_ro(
+            "bytes", [](const SingleSearch& self) { return self.search.tree().bytes(); }, "What the tree takes")
+        .def(
+            "is_rooted",
+            [](const SingleSearch& self) { return !self.search.tree().nodes.empty() && !self.search.root().waiting; },
+            "Whether the root has been evaluated, so that there is a result.")
+        .def("result",
+             [](const SingleSearch& self) {
+                 if (self.search.tree().nodes.empty() || self.search.root().waiting)
+                     throw Error("SearchError", "the root has not been evaluated yet", "");
+                 return result_of(self.search);
+             })
+        .def(
+            "result_after",
+            [](const SingleSearch& self, Move move) -> std::optional<SearchResult> {
+                if (self.search.tree().nodes.empty() || self.search.root().waiting) return std::nullopt;
+                const std::uint32_t at = self.search.node_behind(move);
+                if (at == NO_NODE || !self.search.tree().nodes[at].edges || self.search.tree().nodes[at].waiting)
+                    return std::nullopt;
+                return result_of(self.search, at);
+            },
+            "move"_a, "What was found about the position after a move at the root, or None.");
 }
 
 void bind_games(nb::module_& m) {

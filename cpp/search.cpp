@@ -1,7 +1,11 @@
 #include "search.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <mutex>
+#include <thread>
 
 #include "encode.h"
 
@@ -48,16 +52,19 @@ double gamma_variate(double alpha, Random& random) {
 }  // namespace
 
 void Search::begin(const Variant& variant, const State& root, std::span<const Key> history, const SearchConfig& config,
-                   std::uint32_t visits, std::uint64_t seed) {
+                   std::uint32_t visits, std::uint64_t seed, std::span<const Move> moves) {
     variant_ = &variant;
     config_ = config;
     root_state_ = root;
     budget_ = visits;
     seed_ = seed;
     tree_.clear();
-    line_.assign(history.begin(), history.end());
-    root_at_ = line_.size();
-    line_.push_back(root.key);
+    trail_.line.assign(history.begin(), history.end());
+    root_at_ = trail_.line.size();
+    trail_.line.push_back(root.key);
+    only_.assign(moves.begin(), moves.end());
+    considered_.clear();
+    deviation_.clear();
     leaves_.clear();
     free_leaves_.clear();
     done_visits_ = waiting_ = collisions_ = max_depth_ = 0;
@@ -67,87 +74,64 @@ void Search::begin(const Variant& variant, const State& root, std::span<const Ke
 bool Search::done() const {
     if (tree_.nodes.empty() || root().waiting) return false;
     if (waiting_) return false;
-    if (!root().edges || done_visits_ >= budget_ || tree_.bytes() > config_.max_bytes) return true;
-    return root().proof.known() && (config_.stop_when_proven || !root().proof.is_win() || root().proof.plies() <= 1);
+    if (!root().edges || done_visits_ >= budget_) return true;
+    const Proof proven = proof();
+    return proven.known() && (config_.stop_when_proven || !proven.is_win() || proven.plies() <= 1);
 }
 
 bool Search::wants_playout() const {
     if (tree_.nodes.empty()) return true;
-    if (root().waiting || !root().edges || tree_.bytes() > config_.max_bytes) return false;
-    if (root().proof.known() && (config_.stop_when_proven || !root().proof.is_win() || root().proof.plies() <= 1))
-        return false;
+    if (root().waiting || !root().edges) return false;
+    const Proof proven = proof();
+    if (proven.known() && (config_.stop_when_proven || !proven.is_win() || proven.plies() <= 1)) return false;
     return done_visits_ + waiting_ < budget_;
 }
 
 // ---- one playout, from the root to a leaf ------------------------------------------------------
 
-Playout Search::playout() {
-    State state = root_state_;
-    path_.clear();
-    line_.resize(root_at_ + 1);
-    bool repeated = false;
-    std::uint32_t at;
-    if (tree_.nodes.empty()) {
-        is_repetition(state, repeated);
-        line_.resize(root_at_ + 1);
-        at = expand(state);
-    } else {
-        for (at = 0;;) {
-            // 1. Select an edge. A position that waits for its evaluation ends the walk.
-            if (tree_.nodes[at].waiting) {
-                release(path_);
-                ++collisions_;
-                return Playout::BLOCKED;
-            }
-            const std::uint32_t index = at == 0 ? select_root() : select(tree_.nodes[at]);
-            Node& node = tree_.nodes[at];
-            Edge& edge = tree_.edges[node.first_edge + index];
-            path_.push_back(at);
-            path_.push_back(node.first_edge + index);
-            ++node.in_flight;
-            if (!edge.visits && !edge.in_flight) node.visited_prior += edge.prior;
-            ++edge.in_flight;
-            // 2. Play it. What is known to be decided is not searched again.
-            variant_->play(state, edge.move);
-            if (edge.proof.known()) {
-                back_up(path_, -worth(edge.proof, ~state.turn), edge.proof.is_draw() ? 1.0f : 0.0f);
-                return Playout::BACKED_UP;
-            }
-            if (edge.child != NO_NODE) {
-                at = edge.child;
-                line_.push_back(state.key);
-                continue;
-            }
-            // 3. A new position: a draw by the rules of counting ends the game here (mate was seen before).
-            const bool drawn = is_repetition(state, repeated) || state.halfmove_clock >= 100 ||
-                               (variant_->cannot_win(state, WHITE) && variant_->cannot_win(state, BLACK));
-            if (drawn) {
-                edge.proof = Proof::draw();
-                back_up(path_, worth(Proof::draw(), state.turn), 1);
-                prove(path_);
-                return Playout::BACKED_UP;
-            }
-            // 4. Its legal moves become edges, and results that are one move away are seen at once.
-            const std::uint32_t parent_edge = path_.back();
-            at = expand(state);
-            tree_.edges[parent_edge].child = at;
-            break;
-        }
+// 3. Results that are one move away are seen at once: each is handed to `write`, and what follows is returned.
+template <class Write>
+Proof Search::examine(const State& state, const MoveList& moves, Write write) const {
+    if (!moves.size()) {  // only stalemate comes here, and what a variant makes of it
+        const Outcome outcome = variant_->has_ended(state)
+                                    ? variant_->ending(state)
+                                    : variant_->without_moves(state, variant_->checkers(state, state.turn));
+        return outcome.winner == Winner::NOBODY       ? Proof::draw()
+               : outcome.winner == winner(state.turn) ? Proof::win(0)
+                                                      : Proof::loss(0);
     }
-    const std::uint32_t depth = static_cast<std::uint32_t>(path_.size() / 2);
-    depth_sum_ += depth;
-    max_depth_ = std::max(max_depth_, depth);
-    if (const Proof proof = tree_.nodes[at].proof; proof.known()) {
-        tree_.nodes[at].net_value = proof.value();
-        if (path_.empty()) {
-            prepare_root();
-            return Playout::BACKED_UP;
-        }
-        tree_.edges[path_.back()].proof = proof.for_mover();
-        back_up(path_, worth(proof, state.turn), proof.is_draw() ? 1.0f : 0.0f);
-        prove(path_);
+    Proof best;
+    bool all_known = true;
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        const Proof result = result_of(state, moves[i]);
+        write(i, result);
+        if (!result.known())
+            all_known = false;
+        else if (!best.known() || result.better_than(best))
+            best = result;
+    }
+    return best.is_win() || all_known ? best : Proof();
+}
+
+Playout Search::playout() {
+    if (full()) {
+        if (waiting_) return Playout::BLOCKED;
+        prune();
+    }
+    if (const Playout end = walk(trail_); end != Playout::LEAF) return end;
+    if (follow(trail_)) {
+        draw(trail_);
         return Playout::BACKED_UP;
     }
+    MoveList moves;
+    variant_->legal_moves(trail_.state, moves);
+    const std::size_t first = tree_.edges.size();
+    Edge* const edges = tree_.edges.add(moves.size());
+    const Proof proof = examine(trail_.state, moves, [&](std::size_t i, Proof result) {
+        edges[i] = Edge{.prior = 0, .move = moves[i], .proof = result};
+    });
+    const std::uint32_t at = settle(trail_, first, proof);
+    if (at == NO_NODE) return Playout::BACKED_UP;
     // 5. The leaf waits for the evaluator.
     tree_.nodes[at].waiting = true;
     ++waiting_;
@@ -158,32 +142,134 @@ Playout Search::playout() {
     last_leaf_ = free_leaves_.back();
     free_leaves_.pop_back();
     Leaf& leaf = leaves_[last_leaf_];
-    leaf.state = state;
-    leaf.repeated = repeated;
-    leaf.key = encoded_key(state, repeated);
+    leaf.state = trail_.state;
+    leaf.repeated = trail_.repeated;
+    leaf.key = encoded_key(leaf.state, leaf.repeated);
     leaf.node = at;
-    leaf.path.assign(path_.begin(), path_.end());
+    leaf.path.assign(trail_.path.begin(), trail_.path.end());
     return Playout::LEAF;
 }
 
+// 1. Select edge after edge, to one that leads out of the tree.
+Playout Search::walk(Trail& trail) {
+    trail.path.clear();
+    trail.moves.clear();
+    if (tree_.nodes.empty()) return Playout::LEAF;  // the root itself
+    Color mover = root_state_.turn;
+    for (std::uint32_t at = 0;; mover = ~mover) {
+        // A position that waits for its evaluation ends the walk.
+        if (at == BUSY || tree_.nodes[at].waiting) {
+            release(trail.path);
+            ++collisions_;
+            return Playout::BLOCKED;
+        }
+        const std::uint32_t index = at == 0 ? select_root() : select(tree_.nodes[at], nullptr);
+        Node& node = tree_.nodes[at];
+        Edge& edge = tree_.edges[node.first_edge + index];
+        trail.path.push_back(at);
+        trail.path.push_back(node.first_edge + index);
+        trail.moves.push_back(edge.move);
+        ++node.in_flight;
+        if (!edge.visits && !edge.in_flight) node.visited_prior += edge.prior;
+        ++edge.in_flight;
+        // What is known to be decided is not searched again.
+        if (edge.proof.known()) {
+            back_up(trail.path, -worth(edge.proof, mover), edge.proof.is_draw() ? 1.0f : 0.0f);
+            return Playout::BACKED_UP;
+        }
+        if (edge.child == NO_NODE) {
+            edge.child = BUSY;
+            return Playout::LEAF;
+        }
+        at = edge.child;
+    }
+}
+
+// 2. Play the moves. Says whether the new position is a draw by the rules of counting (mate was seen before).
+bool Search::follow(Trail& trail) const {
+    trail.line.resize(root_at_ + 1);
+    trail.state = root_state_;
+    for (std::size_t i = 0; i < trail.moves.size(); ++i) {
+        if (i) trail.line.push_back(trail.state.key);
+        variant_->play(trail.state, trail.moves[i]);
+    }
+    const bool repetition = is_repetition(trail, trail.repeated);
+    if (trail.moves.empty()) return false;
+    return repetition || trail.state.halfmove_clock >= 100 ||
+           (variant_->cannot_win(trail.state, WHITE) && variant_->cannot_win(trail.state, BLACK));
+}
+
+void Search::draw(const Trail& trail) {
+    Edge& edge = tree_.edges[trail.path.back()];
+    edge.child = NO_NODE;
+    edge.proof = Proof::draw();
+    back_up(trail.path, worth(Proof::draw(), trail.state.turn), 1);
+    prove(trail.path);
+}
+
+// 4. The new position becomes a node, with the edges from `first` on. What is decided is backed up at once and gives
+// NO_NODE.
+std::uint32_t Search::settle(const Trail& trail, std::size_t first, Proof proof) {
+    const std::uint32_t at = static_cast<std::uint32_t>(tree_.nodes.size());
+    Node node;
+    node.first_edge = static_cast<std::uint32_t>(first);
+    node.edges = static_cast<std::uint16_t>(tree_.edges.size() - first);
+    node.proof = proof;
+    if (proof.known()) node.net_value = proof.value();
+    *tree_.nodes.add(1) = node;
+    const std::uint32_t depth = static_cast<std::uint32_t>(trail.path.size() / 2);
+    depth_sum_ += depth;
+    max_depth_ = std::max(max_depth_, depth);
+    if (trail.path.empty())
+        consider_moves();
+    else
+        tree_.edges[trail.path.back()].child = at;
+    if (!proof.known()) return at;
+    if (trail.path.empty()) {
+        prepare_root();
+        return NO_NODE;
+    }
+    tree_.edges[trail.path.back()].proof = proof.for_mover();
+    back_up(trail.path, worth(proof, trail.state.turn), proof.is_draw() ? 1.0f : 0.0f);
+    prove(trail.path);
+    return NO_NODE;
+}
+
 void Search::apply(std::uint32_t id, std::span<const float> priors, const float* wdl) {
-    // 6. The evaluator's answer: priors for the edges, a value to back up.
-    Leaf& leaf = leaves_[id];
-    Node& node = tree_.nodes[leaf.node];
+    const Leaf& leaf = leaves_[id];
+    --waiting_;
+    accept(leaf.node, leaf.path, leaf.state.turn, priors, wdl);
+    free_leaves_.push_back(id);
+}
+
+// 6. The evaluator's answer: priors for the edges, a value to back up.
+void Search::accept(std::uint32_t at, std::span<const std::uint32_t> path, Color turn, std::span<const float> priors,
+                    const float* wdl) {
+    Node& node = tree_.nodes[at];
     Edge* const edges = tree_.edges_of(node);
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
     node.waiting = false;
-    --waiting_;
-    const float value = std::clamp(wdl[0] - wdl[2] + wdl[1] * worth(Proof::draw(), leaf.state.turn), -1.0f, 1.0f);
+    const float value = std::clamp(wdl[0] - wdl[2] + wdl[1] * worth(Proof::draw(), turn), -1.0f, 1.0f);
     node.net_value = value;
-    if (leaf.path.empty()) {
+    if (path.empty()) {
         node.value = value;
         node.visits = 1;
         prepare_root();
     } else {
-        back_up(leaf.path, value, wdl[1]);
+        back_up(path, value, wdl[1]);
     }
+}
+
+void Search::abandon(std::uint32_t id) {
+    const Leaf& leaf = leaves_[id];
+    --waiting_;
     free_leaves_.push_back(id);
+    if (leaf.path.empty()) {
+        tree_.clear();
+    } else {
+        tree_.edges[leaf.path.back()].child = NO_NODE;  // its node is out of reach until the next `keep`
+        release(leaf.path);
+    }
 }
 
 float Search::worth(Proof proof, Color side) const {
@@ -211,9 +297,15 @@ void Search::back_up(std::span<const std::uint32_t> path, float value, float dra
         --node.in_flight;
         ++edge.visits;
         ++node.visits;
+        const float before = edge.value;
         add(edge.value, value, edge.visits);
         add(edge.draw, draw, edge.visits);
         add(node.value, value, node.visits);
+        if (i == 2 && !deviation_.empty()) {
+            const std::size_t index = path[1] - root().first_edge;
+            deviation_[index] += static_cast<double>(value - before) * static_cast<double>(value - edge.value);
+            ++deviations_[index];
+        }
     }
     ++done_visits_;
 }
@@ -230,15 +322,17 @@ void Search::release(std::span<const std::uint32_t> path) {
 
 // ---- selection ---------------------------------------------------------------------------------
 
-std::uint32_t Search::select(const Node& node) const {
+std::uint32_t Search::select(const Node& node, const std::uint8_t* considered) const {
     const Edge* const edges = tree_.edges_of(node);
     const float explore = config_.cpuct * std::sqrt(static_cast<float>(std::max(1u, node.visits + node.in_flight)));
     const float untried = node.value - config_.fpu_reduction * std::sqrt(std::max(0.0f, node.visited_prior));
     const float loss = static_cast<float>(config_.virtual_loss);
     float best_score = -1e30f;
     std::uint32_t best = 0;
+    while (considered && !considered[best]) ++best;
     for (std::uint32_t i = 0; i < node.edges; ++i) {
         const Edge& edge = edges[i];
+        if (considered && !considered[i]) continue;
         if (edge.proof.is_loss() || edge.proof.is_win())
             continue;                          // only a root that is won already still looks past its wins
         if (edge.in_flight && !edge.visits) {  // its position waits: another one may be evaluated beside it
@@ -258,7 +352,10 @@ std::uint32_t Search::select(const Node& node) const {
     return best;
 }
 
-std::uint32_t Search::select_root() const { return config_.gumbel ? select_gumbel() : select(root()); }
+std::uint32_t Search::select_root() const {
+    if (config_.gumbel) return select_gumbel();
+    return select(root(), considered_.empty() ? nullptr : considered_.data());
+}
 
 std::uint32_t Search::select_gumbel() const {
     const Edge* const edges = tree_.edges_of(root());
@@ -271,6 +368,7 @@ std::uint32_t Search::select_gumbel() const {
         for (std::uint32_t i = 0; i < root().edges; ++i) {
             const Edge& edge = edges[i];
             if (edge.proof.is_loss() || edge.proof.is_win() || edge.visits + edge.in_flight != visits) continue;
+            if (!is_considered(0, i)) continue;
             const double score = gumbel_[i] + logit_[i] + scratch_[i];
             if (score > best_score) {
                 best_score = score;
@@ -283,7 +381,7 @@ std::uint32_t Search::select_gumbel() const {
     if (chosen == NO_NODE) {
         std::uint32_t least = 0xffffffff;
         for (std::uint32_t i = 0; i < root().edges; ++i)
-            if (!edges[i].proof.is_loss() && !edges[i].proof.is_win())
+            if (!edges[i].proof.is_loss() && !edges[i].proof.is_win() && is_considered(0, i))
                 least = std::min<std::uint32_t>(least, edges[i].visits + edges[i].in_flight);
         chosen = pick(least);
     }
@@ -326,14 +424,13 @@ void Search::completed_values(std::vector<double>& out) const {
 
 // Looks back over the line. A position that occurred at the root or below it is a draw, one from before the
 // root only the third time.
-bool Search::is_repetition(const State& state, bool& repeated) const {
+bool Search::is_repetition(const Trail& trail, bool& repeated) const {
     int before_root = 0;
     repeated = false;
-    const bool at_root = path_.empty();
-    const std::size_t here = at_root ? root_at_ : line_.size();
-    const std::size_t reach = std::min<std::size_t>(state.halfmove_clock, here);
+    const std::size_t here = trail.moves.empty() ? root_at_ : trail.line.size();
+    const std::size_t reach = std::min<std::size_t>(trail.state.halfmove_clock, here);
     for (std::size_t back = 4; back <= reach; back += 2) {
-        if (line_[here - back] != state.key) continue;
+        if (trail.line[here - back] != trail.state.key) continue;
         repeated = true;
         if (here - back >= root_at_) return true;
         if (++before_root == 2) return true;
@@ -356,38 +453,6 @@ Proof Search::result_of(const State& state, Move move) const {
     }
     if (outcome.winner == Winner::NOBODY) return Proof::draw();
     return outcome.winner == winner(state.turn) ? Proof::win(1) : Proof::loss(1);
-}
-
-std::uint32_t Search::expand(const State& state) {
-    const std::uint32_t at = static_cast<std::uint32_t>(tree_.nodes.size());
-    MoveList moves;
-    variant_->legal_moves(state, moves);
-    Node node;
-    node.first_edge = static_cast<std::uint32_t>(tree_.edges.size());
-    node.edges = static_cast<std::uint16_t>(moves.size());
-    if (!moves.size()) {  // only stalemate comes here, and what a variant makes of it
-        const Outcome outcome = variant_->has_ended(state)
-                                    ? variant_->ending(state)
-                                    : variant_->without_moves(state, variant_->checkers(state, state.turn));
-        node.proof = outcome.winner == Winner::NOBODY       ? Proof::draw()
-                     : outcome.winner == winner(state.turn) ? Proof::win(0)
-                                                            : Proof::loss(0);
-    }
-    Proof best;
-    bool all_known = moves.size() > 0;
-    tree_.edges.resize(tree_.edges.size() + moves.size());
-    Edge* edge = tree_.edges.data() + node.first_edge;
-    for (const Move move : moves) {
-        *edge = Edge{.prior = 0, .move = move, .proof = result_of(state, move)};
-        if (!edge->proof.known())
-            all_known = false;
-        else if (!best.known() || edge->proof.better_than(best))
-            best = edge->proof;
-        ++edge;
-    }
-    if (best.is_win() || (all_known && best.known())) node.proof = best;
-    tree_.nodes.push_back(node);
-    return at;
 }
 
 // 8. Carry a proof towards the root as far as it decides anything.
@@ -415,6 +480,10 @@ void Search::prove(std::span<const std::uint32_t> path) {
 void Search::prepare_root() {
     Edge* const edges = tree_.edges_of(root());
     const std::size_t n = root().edges;
+    if (config_.lcb) {
+        deviation_.assign(n, 0);
+        deviations_.assign(n, 0);
+    }
     Random random(seed_, 0x726f6f74);
     if (config_.gumbel) {
         gumbel_.resize(n);
@@ -437,21 +506,58 @@ void Search::prepare_root() {
     }
 }
 
-std::size_t Search::best() const {
-    const Edge* const edges = tree_.edges_of(root());
-    const std::size_t n = root().edges;
+// Which edges of the root are to be considered.
+void Search::consider_moves() {
+    considered_.clear();
+    if (only_.empty()) return;
+    for (std::size_t i = 0; i < root().edges; ++i)
+        considered_.push_back(std::find(only_.begin(), only_.end(), root_move(i)) != only_.end());
+}
+
+Proof Search::proof(std::uint32_t at) const {
+    const Node& node = tree_.nodes[at];
+    if (at || considered_.empty()) return node.proof;
+    Proof best;
+    bool all_known = true;
+    for (std::size_t i = 0; i < node.edges; ++i) {
+        const Proof proof = tree_.edges_of(node)[i].proof;
+        if (!considered_[i]) continue;
+        if (!proof.known())
+            all_known = false;
+        else if (!best.known() || proof.better_than(best))
+            best = proof;
+    }
+    return best.is_win() || all_known ? best : Proof();
+}
+
+// What the value of a root edge surely is: KataGo's five standard errors below its mean. A first deviation of 1, the
+// largest there can be, stands for what has not been seen.
+double Search::lower_bound(std::size_t i) const {
+    constexpr double ERRORS = 5;
+    const Edge& edge = tree_.edges_of(root())[i];
+    const double variance = (deviation_[i] + 1) / (deviations_[i] + 1.0);
+    return static_cast<double>(edge.value) - ERRORS * std::sqrt(variance / edge.visits);
+}
+
+std::size_t Search::best(std::uint32_t at) const {
+    const Node& node = tree_.nodes[at];
+    const Edge* const edges = tree_.edges_of(node);
+    const std::size_t n = node.edges;
     std::size_t best = 0;
+    while (best + 1 < n && !is_considered(at, best)) ++best;
     // 1. A proven result decides.
-    if (root().proof.known()) {
-        for (std::size_t i = 1; i < n; ++i)
-            if (edges[i].proof.known() && (!edges[best].proof.known() || edges[i].proof.better_than(edges[best].proof)))
+    if (proof(at).known()) {
+        for (std::size_t i = best + 1; i < n; ++i)
+            if (is_considered(at, i) && edges[i].proof.known() &&
+                (!edges[best].proof.known() || edges[i].proof.better_than(edges[best].proof)))
                 best = i;
         return best;
     }
     // 2. Otherwise the most visited that is not lost; Gumbel breaks ties by its own score, PUCT by value, then prior.
-    if (config_.gumbel) completed_values(scratch_);
+    const bool gumbel = config_.gumbel && !at;
+    if (gumbel) completed_values(scratch_);
     const auto score = [&](std::size_t i) -> double {
-        if (config_.gumbel) return gumbel_[i] + logit_[i] + scratch_[i];
+        if (gumbel) return gumbel_[i] + logit_[i] + scratch_[i];
         return edges[i].visits ? static_cast<double>(edges[i].value) : -2 + static_cast<double>(edges[i].prior);
     };
     const auto better = [&](std::size_t a, std::size_t b) {
@@ -459,8 +565,17 @@ std::size_t Search::best() const {
         if (edges[a].visits != edges[b].visits) return edges[a].visits > edges[b].visits;
         return score(a) > score(b);
     };
-    for (std::size_t i = 1; i < n; ++i)
-        if (better(i, best)) best = i;
+    for (std::size_t i = best + 1; i < n; ++i)
+        if (is_considered(at, i) && better(i, best)) best = i;
+    // 3. Or one whose value is surely higher, if it has a fair share of the visits (KataGo: 0.15).
+    if (!at && deviation_.size() == n && edges[best].visits) {
+        constexpr double SHARE = 0.15;
+        const double enough = SHARE * edges[best].visits;
+        for (std::size_t i = 0; i < n; ++i)
+            if (is_considered(at, i) && !edges[i].proof.known() && edges[i].visits >= enough &&
+                lower_bound(i) > lower_bound(best))
+                best = i;
+    }
     return best;
 }
 
@@ -480,14 +595,15 @@ std::size_t Search::sample(double temperature, Random& random) const {
     return best();
 }
 
-std::vector<MoveStats> Search::moves() const {
-    const Edge* const edges = tree_.edges_of(root());
-    const std::size_t n = root().edges;
+std::vector<MoveStats> Search::moves(std::uint32_t at) const {
+    const Node& node = tree_.nodes[at];
+    const Edge* const edges = tree_.edges_of(node);
+    const std::size_t n = node.edges;
     std::vector<double> weights(n, 0);
-    const std::size_t chosen = n ? best() : 0;
-    if (root().proof.known()) {
+    const std::size_t chosen = n ? best(at) : 0;
+    if (proof(at).known()) {
         if (n) weights[chosen] = 1;
-    } else if (config_.gumbel) {
+    } else if (config_.gumbel && !at) {
         // The improved policy: softmax of logits and completed values, without what is lost.
         completed_values(weights);
         double high = -1e300, sum = 0;
@@ -508,6 +624,7 @@ std::vector<MoveStats> Search::moves() const {
     for (std::size_t i = 0; i < n; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         if ((a == chosen) != (b == chosen)) return a == chosen;
+        if (is_considered(at, a) != is_considered(at, b)) return is_considered(at, a);
         if (edges[a].proof.known() && edges[b].proof.known() && !(edges[a].proof == edges[b].proof))
             return edges[a].proof.better_than(edges[b].proof);
         if (edges[a].proof.is_loss() != edges[b].proof.is_loss()) return edges[b].proof.is_loss();
@@ -515,16 +632,19 @@ std::vector<MoveStats> Search::moves() const {
         return edges[a].prior > edges[b].prior;
     });
     std::vector<MoveStats> stats;
-    for (const std::size_t i : order)
-        stats.push_back({edges[i].move, edges[i].visits,
-                         edges[i].proof.known() ? edges[i].proof.value() : edges[i].value, edges[i].draw,
-                         edges[i].prior, static_cast<float>(weights[i]), edges[i].proof});
+    for (const std::size_t i : order) {
+        const Edge& edge = edges[i];
+        stats.push_back({edge.move, edge.visits, edge.proof.known() ? edge.proof.value() : edge.value, edge.draw,
+                         edge.prior, static_cast<float>(weights[i]), edge.proof, std::nullopt});
+        if (edge.child != NO_NODE && !tree_.nodes[edge.child].waiting)
+            stats.back().net_value = -tree_.nodes[edge.child].net_value;
+    }
     return stats;
 }
 
-std::vector<Move> Search::principal_variation(std::size_t root_edge) const {
+std::vector<Move> Search::principal_variation(std::size_t first, std::uint32_t at) const {
     std::vector<Move> line;
-    const Edge* edge = tree_.edges_of(root()) + root_edge;
+    const Edge* edge = tree_.edges_of(tree_.nodes[at]) + first;
     for (;;) {
         line.push_back(edge->move);
         if (edge->child == NO_NODE) return line;
@@ -562,6 +682,146 @@ void Search::run(NativeEvaluator evaluator, std::uint32_t more_visits) {
     const std::uint32_t before = done_visits_;
     while (!done() && wants_playout() && done_visits_ - before < more_visits)
         if (playout() == Playout::LEAF) answer(last_leaf_, evaluator);
+}
+
+void Search::run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const std::uint32_t before = done_visits_;
+    if (tree_.nodes.empty() && playout() == Playout::LEAF) answer(last_leaf_, evaluator);
+    // The tree is locked while a walk goes down and while its value comes up; the rules and the evaluator, which take
+    // most of the time, run beside each other.
+    std::mutex mutex;
+    threads.each(static_cast<std::size_t>(threads.size()), [&](std::size_t) {
+        Trail trail;
+        trail.line = trail_.line;
+        std::vector<Proof> results(MAX_MOVES);
+        float priors[MAX_MOVES], wdl[3];
+        std::unique_lock lock(mutex);
+        while (Clock::now() < end && !full() && wants_playout() && done_visits_ + waiting_ - before < more_visits) {
+            const Playout walked = walk(trail);
+            if (walked == Playout::BLOCKED) {
+                lock.unlock();
+                std::this_thread::yield();
+                lock.lock();
+            }
+            if (walked != Playout::LEAF) continue;
+            ++waiting_;
+            lock.unlock();
+            MoveList moves;
+            Proof proof;
+            const bool drawn = follow(trail);
+            if (!drawn) {
+                variant_->legal_moves(trail.state, moves);
+                proof = examine(trail.state, moves, [&](std::size_t i, Proof result) { results[i] = result; });
+                if (!proof.known())
+                    evaluator(*variant_, trail.state, encoded_key(trail.state, trail.repeated),
+                              {moves.begin(), moves.end()}, priors, wdl);
+            }
+            lock.lock();
+            --waiting_;
+            if (drawn) {
+                draw(trail);
+                continue;
+            }
+            const std::size_t first = tree_.edges.size();
+            Edge* const edges = tree_.edges.add(moves.size());
+            for (std::size_t i = 0; i < moves.size(); ++i)
+                edges[i] = Edge{.prior = 0, .move = moves[i], .proof = results[i]};
+            if (const std::uint32_t at = settle(trail, first, proof); at != NO_NODE)
+                accept(at, trail.path, trail.state.turn, {priors, moves.size()}, wdl);
+        }
+    });
+}
+
+// ---- from one search to the next ---------------------------------------------------------------
+
+bool Search::move_to(const Variant& variant, const State& root, std::span<const Key> history,
+                     const SearchConfig& config, std::uint32_t visits, std::uint64_t seed,
+                     std::span<const Move> moves) {
+    std::uint32_t at = NO_NODE;
+    if (variant_ == &variant && !waiting_ && !config.gumbel && !config_.gumbel && !tree_.nodes.empty()) {
+        // The worth of draws is in every value: it must be the same for the same side.
+        const float worth = root.turn == root_state_.turn ? config_.draw_score : -config_.draw_score;
+        if (worth == config.draw_score) at = find(root);
+        // Visits that only some moves could get would speak for those.
+        if (at == 0 && !only_.empty() && !std::equal(only_.begin(), only_.end(), moves.begin(), moves.end()))
+            at = NO_NODE;
+    }
+    // A node that was decided as soon as it was seen has no priors; a draw of that kind will be forgotten below.
+    if (at == NO_NODE || !tree_.nodes[at].edges || tree_.nodes[at].proof.is_draw()) {
+        begin(variant, root, history, config, visits, seed, moves);
+        return false;
+    }
+    Tree tree = std::move(tree_);
+    tree.keep(at, 0);
+    begin(variant, root, history, config, visits, seed, moves);
+    tree_ = std::move(tree);
+    forget_draws();
+    consider_moves();
+    if (config_.lcb) {
+        deviation_.assign(this->root().edges, 0);
+        deviations_.assign(this->root().edges, 0);
+    }
+    return true;
+}
+
+std::uint32_t Search::node_behind(Move move) const {
+    for (std::size_t i = 0; i < root().edges; ++i)
+        if (const Edge& edge = tree_.edges_of(root())[i]; edge.move == move) return edge.child;
+    return NO_NODE;
+}
+
+// The node of a state, at most two plies below the root.
+std::uint32_t Search::find(const State& state) const {
+    const auto same = [&](const State& other) {
+        return other.key == state.key && other.halfmove_clock == state.halfmove_clock &&
+               std::equal(other.colors, other.colors + 2, state.colors) &&
+               std::equal(other.roles, other.roles + 6, state.roles);
+    };
+    if (same(root_state_)) return 0;
+    const auto below = [&](const auto& again, std::uint32_t at, const State& before, int plies) -> std::uint32_t {
+        for (std::size_t i = 0; i < tree_.nodes[at].edges; ++i) {
+            const Edge& edge = tree_.edges_of(tree_.nodes[at])[i];
+            if (edge.child == NO_NODE) continue;
+            State next = before;
+            variant_->play(next, edge.move);
+            if (same(next)) return edge.child;
+            if (plies > 1)
+                if (const std::uint32_t found = again(again, edge.child, next, plies - 1); found != NO_NODE)
+                    return found;
+        }
+        return NO_NODE;
+    };
+    return below(below, 0, root_state_, 2);
+}
+
+// A draw may rest on a repetition, and what counts as one depends on where the root is. Only draws rest on draws: a
+// win needs one winning move, a loss needs all moves lost. Those that still hold are seen again when a playout comes by.
+void Search::forget_draws() {
+    for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+        Node& node = tree_.nodes[i];
+        if (!node.edges) continue;  // stalemate stays
+        if (node.proof.is_draw()) node.proof = Proof();
+        Edge* const edges = tree_.edges_of(node);
+        for (std::size_t j = 0; j < node.edges; ++j)
+            if (edges[j].proof.is_draw() && (edges[j].child == NO_NODE || tree_.nodes[edges[j].child].edges))
+                edges[j].proof = Proof();
+    }
+}
+
+void Search::prune() {
+    // Of what has fewest visits, enough to come down to half: single numbers of visits, then powers of two.
+    constexpr std::uint32_t SINGLE = 64;
+    std::array<std::size_t, SINGLE + 26> bytes{};
+    const auto bucket = [](std::uint32_t visits) {
+        return visits < SINGLE ? visits : SINGLE + static_cast<std::uint32_t>(std::bit_width(visits)) - 7;
+    };
+    for (const Node& node : tree_.nodes) bytes[bucket(node.visits)] += sizeof(Node) + node.edges * sizeof(Edge);
+    std::size_t kept = 0;
+    std::uint32_t least = static_cast<std::uint32_t>(bytes.size());
+    while (least > 1 && kept + bytes[least - 1] <= config_.max_bytes / 2) kept += bytes[--least];
+    tree_.keep(0, least < SINGLE ? least : SINGLE << std::min(25u, least - SINGLE));
 }
 
 }  // namespace selfmate

@@ -8,6 +8,7 @@
 
 #include "heuristic.h"
 #include "numbers.h"
+#include "threads.h"
 #include "tree.h"
 #include "variant.h"
 
@@ -30,7 +31,10 @@ struct SearchConfig {
     float noise_epsilon = 0;
     // When to stop before the visits are used up.
     bool stop_when_proven = true;
+    // A tree that has grown so large gives up its least visited half, and grows on.
     std::uint64_t max_bytes = std::uint64_t(1) << 30;
+    // Choose the move whose value is surely the highest, of those with many visits, not the most visited one.
+    bool lcb = false;
 };
 
 // A position that waits for its evaluation.
@@ -42,12 +46,22 @@ struct Leaf {
     std::vector<std::uint32_t> path;  // node, edge, node, edge, … from the root
 };
 
+// A way from the root down the tree, and the position at its end.
+struct Trail {
+    std::vector<std::uint32_t> path;  // node, edge, node, edge, …
+    std::vector<Move> moves;
+    std::vector<Key> line;  // keys of the history, of the root, and of the positions on the way but the last
+    State state;
+    bool repeated = false;
+};
+
 struct MoveStats {
     Move move;
     std::uint32_t visits;
     float value, draw, prior;
     float weight;  // in the improved policy, the learner's target
     Proof proof;
+    std::optional<float> net_value;  // the evaluator's word on the position behind it
 };
 
 enum class Playout {
@@ -58,12 +72,19 @@ enum class Playout {
 
 class Search {
 public:
-    // `history`: keys of the positions before the root that may still be repeated, oldest first.
+    // `history`: keys of the positions before the root that may still be repeated, oldest first. `moves`: the only
+    // ones to consider at the root; all, if there are none.
     void begin(const Variant& variant, const State& root, std::span<const Key> history, const SearchConfig& config,
-               std::uint32_t visits, std::uint64_t seed);
+               std::uint32_t visits, std::uint64_t seed, std::span<const Move> moves = {});
+    // The same, with what is known of the position if it lies in the tree, at most two plies below the root, and
+    // nothing waits. Says whether it was there.
+    bool move_to(const Variant& variant, const State& root, std::span<const Key> history, const SearchConfig& config,
+                 std::uint32_t visits, std::uint64_t seed, std::span<const Move> moves = {});
 
     bool done() const;
     bool wants_playout() const;  // not done, and not all its visits are in flight
+    bool full() const { return tree_.bytes() > config_.max_bytes; }
+    void prune();  // to half the size; nothing may be waiting
 
     Playout playout();
     std::uint32_t last_leaf() const { return last_leaf_; }
@@ -71,16 +92,25 @@ public:
     std::span<const Edge> leaf_edges(std::uint32_t id) const;
     // Priors in the order of `leaf_edges`; an edge beyond them has none.
     void apply(std::uint32_t id, std::span<const float> priors, const float* wdl);
+    // As if the leaf had never been asked for.
+    void abandon(std::uint32_t id);
 
     // Evaluates a leaf with an evaluator of our own, and applies its answer.
     void answer(std::uint32_t id, NativeEvaluator evaluator);
     // The search with an evaluator of our own, to its end or for so many more visits.
     void run(NativeEvaluator evaluator, std::uint32_t more_visits = 0xffffffff);
+    // The same for a short time, on several threads that share the tree; ends early when the tree is full. With one
+    // thread, the visits are those of `run`.
+    void run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads);
 
-    std::vector<MoveStats> moves() const;  // best first
-    std::size_t best() const;              // index of the root edge to play
+    // What is known of the moves at the root or at another node.
+    std::vector<MoveStats> moves(std::uint32_t at = 0) const;  // best first
+    std::size_t best(std::uint32_t at = 0) const;              // index of the edge to play
+    Proof proof(std::uint32_t at = 0) const;                   // of the moves that are considered
     std::size_t sample(double temperature, Random& random) const;
-    std::vector<Move> principal_variation(std::size_t root_edge) const;
+    std::vector<Move> principal_variation(std::size_t edge, std::uint32_t at = 0) const;
+    // The node behind a move at the root, or NO_NODE.
+    std::uint32_t node_behind(Move move) const;
 
     const Node& root() const { return tree_.nodes[0]; }
     const State& root_state() const { return root_state_; }
@@ -92,17 +122,31 @@ public:
     const Tree& tree() const { return tree_; }
 
 private:
-    std::uint32_t select(const Node& node) const;
+    Playout walk(Trail& trail);
+    bool follow(Trail& trail) const;
+    template <class Write>
+    Proof examine(const State& state, const MoveList& moves, Write write) const;
+    std::uint32_t settle(const Trail& trail, std::size_t first, Proof proof);
+    void draw(const Trail& trail);
+    void accept(std::uint32_t node, std::span<const std::uint32_t> path, Color turn, std::span<const float> priors,
+                const float* wdl);
+    std::uint32_t select(const Node& node, const std::uint8_t* considered) const;
     std::uint32_t select_root() const;
     std::uint32_t select_gumbel() const;
-    bool is_repetition(const State& state, bool& repeated) const;
+    bool is_repetition(const Trail& trail, bool& repeated) const;
     Proof result_of(const State& state, Move move) const;
-    std::uint32_t expand(const State& state);
     void back_up(std::span<const std::uint32_t> path, float value, float draw);
     void release(std::span<const std::uint32_t> path);
     void prove(std::span<const std::uint32_t> path);
     void prepare_root();
+    void consider_moves();
     void completed_values(std::vector<double>& out) const;
+    std::uint32_t find(const State& state) const;
+    void forget_draws();
+    double lower_bound(std::size_t edge) const;
+    bool is_considered(std::uint32_t at, std::size_t edge) const {
+        return at || considered_.empty() || considered_[edge];
+    }
     // What a result is worth to a side; a draw has the worth that the side at the root gives it.
     float worth(Proof proof, Color side) const;
 
@@ -112,14 +156,18 @@ private:
     std::uint32_t budget_ = 0;
     std::uint64_t seed_ = 0;
     Tree tree_;
-    std::vector<Key> line_;  // history, root, and the path of the playout
-    std::size_t root_at_ = 0;
-    std::vector<std::uint32_t> path_;
+    std::size_t root_at_ = 0;  // in the line of every trail
+    Trail trail_;
+    std::vector<Move> only_;                // moves to consider at the root; all, if there are none
+    std::vector<std::uint8_t> considered_;  // the same, by edge
     std::vector<Leaf> leaves_;
     std::vector<std::uint32_t> free_leaves_;
     std::uint32_t last_leaf_ = 0;
     std::uint32_t done_visits_ = 0, waiting_ = 0, collisions_ = 0, max_depth_ = 0;
     std::uint64_t depth_sum_ = 0;
+    // For the lower bound: squared deviations of each root edge's values since it is one, and how many they are.
+    std::vector<double> deviation_;
+    std::vector<std::uint32_t> deviations_;
     // Gumbel root: noise and logit of each edge, and how many visits the next candidate should have.
     std::vector<double> gumbel_, logit_;
     std::vector<std::uint32_t> schedule_;

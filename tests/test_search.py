@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from selfmate import VARIANTS, Position, SearchError, _core
+from selfmate import VARIANTS, IllegalMove, Move, Position, SearchError, _core
 from selfmate._core import Pool, Search, SearchConfig
 
 GOLDEN = Path(__file__).parent / "golden" / "trees.json"
@@ -155,6 +155,234 @@ def test_a_draw_is_worth_what_the_side_at_the_root_gives_it(
     result = searched(position, 300, "heuristic-1", draw_score=draw_score, gumbel=gumbel, gumbel_scale=0.0)
     best = result.moves[0]
     assert (best.proven == 0) == wants_the_draw
+
+
+# -- from one search to the next --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("plies", [0, 1, 2])
+def test_a_tree_is_kept_for_the_moves_that_are_played(variant: str, plies: int) -> None:
+    position = Position(variant)
+    search = Search(position, SearchConfig(), 3000)
+    search.run("heuristic-1")
+    before = search.result()
+    size, behind = before.nodes, before.moves[0]
+    for move in before.pv[:plies]:
+        position.play(move)
+    assert search.move_to(position, SearchConfig(), 100)
+    kept = search.result()
+    assert search.visits == 0
+    assert kept.nodes == size if plies == 0 else 1 < kept.nodes < size
+    if plies == 1:
+        assert sum(stats.visits for stats in kept.moves) == behind.visits - 1  # its own evaluation was one
+        assert kept.value == pytest.approx(-behind.value, abs=1e-4)
+    assert {stats.move for stats in kept.moves} == set(position.legal_moves)
+    for stats in kept.moves:
+        line = position.copy()
+        for move in stats.pv:
+            line.play(move)
+    search.run("heuristic-1")
+    assert search.visits == 100 or search.result().proven is not None
+
+
+def test_another_position_begins_a_new_tree() -> None:
+    position = Position("chess")
+    search = Search(position, SearchConfig(), 500)
+    search.run("heuristic-1")
+    assert not search.move_to(Position("chess", POSITIONS["chess"]), SearchConfig(), 500)
+    assert not search.is_rooted()
+    search.run("heuristic-1")
+    fresh = searched(Position("chess", POSITIONS["chess"]), 500, "heuristic-1")
+    assert [stats.visits for stats in search.result().moves] == [stats.visits for stats in fresh.moves]
+    assert not search.move_to(Position("atomic", POSITIONS["chess"]), SearchConfig(), 500)
+
+
+def test_a_tree_with_another_worth_of_draws_is_not_kept() -> None:
+    position = Position("chess")
+    search = Search(position, SearchConfig(draw_score=-0.2), 500)
+    search.run("heuristic-1")
+    move = search.result().best
+    assert search.move_to(position, SearchConfig(draw_score=-0.2), 500)
+    position.play(move)
+    assert search.move_to(position, SearchConfig(draw_score=0.2), 500)  # the other side's view of the same
+    assert not search.move_to(position, SearchConfig(draw_score=-0.2), 500)
+
+
+def test_a_repetition_of_the_old_root_is_no_draw_for_the_new_one() -> None:
+    # Below the first root, going back to it is a draw at once; after the moves are played it is only the second time.
+    position = Position("chess", "7k/8/8/8/8/8/R7/K7 w - - 10 80")
+    search = Search(position, SearchConfig(cpuct=8.0), 30_000)
+    search.run("uniform")
+    for uci in ("a2b2", "h8g8", "b2a2"):
+        position.play(uci)
+    first = search.result_after(position.move_stack[0])
+    assert first is not None
+    assert any(stats.proven == 0 for stats in searched(Position("chess", position.fen()), 10, "uniform").moves) is False
+    start = Position("chess", "7k/8/8/8/8/8/R7/K7 w - - 10 80")
+    for uci in ("a2b2", "h8g8"):
+        start.play(uci)
+    assert search.move_to(start, SearchConfig(cpuct=8.0), 3000)
+    assert all(stats.proven is None for stats in search.result().moves)
+    search.run("uniform")
+    back = search.result_after(start.parse_uci("b2a2"))
+    assert back is not None
+    # The king's step back makes the old root again, for the second time in the game: it is searched on, not a draw.
+    again = next(stats for stats in back.moves if str(stats.move) == "g8h8")
+    assert again.visits > 0
+    assert again.proven is None
+
+
+def test_result_after_a_move() -> None:
+    search = Search(Position("chess"), SearchConfig(), 1000)
+    assert search.result_after(Position("chess").parse_uci("e2e4")) is None
+    search.run("heuristic-1")
+    best = search.result().moves[0]
+    after = search.result_after(best.move)
+    assert after is not None
+    assert after.visits == best.visits
+    assert after.best == best.pv[1]
+    assert after.value == pytest.approx(-best.value, abs=1e-4)
+
+
+def test_only_some_moves_are_considered() -> None:
+    position = Position("chess", POSITIONS["chess"])
+    moves = [position.parse_uci(uci) for uci in ("a2a3", "e1g1")]
+    search = Search(position, SearchConfig(), 300, 0, moves)
+    search.run("heuristic-1")
+    result = search.result()
+    assert {stats.move for stats in result.moves if stats.visits} == set(moves)
+    assert {stats.move for stats in result.moves[:2]} == set(moves)
+    assert sum(stats.visits for stats in result.moves) == 300
+    # A mate that may not be played proves nothing.
+    mate = Position("atomic", "rnbqkbnr/ppp1pppp/8/3pN3/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 3")
+    search = Search(mate, SearchConfig(), 100, 0, [mate.parse_uci("a2a3")])
+    search.run("heuristic-1")
+    assert str(search.result().best) == "a2a3"
+    assert search.result().proven != 1
+    with pytest.raises(IllegalMove):
+        Search(position, SearchConfig(), 300, 0, [Move.from_uci("e1e3")])
+
+
+# -- limits of memory and threads -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_full_tree_gives_up_its_least_visited_part_and_goes_on(variant: str) -> None:
+    limit = 2 << 20
+    search = Search(Position(variant), SearchConfig(stop_when_proven=False, max_bytes=limit), 10_000)
+    search.run("heuristic-1")
+    result = search.result()
+    assert result.visits == 10_000 == sum(stats.visits for stats in result.moves)
+    assert result.bytes <= limit * 1.05
+    for stats in result.moves:
+        line = Position(variant)
+        for move in stats.pv:
+            line.play(move)
+    roomy = searched(Position(variant), 10_000, "heuristic-1", stop_when_proven=False)
+    assert roomy.bytes > limit
+    common = sum(
+        min(stats.visits, next(other.visits for other in roomy.moves if other.move == stats.move))
+        for stats in result.moves
+    )
+    assert common > 0.7 * 10_000  # much the same is found
+
+
+def test_prune_halves_the_tree() -> None:
+    search = Search(Position("chess"), SearchConfig(max_bytes=1 << 22), 1 << 31)
+    assert not search.full()
+    search.run_for(60.0, "heuristic-1")
+    assert search.full()
+    visits, size = search.visits, search.bytes
+    before = {stats.move: (stats.visits, stats.value) for stats in search.result().moves}
+    search.prune()
+    assert search.bytes <= size / 2
+    assert search.visits == visits
+    assert {stats.move: (stats.visits, stats.value) for stats in search.result().moves} == before
+
+
+def test_one_thread_for_a_time_searches_as_run_does() -> None:
+    for variant, fen in POSITIONS.items():
+        search = Search(Position(variant, fen), SearchConfig(), 2000)
+        for _ in range(1000):
+            search.run_for(0.001, "heuristic-1", 300)
+        whole = searched(Position(variant, fen), 2000, "heuristic-1")
+        assert [stats.visits for stats in search.result().moves] == [stats.visits for stats in whole.moves]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_threads_lose_no_visit(variant: str) -> None:
+    search = Search(Position(variant), SearchConfig(stop_when_proven=False), 20_000)
+    while not search.done():
+        search.run_for(0.01, "heuristic-1", threads=4)
+    result = search.result()
+    assert result.visits == 20_000 == sum(stats.visits for stats in result.moves)
+    for stats in result.moves:
+        line = Position(variant)
+        for move in stats.pv:
+            line.play(move)
+
+
+def test_threads_and_pruning_and_reuse_together() -> None:
+    position = Position("atomic")
+    config = SearchConfig(stop_when_proven=False, max_bytes=1 << 20)
+    search = Search(position, config, 1 << 31)
+    for _ in range(20):
+        for _ in range(5):
+            search.run_for(0.01, "heuristic-1", threads=3)
+            if search.full():
+                search.prune()
+        if position.outcome() is not None:
+            break
+        result = search.result()
+        assert {stats.move for stats in result.moves} == set(position.legal_moves)
+        position.play(result.best)
+        if position.outcome() is not None:
+            break
+        search.move_to(position, config, 1 << 31)
+
+
+def test_a_leaf_that_is_abandoned_leaves_no_trace() -> None:
+    position = Position("chess", POSITIONS["chess"])
+
+    def finish(search: Search) -> list[int]:
+        while not search.done():
+            leaves = search.gather(1)
+            if leaves.size:
+                search.apply(leaves.ticket, *by_what_is_seen(leaves))
+        return [stats.visits for stats in search.result().moves]
+
+    search = Search(position, SearchConfig(), 200)
+    search.gather(1)
+    search.abandon()  # the root itself
+    for _ in range(30):
+        leaves = search.gather(1)
+        search.apply(leaves.ticket, *by_what_is_seen(leaves))
+        search.gather(16)
+        search.gather(16)
+        search.abandon()
+    assert finish(search) == finish(Search(position, SearchConfig(), 200))
+
+
+# -- the final choice -------------------------------------------------------------------------------------------------
+
+
+def test_the_lower_bound_prefers_a_surer_value_to_more_visits() -> None:
+    position = Position("chess")
+    for seed in range(20):
+        for lcb in (False, True):
+            search = Search(position, SearchConfig(lcb=lcb, noise_epsilon=0.9), 300, seed)
+            search.run("heuristic-1")
+            moves = search.result().moves
+            most = max(stats.visits for stats in moves)
+            assert moves[0].visits >= 0.15 * most
+            if not lcb:
+                assert moves[0].visits == most
+            elif moves[0].visits < most:
+                leader = next(stats for stats in moves if stats.visits == most)
+                assert moves[0].value > leader.value
+                return
+    raise AssertionError("it never made a difference")
 
 
 def test_gumbel_improves_the_policy() -> None:

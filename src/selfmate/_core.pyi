@@ -549,7 +549,7 @@ class Samples:
 class SearchConfig:
     """How to search; every value has a default (see cpp/search.h)."""
 
-    def __init__(self, *, cpuct: float = 1.25, fpu_reduction: float = 0.33000001311302185, draw_score: float = 0.0, virtual_loss: int = 1, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.10000000149011612, maxvisit_init: float = 50.0, noise_alpha: float = 0.30000001192092896, noise_epsilon: float = 0.0, stop_when_proven: bool = True, max_bytes: int = 1073741824) -> None: ...
+    def __init__(self, *, cpuct: float = 1.25, fpu_reduction: float = 0.33000001311302185, draw_score: float = 0.0, virtual_loss: int = 1, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.10000000149011612, maxvisit_init: float = 50.0, noise_alpha: float = 0.30000001192092896, noise_epsilon: float = 0.0, stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None: ...
 
     @property
     def gumbel(self) -> bool: ...
@@ -584,6 +584,12 @@ class MoveStats:
     def proven(self) -> int | None:
         """
         Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven
+        """
+
+    @property
+    def net_value(self) -> float | None:
+        """
+        The evaluator's value of the position behind the move, for the side to move at the root, or None
         """
 
     @property
@@ -644,7 +650,31 @@ class Search:
     100
     """
 
-    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0) -> None: ...
+    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
+
+    def move_to(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> bool:
+        """
+        Begin a new search on a position, with what is known of it if it lies at most two plies below the last
+        root; says whether it does. `moves` are the only ones to consider, if there are any.
+
+        >>> position = Position('chess')
+        >>> search = Search(position, SearchConfig(), 1000)
+        >>> search.run('heuristic-1')
+        >>> _ = position.play(search.result().best)
+        >>> search.move_to(position, SearchConfig(), 1000), search.visits, search.result().nodes > 100
+        (True, 0, True)
+        """
+
+    def abandon(self) -> None:
+        """Give up every ticket that is open."""
+
+    def full(self) -> bool:
+        """Whether the tree is at its limit."""
+
+    def prune(self) -> None:
+        """
+        Give up the less visited half of the tree; every open ticket is given up too.
+        """
 
     def gather(self, max_leaves: int) -> Leaves: ...
 
@@ -658,12 +688,28 @@ class Search:
         The search with 'uniform', 'fake' or 'heuristic-1', to its end or for so many more visits.
         """
 
+    def run_for(self, seconds: float, evaluator: str, visits: int = 4294967295, threads: int = 1) -> None:
+        """
+        The search with 'uniform', 'fake' or 'heuristic-1' for a short time, to so many more visits, or until the
+        tree is full.
+        """
+
     def done(self) -> bool: ...
 
     @property
     def visits(self) -> int: ...
 
+    @property
+    def bytes(self) -> int:
+        """What the tree takes"""
+
+    def is_rooted(self) -> bool:
+        """Whether the root has been evaluated, so that there is a result."""
+
     def result(self) -> SearchResult: ...
+
+    def result_after(self, move: Move) -> SearchResult | None:
+        """What was found about the position after a move at the root, or None."""
 
 class GameRecord:
     """

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfmate import _core
-from selfmate._core import Position
+from selfmate._core import VARIANTS, Position, Search, SearchConfig
 from selfmate.peers import Peer, PeerError, PerftEngine, find_peers, open_peer
 from selfmate.perft import available_threads
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Case", "Measured", "Report", "movegen", "show"]
+__all__ = ["Case", "Measured", "Report", "movegen", "show", "total"]
 
 RANDOM_POSITIONS = 100_000
 RANDOM_SEED = 20_251
 GENERATE_SECONDS = 1.0
+TOTAL_VISITS = 20_000
 
 Tell = Callable[[int, int, str], None]
 """Told how many steps of how many are done, and which one comes."""
@@ -55,6 +56,21 @@ CASES = (
     Case("middlegame 3", "atomic", "r3kbnr/p1ppqpp1/bpn1p2p/8/1P2PP1P/8/P1PPQ1P1/RNB1KBNR b KQkq - 0 7", 5, 42_434_372),
     Case("middlegame 4", "atomic", "2kr4/2r5/p1p1p1p1/3p1Pb1/3P3P/PPPN1K2/3R4/1R6 w - - 5 34", 5, 31_345_640),
 )
+
+
+def total(visits: int = TOTAL_VISITS) -> tuple[int, float]:
+    """Search the start of every variant and the positions above; give the nodes of all trees, and the seconds.
+
+    The nodes change with the rules, the search and heuristic-1, and with nothing else.
+    """
+    positions = [Position(variant) for variant in VARIANTS]
+    positions += [Position(case.variant, case.fen) for case in CASES if case.fen != START]
+    nodes, began = 0, time.perf_counter()
+    for position in positions:
+        search = Search(position, SearchConfig(stop_when_proven=False), visits)
+        search.run("heuristic-1")
+        nodes += search.result().nodes
+    return nodes, time.perf_counter() - began
 
 
 @dataclass(slots=True)

@@ -231,6 +231,11 @@ def _bench(
 ) -> None:
     """Measure, beside other engines where they are installed.
 
+    Without a word more it searches some positions of every variant and prints `N nodes M nps`, as OpenBench reads it;
+    the nodes are the same on every machine.
+
+    Example: selfmate bench
+
     Example: selfmate bench movegen --json
 
     Example: selfmate bench --signature
@@ -240,9 +245,10 @@ def _bench(
 
         print(_core.signature())
     elif context.invoked_subcommand is None:
-        raise SelfmateError(
-            "say what to measure: movegen, search, collisions, tactics, nn, selfplay, train, or --signature"
-        )
+        from selfmate.bench import total
+
+        nodes, seconds = total()
+        print(f"{nodes} nodes {nodes / seconds:.0f} nps")
 
 
 @bench_app.command()
@@ -598,6 +604,19 @@ def play(
         seed=seed,
     )
     session.run()
+
+
+@app.command()
+def uci() -> None:
+    """Run the engine for programs that speak UCI: chess GUIs, lichess-bot, fastchess, python-chess.
+
+    `selfmate-uci` is the same, for programs that take no arguments. docs/uci.md lists the options.
+
+    Example: selfmate uci
+    """
+    from selfmate.uci import main as run
+
+    run()
 
 
 @app.command()

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
-from selfmate._core import Move, Search, SearchConfig
+from selfmate._core import Move, Search, SearchConfig, SearchResult
 from selfmate.errors import SearchError, SelfmateError, clip
 from selfmate.evaluator import NATIVE, Evaluator, open_evaluator
 
 if TYPE_CHECKING:
     from selfmate.net import Net
 
-__all__ = ["RANDOM", "Limit", "MoveResult", "Player", "PlayerError", "Result", "net_of_run"]
+__all__ = ["RANDOM", "Limit", "MoveResult", "Player", "PlayerError", "Result", "batch_size", "net_of_run", "result_of"]
 
 RANDOM: Final = "random"
 """The player that plays any legal move."""
@@ -92,10 +92,14 @@ class MoveResult:
     visits: int
     value: float
     """For the side to move at the root, -1 to 1."""
+    draw: float
+    """Probability of a draw."""
     prior: float
     proven: int | None
     pv: tuple[Move, ...]
     """The line that is expected, with this move first."""
+    net_value: float | None = None
+    """What the evaluator alone says of the position behind it, seen as `value` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +124,8 @@ class Result:
     """Mean length of the playouts."""
     seldepth: int
     """The longest one."""
+    net_value: float | None = None
+    """What the evaluator alone says of the position."""
 
     @property
     def nodes_per_second(self) -> float:
@@ -130,7 +136,8 @@ class Result:
 class Player:
     """Somebody who plays: a net, or an evaluator of the core, behind a search; or `random`.
 
-    `source` is a spec (see above), an evaluator, or a net in memory. `threads` and `device` are those of the net.
+    `source` is a spec (see above), an evaluator, or a net in memory. `threads`, `device` and `backend` are those of the
+    net (see `open_evaluator`).
 
     >>> Player("heuristik-1")
     Traceback (most recent call last):
@@ -139,20 +146,28 @@ class Player:
     """
 
     def __init__(
-        self, source: str | Path | Evaluator | Net, *, device: str = "cpu", threads: int | None = None
+        self,
+        source: str | Path | Evaluator | Net,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        backend: str | None = None,
     ) -> None:
         self.evaluator: Evaluator | str
         """What judges positions: an evaluator, or the name of one of the core, or `random`."""
         self.name: str
         """Printable, for tables and PGN."""
+        options: dict[str, Any] = {"device": device, "threads": threads}
+        if backend is not None:
+            options["backend"] = backend
         if isinstance(source, Evaluator):
             self.name, self.evaluator = source.net_id[:12], source
         elif isinstance(source, str | Path):
             name, where = _find(str(source))
             self.name = "".join(letter if letter.isprintable() else "?" for letter in name)
-            self.evaluator = where if isinstance(where, str) else open_evaluator(where, device=device, threads=threads)
+            self.evaluator = where if isinstance(where, str) else open_evaluator(where, **options)
         else:
-            self.evaluator = open_evaluator(source, device=device, threads=threads)
+            self.evaluator = open_evaluator(source, **options)
             self.name = self.evaluator.net_id[:12]
 
     @property
@@ -189,30 +204,40 @@ class Player:
                 break
             if limit.nodes is not None:
                 room = limit.nodes - search.result().nodes
-        return _result(search, time.perf_counter() - began)
+        return result_of(search.result(), time.perf_counter() - began)
 
     def _search_on(self, search: Search, room: int) -> None:
         """Go on with a search for a short time, and for `room` positions at most."""
         if isinstance(self.evaluator, str):
             search.run(self.evaluator, min(NATIVE_VISITS, room))
             return
-        size = max(SMALLEST_BATCH, min(LARGEST_BATCH, search.visits // VISITS_PER_LEAF))
-        leaves = search.gather(min(size, room))
+        leaves = search.gather(min(batch_size(search.visits), room))
         if leaves.size:  # else every playout ended by the rules
             priors, wdl, _ = self.evaluator.evaluate(leaves)
             search.apply(leaves.ticket, priors, wdl)
 
 
-def _result(search: Search, seconds: float) -> Result:
-    found = search.result()
+def batch_size(visits: int) -> int:
+    """Say how many leaves to evaluate at once in a tree of so many visits.
+
+    >>> [batch_size(visits) for visits in (0, 800, 100_000)]
+    [8, 12, 64]
+    """
+    return max(SMALLEST_BATCH, min(LARGEST_BATCH, visits // VISITS_PER_LEAF))
+
+
+def result_of(found: SearchResult, seconds: float) -> Result:
+    """Give what a search of the core found."""
     moves = tuple(
         MoveResult(
             move=stats.move,
             visits=stats.visits,
             value=stats.value,
+            draw=stats.draw,
             prior=stats.prior,
             proven=stats.proven,
             pv=tuple(stats.pv),
+            net_value=stats.net_value,
         )
         for stats in found.moves
     )
@@ -228,6 +253,7 @@ def _result(search: Search, seconds: float) -> Result:
         seconds=seconds,
         depth=found.depth,
         seldepth=found.seldepth,
+        net_value=found.net_value,
     )
 
 
@@ -236,7 +262,9 @@ def _random_result(position: _core.Position, seed: int, began: float) -> Result:
     legal = position.legal_moves
     random.Random(f"{seed} {len(position.move_stack)} {position.key}").shuffle(legal)
     share = 1 / len(legal)
-    moves = tuple(MoveResult(move=move, visits=0, value=0.0, prior=share, proven=None, pv=(move,)) for move in legal)
+    moves = tuple(
+        MoveResult(move=move, visits=0, value=0.0, draw=1 / 3, prior=share, proven=None, pv=(move,)) for move in legal
+    )
     return Result(
         best=legal[0],
         value=0.0,

@@ -1,0 +1,421 @@
+"""What the UCI engine does between `go` and `bestmove`: think, look at the clock, tell, choose."""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from selfmate import _core, clock, evaluator
+from selfmate._core import Move, SearchConfig
+from selfmate.errors import SelfmateError
+from selfmate.player import ENDLESS, MoveResult, Player, Result
+from selfmate.thinker import TURN, Thinker
+from selfmate.uci import Go
+from selfmate.uci_info import info_lines, move_statistics, uci_line
+from selfmate.uci_options import Settings
+
+__all__ = ["Searcher", "level_of"]
+
+FALLBACK: Final = "heuristic-1"
+"""Plays every variant, without a net."""
+
+GAIN_VISITS: Final = 100
+"""Visits between two looks at how much the policy still changes (lc0's KLDGainAverageInterval)."""
+
+SPEED_KNOWN: Final = 0.005
+"""Seconds after which the speed of a search can be believed."""
+
+TELL_AFTER: Final = 0.05
+TELL_EVERY: Final = 0.5
+
+
+@dataclass(slots=True)
+class Pace:
+    """What a search on a clock has shown so far."""
+
+    planned: clock.Budget
+    last_value: float | None
+    """The value after our last move, where there was one."""
+    changes: float = 0.0
+    best: Move | None = None
+    doubled: int = 64
+    compared: dict[str, int] = field(default_factory=dict)
+
+    def seconds(self, result: Result) -> float:
+        """Look at a result, and give the seconds that the move may take in its light."""
+        if self.best is not None and result.best != self.best:
+            self.changes += 1
+        self.best = result.best
+        if result.visits >= self.doubled:  # what was long ago counts less
+            self.doubled = 2 * result.visits
+            self.changes /= 2
+        total = sum(move.visits for move in result.moves)
+        signs = clock.Signs(
+            changes=self.changes,
+            drop=max(0.0, self.last_value - result.value) if self.last_value is not None else 0.0,
+            share=result.moves[0].visits / total if total else 0.0,
+        )
+        return clock.stretch(self.planned, signs)
+
+    def has_settled(self, result: Result, least_gain: float) -> bool:
+        """Whether new visits no longer change what the search would play, by the divergence of the visits."""
+        if not least_gain or result.visits < sum(self.compared.values()) + GAIN_VISITS:
+            return False
+        now = {move.move.uci(): move.visits for move in result.moves}
+        before, self.compared = self.compared, now
+        return clock.gain(before, now) < least_gain
+
+
+class Searcher:
+    """Answers one `go` after another; it keeps the net and the tree in between."""
+
+    def __init__(self, write: Callable[..., None], say: Callable[[str], None]) -> None:
+        self._write = write
+        self._say = say
+        self._opened: tuple[object, ...] | None = None
+        self._thinker: Thinker | None = None
+        self._last: tuple[int, float] | None = None
+        """Moves played and value when we last moved."""
+
+    # -- who plays ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, settings: Settings) -> Thinker:
+        """Open the evaluator that the settings ask for, unless it is open."""
+        wanted = (settings.variant, settings.weights, settings.backend, settings.threads, settings.hash)
+        if self._thinker is None or wanted != self._opened:
+            self._thinker = None  # before another takes memory
+            player = self._open(settings)
+            self._thinker = Thinker(player, threads=settings.threads, memory=settings.hash << 20)
+            self._opened = wanted
+        return self._thinker
+
+    def _open(self, settings: Settings) -> Player:
+        try:
+            if settings.weights:
+                player = open_player(settings.weights, settings.backend)
+                player.check(settings.variant)
+                if player.evaluator == "random":
+                    raise SelfmateError("random does not search")
+                self._say(f"{player.name} plays {settings.variant} ({_computes(player)})")
+                return player
+            shipped = _shipped(settings.variant)
+            if shipped is not None:
+                player = open_player(shipped, settings.backend)
+                self._say(f"the shipped net {player.name} plays {settings.variant} ({_computes(player)})")
+                return player
+            self._say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
+        except SelfmateError as error:
+            self._say(f"{error}; {FALLBACK} plays instead")
+        return Player(FALLBACK)
+
+    def forget(self) -> None:
+        """Begin a new game: nothing of the last one is kept."""
+        self._last = None
+        if self._thinker is not None:
+            self._thinker.forget()
+
+    # -- `go perft` ---------------------------------------------------------------------------------------------------
+
+    def perft(self, go: Go) -> None:
+        """Count the leaves of the tree of legal moves, with a line for each move."""
+        depth = go.limits.perft or 0
+        total = 1 if depth == 0 else 0
+        for uci, move in sorted((go.position.uci(move), move) for move in go.position.legal_moves if depth):
+            if go.stopped:
+                return
+            counted = _count(go, move, depth - 1)
+            total += counted
+            self._write(f"{uci}: {counted}")
+        if not go.stopped:
+            self._write("", f"Nodes searched: {total}")
+
+    # -- `go` ---------------------------------------------------------------------------------------------------------
+
+    def search(self, go: Go, *, debug: bool) -> None:
+        """Search, and send the `bestmove` whatever happens."""
+        if not go.position.legal_moves:
+            self._tell_of_the_end(go)
+            return
+        answer: tuple[Move, ...] = ()
+        try:
+            answer = self._search(go, debug=debug)
+        except SelfmateError as error:
+            self._say(str(error))
+        except Exception as error:  # a fault of ours, or no memory, must not cost the game
+            traceback.print_exc()
+            self._say(f"a fault inside: {type(error).__name__}: {error}")
+            self._thinker = None
+        if not answer:
+            _wait_for_the_word(go)
+            answer = _any_move(go)
+        best, *reply = uci_line(go.position, answer[:2])
+        go.answered = True
+        self._write(f"bestmove {best} ponder {reply[0]}" if reply else f"bestmove {best}")
+
+    def _tell_of_the_end(self, go: Go) -> None:
+        outcome = go.position.outcome()
+        lost = outcome is not None and outcome.winner is not None
+        self._say(f"the game is over{f' ({outcome.reason})' if outcome is not None else ''}: there is no move")
+        self._write(f"info depth 0 score {'mate 0' if lost else 'cp 0'}")
+        _wait_for_the_word(go)
+        go.answered = True
+        self._write("bestmove (none)")
+
+    def _search(self, go: Go, *, debug: bool) -> tuple[Move, ...]:
+        """Search until it is time, and give the line that begins with the move to play."""
+        settings, limits, position = go.settings, go.limits, go.position
+        thinker = self.prepare(settings)
+        level = level_of(settings.elo) if settings.limit_strength and not settings.analyse else None
+        visits = limits.nodes or ENDLESS
+        if level is not None:
+            visits = min(visits, level.visits)
+        # 1. While pondering the root is the position before the expected move, so that what is found out about the
+        #    other moves is there if one of them is played.
+        root, expected = position, None
+        if limits.ponder and position.move_stack and not limits.moves:
+            root = _core.Position(position)
+            expected = root.undo()
+
+        def begin(root: _core.Position, expected: Move | None) -> bool:
+            contempt = 0 if settings.analyse else settings.contempt
+            return thinker.begin(
+                root,
+                visits=visits if expected is None else ENDLESS,
+                moves=limits.moves,
+                draw_score=(contempt if expected is not None else -contempt) / 100,
+                lcb=settings.final_choice == "lcb",
+            )
+
+        kept = begin(root, expected)
+        pondering = limits.ponder
+        pace = self._pace(go)
+        since = go.began
+        """When the clock that counts began to run."""
+        told = since
+        told_best: Move | None = None
+        if debug:
+            self._say(f"{'kept' if kept else 'no'} tree; {pace.planned if pace is not None else 'no clock'}")
+
+        def until() -> float:
+            """The last moment of the search, as far as it is known."""
+            if pondering or limits.infinite:
+                return float("inf")
+            ends = [float("inf")]
+            if limits.move_time is not None:
+                ends.append(since + move_seconds(limits.move_time, settings.move_overhead))
+            if pace is not None:
+                ends.append(since + pace.planned.most)
+            return min(ends)
+
+        def interrupted() -> bool:
+            return go.stopped or (pondering and go.hit_at is not None) or time.perf_counter() >= until()
+
+        # 2. Think in short turns.
+        while not go.stopped:
+            now = time.perf_counter()
+            if pondering and go.hit_at is not None:
+                go.woken.clear()
+                pondering, since = False, go.hit_at
+                if expected is not None:
+                    expected = None
+                    begin(position, None)
+            result = _of_moves(thinker.result(expected), limits.moves)
+            idle = thinker.done or _is_exhausted(result)
+            if result is not None:
+                pause = TELL_AFTER if result.best != told_best else TELL_EVERY
+                if now - told >= pause or (idle and told_best is None):
+                    told, told_best = now, result.best
+                    self._tell(go, result, thinker, statistics=settings.live)
+                may_end = not pondering and not limits.is_endless
+                if may_end and (idle or now >= until() or self._is_over(go, result, pace)):
+                    break
+            if idle:  # nothing is left to do before the next word
+                go.woken.wait()
+                continue
+            left = until() - time.perf_counter()
+            thinker.go_on(min(TURN, max(left, 0.0005)), interrupted)
+        # 3. Choose.
+        thinker.stop()
+        result = _of_moves(thinker.result(expected), limits.moves)
+        while result is None and expected is None:  # stopped before the root was known
+            thinker.go_on(TURN)
+            result = _of_moves(thinker.result(), limits.moves)
+        if result is None:
+            return ()
+        self._tell(go, result, thinker, statistics=settings.verbose)
+        self._last = (len(position.move_stack), result.value)
+        chosen = result.moves[0] if level is None else level.choose(result)
+        return chosen.pv
+
+    def _is_over(self, go: Go, result: Result, pace: Pace | None) -> bool:
+        """Whether the search has done what it was asked for, before its time is up."""
+        limits = go.limits
+        if limits.depth is not None and result.depth >= limits.depth:
+            return True
+        if limits.mate is not None and result.proven is not None and 0 < result.proven < 2 * limits.mate:
+            return True
+        if pace is None:
+            return False
+        # On a clock: what is proven is played; so is what no other move can overtake any more.
+        if result.proven is not None:
+            return True
+        now = time.perf_counter()
+        seconds = pace.seconds(result)
+        # What was thought while pondering counts towards the plan.
+        if now - go.began >= seconds:
+            return True
+        if pace.has_settled(result, float(go.settings.least_gain)):
+            return True
+        spent = now - go.began
+        if spent < SPEED_KNOWN:
+            return False
+        still = result.visits / spent * (seconds - spent)
+        return clock.is_decided([move.visits for move in result.moves], still)
+
+    def _pace(self, go: Go) -> Pace | None:
+        """Plan the move, if there is a clock."""
+        limits, position = go.limits, go.position
+        times = (limits.white_time, limits.black_time) if position.turn else (limits.black_time, limits.white_time)
+        remaining = times[0] if times[0] is not None else times[1]
+        if remaining is None or limits.infinite:
+            return None
+        increment = limits.white_increment if position.turn else limits.black_increment
+        planned = clock.budget(
+            clock.Clock(remaining=remaining / 1000, increment=increment / 1000, moves_to_go=limits.moves_to_go),
+            overhead=go.settings.move_overhead / 1000,
+            legal_moves=len(limits.moves or position.legal_moves),
+            phase=_phase(position),
+            ponder=go.settings.ponder,
+        )
+        last = self._last
+        follows = last is not None and last[0] + 2 == len(position.move_stack)
+        return Pace(planned, last[1] if follows and last is not None else None)
+
+    def _tell(self, go: Go, result: Result, thinker: Thinker, *, statistics: bool) -> None:
+        """Send what is known."""
+        best = [move for move in result.moves if move.visits or move.proven is not None][: go.settings.multipv]
+        milliseconds = int(1000 * (time.perf_counter() - go.began))
+        self._write(
+            *info_lines(
+                go.position,
+                result,
+                best or result.moves[:1],
+                milliseconds=milliseconds,
+                fullness=thinker.fullness,
+                show_wdl=go.settings.show_wdl,
+            ),
+            *(move_statistics(go.position, result) if statistics else ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How a weaker player is made: fewer visits, and a choice among the better moves."""
+
+    visits: int
+    temperature: float
+
+    def choose(self, result: Result) -> MoveResult:
+        """Draw a move by its visits; what is known to lose is left out, what is known to win is played."""
+        best = result.moves[0]
+        if best.proven is not None or not self.temperature:
+            return best
+        moves = [move for move in result.moves if move.visits and move.proven is None]
+        weights = [move.visits ** (1 / self.temperature) for move in moves]
+        return random.choices(moves, weights)[0] if moves else best
+
+
+def level_of(elo: int) -> Level:
+    """Give the level for a rating: visits double every 150 points, and the choice narrows to one at 2100.
+
+    An estimate, until the arena has measured it.
+
+    >>> [(level_of(elo).visits, round(level_of(elo).temperature, 2)) for elo in (600, 1500, 2100, 2850)]
+    [(1, 1.0), (64, 0.4), (1024, 0.0), (32768, 0.0)]
+    """
+    return Level(round(2 ** ((elo - 600) / 150)), max(0.0, (2100 - elo) / 1500))
+
+
+def move_seconds(milliseconds: int, overhead: int) -> float:
+    """Give the seconds of a fixed time for a move: less the overhead, but not less than most of it.
+
+    >>> move_seconds(1000, 30), move_seconds(20, 30)
+    (0.97, 0.016)
+    """
+    return (milliseconds - min(overhead, milliseconds // 5)) / 1000
+
+
+def open_player(source: object, backend: str) -> Player:
+    """Open a net, or an evaluator of the core, on the backend that was chosen; `threads` of it are ours."""
+    if backend == "cuda":
+        return Player(str(source), device="cuda")
+    known = hasattr(evaluator, "BACKENDS")
+    return Player(str(source), threads=1, backend=backend if known else None)
+
+
+def _computes(player: Player) -> str:
+    return player.evaluator if isinstance(player.evaluator, str) else player.evaluator.name
+
+
+def _shipped(variant: str) -> object | None:
+    """Give the net that came with Selfmate for a variant, if there is one."""
+    import importlib
+
+    try:
+        nets = importlib.import_module("selfmate.nets")
+    except ModuleNotFoundError:
+        return None
+    found: object | None = nets.find(variant)
+    return found
+
+
+def _phase(position: _core.Position) -> float:
+    """Say how full the board is, 1 as at the start."""
+    pieces = sum(letter.isalpha() for letter in position.board_fen())
+    start = sum(letter.isalpha() for letter in _core.Position(position.variant).board_fen())
+    return min(1.0, pieces / start)
+
+
+def _of_moves(result: Result | None, moves: Sequence[Move]) -> Result | None:
+    """Leave out what must not be considered; a tree that was kept knows of all moves."""
+    if result is None or not moves:
+        return result
+    return replace(result, moves=tuple(move for move in result.moves if move.move in moves))
+
+
+def _is_exhausted(result: Result | None) -> bool:
+    """Whether every move is proven, so that nothing can change any more."""
+    return result is not None and all(move.proven is not None for move in result.moves)
+
+
+def _wait_for_the_word(go: Go) -> None:
+    """Wait for `stop` (or `ponderhit`) where the answer must not come before it."""
+    while not go.stopped and (go.limits.is_endless or (go.limits.ponder and go.hit_at is None)):
+        go.woken.wait(1.0)
+
+
+def _any_move(go: Go) -> tuple[Move, ...]:
+    """Find a move without the evaluator that was asked for, in no time."""
+    search = _core.Search(go.position, SearchConfig(), 64, 0, list(go.limits.moves))
+    search.run(FALLBACK)
+    return tuple(search.result().pv)
+
+
+def _count(go: Go, move: Move, depth: int) -> int:
+    """Count the leaves behind a move, reply by reply, so that `stop` is heard."""
+    position = _core.Position(go.position)
+    position.play(move)
+    if depth < 4:
+        return position.perft(depth)
+    total = 0
+    for reply in position.legal_moves:
+        if go.stopped:
+            break
+        after = _core.Position(position)
+        after.play(reply)
+        total += after.perft(depth - 1, go.settings.threads)
+    return total

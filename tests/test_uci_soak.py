@@ -1,0 +1,27 @@
+"""A little of what `make soakuci` does: fuzz, ends and games of the UCI engine. Speed is measured there, not here."""
+
+from __future__ import annotations
+
+import pytest
+
+import uci_end
+import uci_fuzz
+import uci_games
+from selfmate import VARIANTS
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ten_thousand_lines_of_garbage(seed: int) -> None:
+    assert not uci_fuzz.run(5000, seed)
+
+
+def test_every_way_to_leave_in_mid_search() -> None:
+    assert uci_end.run(len(uci_end.WAYS) * len(uci_end.SEARCHES), patience=30.0) == 0
+
+
+@pytest.mark.parametrize("ponder", [False, True])
+def test_a_game_of_every_variant_under_another_referee(ponder: bool) -> None:
+    control = uci_games.Control(base=2.0, increment=0.02, overhead=30, ponder=ponder)
+    tally = uci_games.run(len(VARIANTS), control, concurrency=2)
+    assert not [each for each in tally.wrong if " took " not in each]  # a busy machine may stop an engine for seconds
+    assert tally.plies > 100
