@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "encode.h"
+#include "ends.h"
 
 namespace selfmate {
 namespace {
@@ -102,8 +103,9 @@ Proof Search::examine(const State& state, const MoveList& moves, Write write) co
     }
     Proof best;
     bool all_known = true;
+    const MayEnd may_end(*variant_, state);
     for (std::size_t i = 0; i < moves.size(); ++i) {
-        const Proof result = result_of(state, moves[i]);
+        const Proof result = may_end(moves[i]) ? result_of(state, moves[i]) : Proof();
         write(i, result);
         if (!result.known())
             all_known = false;

@@ -1,6 +1,7 @@
 // Search, self-play, records and buffer of every variant: what must hold, above all under the sanitizers.
 #include "buffer.h"
 #include "check.h"
+#include "ends.h"
 #include "error.h"
 #include "pool.h"
 
@@ -32,6 +33,33 @@ void searches(const Variant& variant) {
             for (const Node& node : search.tree().nodes)
                 CHECK(!node.in_flight && !node.waiting, std::string(variant.name));
         }
+}
+
+// A move that is not tried at all must neither give check nor end the game.
+void ends(const Variant& variant) {
+    Random random(11);
+    std::size_t tried = 0, all = 0;
+    for (int game = 0; game < 40 / SHARE; ++game) {
+        State state = validate(parse_fen(variant, false, variant.start), false);
+        for (int ply = 0; ply < 120; ++ply) {
+            MoveList moves;
+            variant.legal_moves(state, moves);
+            if (!moves.size()) break;
+            const MayEnd may_end(variant, state);
+            for (const Move move : moves) {
+                State next = state;
+                variant.play(next, move);
+                const bool may = may_end(move);
+                tried += may;
+                ++all;
+                CHECK(may || (!variant.has_ended(next) && !variant.checkers(next, next.turn) && next.of(next.turn)),
+                      std::string(variant.name));
+            }
+            variant.play(state, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
+        }
+    }
+    if (variant.name == "chess" || variant.name == "gardner" || variant.name == "atomic")
+        CHECK(tried * 2 < all, std::string(variant.name));
 }
 
 std::vector<GameRecord> games(const Variant& variant, int threads, std::size_t slots, std::size_t lanes) {
@@ -100,6 +128,7 @@ void records(const Variant& variant) {
 int main() {
     for (const Variant& variant : variants()) {
         searches(variant);
+        ends(variant);
         records(variant);
     }
     return finish();
