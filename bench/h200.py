@@ -64,7 +64,11 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
     learn = ["--seconds", "1" if quick else "5", "--json"]
     long_play = ["1", "--warmup", "1"] if quick else ["15", "--warmup", "40"]
     terms = ["--games", "8", "--blocks", "1", "--channels", "16", "--seconds", "1", "--eager"] if quick else []
-    terms = [*(terms or ["--games", "4096", "--seconds", "6", "--lanes", "2"]), "--peer-limit", "200"]
+    terms = [
+        *(terms or ["--games", "4096", "--our-games", "24576", "--lanes", "3", "--seconds", "6"]),
+        "--peer-limit",
+        "200",
+    ]
     designs = ["--workers", "1,2", "--batches", "1,8", "--blocks", "1", "--channels", "16", "--games", "16"]
     designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "15"]
     tests = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]

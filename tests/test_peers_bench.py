@@ -131,10 +131,13 @@ def test_the_ratio_that_counts_is_the_smallest() -> None:
     assert (first["games"], first["lanes"], first["ours_moves_per_second"]) == (4, 2, 500.0)
     assert first["ratios"] == {"moves": 10.0, "simulations": 9.38, "evaluations": 10.0}
     assert first["ratio"] == 9.38
-    assert (second["games"], second["ratio"], second["peer_moves_per_second"]) == (8, None, None)
-    text = same_terms.shown([first, second], ["gardner"])
-    assert "| gardner | 4 | 2 | 500.0 | 50.00 | 10.00 | 9.38 | 10.00 | 6.25% |" in text
-    assert "| gardner | 8 | 1 | 600.0 | - | - | - | - | 6.25% |" in text
+    # Beside a number of games that the peer did not play stands the peer's best; another variant stands alone.
+    assert (second["games"], second["peer_games"], second["peer_moves_per_second"]) == (8, 4, 50.0)
+    (alone,) = same_terms.compare([ours_row("chess", 8, 1, 600.0)], [PEER_ROW])
+    assert (alone["ratio"], alone["peer_games"], alone["peer_moves_per_second"]) == (None, None, None)
+    text = same_terms.shown([first, alone], ["gardner"])
+    assert "| gardner | 4 | 4 | 2 | 500.0 | 50.00 | 10.00 | 9.38 | 10.00 | 6.25% |" in text
+    assert "| chess | 8 | - | 1 | 600.0 | - | - | - | - | 6.25% |" in text
     assert "gardner: planes into the net" in text
     assert "chess: planes" not in text
 

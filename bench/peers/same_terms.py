@@ -2,7 +2,7 @@
 
     python bench/peers/same_terms.py --device cuda --carry .carry/pgx --json same_terms.json
 
-Terms: as many games at once, a residual tower of the same size without squeeze-and-excite, untrained; Gumbel at the
+Terms: as many games at once (or, with --our-games, each side as many as suit it), a residual tower of the same size without squeeze-and-excite, untrained; Gumbel at the
 root, 32 simulations for every move, no cache, no early stop. The peer runs first, in a process of its own that has
 ended, and given its memory back, when ours begins. What still differs is printed under the table.
 
@@ -153,8 +153,14 @@ def read_peer(path: Path) -> dict[str, Any]:
 
 
 def compare(ours: Sequence[dict[str, Any]], peer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put rows of the same game and number of games side by side; of ours, those with the best number of lanes."""
+    """Put rows of the same game side by side; of ours, those with the best number of lanes.
+
+    Beside a number of games that the peer was not asked for stands the peer's best.
+    """
     by_terms = {(row["game"], row["batch"]): row for row in peer}
+    best_peer: dict[str, dict[str, Any]] = {}
+    for row in sorted(peer, key=lambda row: row["simulations_per_second"]):
+        best_peer[row["game"]] = row
     best: dict[tuple[str, int], dict[str, Any]] = {}
     for row in ours:
         terms = (row["variant"], row["games"])
@@ -162,7 +168,8 @@ def compare(ours: Sequence[dict[str, Any]], peer: Sequence[dict[str, Any]]) -> l
             best[terms] = row
     rows = []
     for row in best.values():
-        other = by_terms.get((PEER_NAMES[row["variant"]], row["games"]))
+        game = PEER_NAMES[row["variant"]]
+        other = by_terms.get((game, row["games"]), best_peer.get(game))
         ratios = {}
         if other is not None:
             ratios = {
@@ -174,6 +181,7 @@ def compare(ours: Sequence[dict[str, Any]], peer: Sequence[dict[str, Any]]) -> l
             {
                 "variant": row["variant"],
                 "games": row["games"],
+                "peer_games": other["batch"] if other else None,
                 "lanes": row["lanes"],
                 "ours_moves_per_second": row["moves_per_second"],
                 "peer_moves_per_second": other["moves_per_second"] if other else None,
@@ -192,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
     parser.add_argument("--variants", type=names(PEER_NAMES), default=tuple(PEER_NAMES))
     parser.add_argument("--games", type=counts, default=(1024, 4096), help="games at once, for both sides")
+    parser.add_argument("--our-games", type=counts, default=(), help="for ours, if not as many as for the peer")
     parser.add_argument("--visits", type=positive, default=32, help="simulations of every move")
     parser.add_argument("--blocks", type=positive, default=6)
     parser.add_argument("--channels", type=positive, default=128)
@@ -228,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for variant in chosen.variants
             for row in measure_ours(
                 variant,
-                chosen.games,
+                chosen.our_games or chosen.games,
                 device=chosen.device,
                 budget=chosen.seconds,
                 compiled=not chosen.eager,
@@ -259,12 +268,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def shown(rows: Sequence[dict[str, Any]], variants: Sequence[str]) -> str:
     """Write the table, and under it what still differs."""
-    columns = ["variant", "games at once", "our lanes", "ours, moves/s", "pgx + mctx, moves/s", "ratio: moves"]
+    columns = ["variant", "our games at once", "the peer's", "our lanes", "ours, moves/s", "pgx + mctx, moves/s"]
+    columns += ["ratio: moves"]
     columns += ["simulations", "evaluations", "simulations that ours left out"]
     cells = [
         (
             row["variant"],
             row["games"],
+            row["peer_games"],
             row["lanes"],
             row["ours_moves_per_second"],
             row["peer_moves_per_second"],

@@ -13,8 +13,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -38,6 +39,7 @@ MOMENTUM: Final = 0.9
 BETAS: Final = (0.9, 0.95)  # the gradient's square over the last twenty steps, not thousand: runs here are short
 AVERAGE_DELAY: Final = 10  # the average follows quickly at first: decay (1 + step) / (10 + step) until the recipe's
 
+BATCHES_AHEAD: Final = 3
 STEPS_AHEAD: Final = 4  # steps that a GPU has to do when the next one is prepared
 FORMAT: Final = 1
 TENSORS_NAME: Final = "learner.safetensors"
@@ -87,12 +89,12 @@ def stream(seed: int, *counters: int | str) -> int:
 class Window:
     """What is learned from: the newest games, and beside them the held-out ones that only validate."""
 
-    def __init__(self, variant: str, part: LearnerPart, cycle: int) -> None:
+    def __init__(self, variant: str, part: LearnerPart, cycle: int, threads: int = 1) -> None:
         self.part = part
         self.capacity = at(part.window, cycle)
         self.held_out_capacity = self.capacity // part.holdout if part.holdout else 0
-        self.learned = Buffer(variant, self.capacity, 1)
-        self.held_out = Buffer(variant, max(1, self.held_out_capacity), 1)
+        self.learned = Buffer(variant, self.capacity, threads)
+        self.held_out = Buffer(variant, max(1, self.held_out_capacity), threads)
 
     def fits(self, cycle: int) -> bool:
         """Whether this is the window that the recipe asks for at a cycle."""
@@ -165,8 +167,6 @@ class Learner:
         self._weights = list(self.net.state_dict().values())
         self._parameters = list(self.net.parameters())
         self._forward: Callable[..., Any] = torch.compile(self.net, dynamic=False) if compile else self.net
-        if self.device.type == "cuda":
-            self._copies: torch.cuda.Stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         matrices = [parameter for parameter in self.net.parameters() if parameter.ndim >= 2]
         vectors = [parameter for parameter in self.net.parameters() if parameter.ndim < 2]
         groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
@@ -211,29 +211,29 @@ class Learner:
                 steps += 1
 
         with ThreadPoolExecutor(1) as helper:
-
-            def draw(step: int) -> Any:
-                return helper.submit(lambda: self._bring(buffer.sample(size, stream(self.seed, "batch", step), mirror)))
-
-            coming = draw(self.step)
+            # The helper only samples, outside of Python's lock; if it also brought batches to the device it would wait
+            # for the lock at each of many small calls, and the GPU for it.
+            coming: deque[Future[Samples]] = deque()
+            drawn = self.step
             while self.step < goal and not stopping():
-                batch = coming.result()
-                coming = draw(self.step + 1)
+                while drawn < goal and len(coming) < BATCHES_AHEAD:
+                    seed = stream(self.seed, "batch", drawn)
+                    coming.append(helper.submit(buffer.sample, size, seed, mirror))
+                    drawn += 1
+                batch = self._bring(coming.popleft().result())
                 # On a GPU the next steps are prepared while this one is computed, so that its losses are seen later;
                 # a loss that is not finite leads back to the last commit in any case.
                 numbers = self._compute_gradient(batch, cycle)
                 seen.append(_Seen(self.step, numbers))
                 look(0 if self.device.type == "cpu" else STEPS_AHEAD)
                 self._make_step(cycle)
-            coming.result()
+            for each in coming:
+                each.cancel()
             look(0)
         return Losses(*(total / steps for total in sums)) if steps else None
 
     def _compute_gradient(self, batch: _Batch, cycle: int) -> Tensor:
         """Give the losses and the length of the gradient, all of them still on the device."""
-        if self.device.type == "cuda":  # the copying stream must not reuse memory that this one still reads
-            for tensor in batch:
-                tensor.record_stream(torch.cuda.current_stream())
         self.net.train()
         self.optimizer.zero_grad(set_to_none=True)
         losses = self._losses(self._forward, batch, cycle)
@@ -276,10 +276,7 @@ class Learner:
         tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
         if self.device.type == "cpu":
             return _Batch(*tensors)
-        with torch.cuda.stream(self._copies):
-            moved = _Batch(*(tensor.pin_memory().to(self.device, non_blocking=True) for tensor in tensors))
-        self._copies.synchronize()
-        return moved
+        return _Batch(*(tensor.pin_memory().to(self.device, non_blocking=True) for tensor in tensors))
 
     def _losses(self, net: Callable[..., Any], batch: _Batch, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Give the total loss and its parts: policy, value, plies."""

@@ -615,7 +615,8 @@ class Trainer:
     def _fill_window(self) -> None:
         """Read back the newest games of the cycles before this one, as many as the window holds."""
         cycle = self.run.state.cycle
-        self.window = Window(self.variant, self.recipe.learner, cycle)
+        threads = 1 if self.device == "cpu" else max(1, cores() // 4)  # the games need the others
+        self.window = Window(self.variant, self.recipe.learner, cycle, threads)
         newest_first: list[list[GameRecord]] = []
         for earlier in reversed(range(cycle)):
             newest_first.append(self._games(earlier))
