@@ -2,9 +2,10 @@
 
     python bench/peers/same_terms.py --device cuda --carry .carry/pgx --json same_terms.json
 
-Terms: as many games at once (or, with --our-games, each side as many as suit it), a residual tower of the same size without squeeze-and-excite, untrained; Gumbel at the
-root, 32 simulations for every move, no cache, no early stop. The peer runs first, in a process of its own that has
-ended, and given its memory back, when ours begins. What still differs is printed under the table.
+Terms: as many games at once (with --our-games, each side as many as suit it), a residual tower of the same size
+without squeeze-and-excite, untrained; Gumbel at the root, 32 simulations for every move, no cache, no early stop. The
+peer runs first, in a process of its own that has ended, and given its memory back, when ours begins. What still
+differs is printed under the table.
 
 The ratio that counts is the smallest of three: moves, simulations and evaluations per second. Where a search of ours
 ends early after all (a forced move, a root that is decided), it has made fewer simulations, and that ratio says so.

@@ -142,6 +142,8 @@ class _Seen(NamedTuple):
 
     step: int
     numbers: Tensor
+    written: torch.cuda.Event | None
+    """When the numbers are there, on a GPU."""
 
 
 class Learner:
@@ -201,7 +203,9 @@ class Learner:
             """Look at what came of the steps before the last so many."""
             nonlocal steps
             while len(seen) > behind:
-                step, numbers = seen.pop(0)
+                step, numbers, written = seen.pop(0)
+                if written is not None:
+                    written.synchronize()
                 found = numbers.tolist()
                 if not np.isfinite(found).all():
                     raise Diverged(step)
@@ -223,8 +227,7 @@ class Learner:
                 batch = self._bring(coming.popleft().result())
                 # On a GPU the next steps are prepared while this one is computed, so that its losses are seen later;
                 # a loss that is not finite leads back to the last commit in any case.
-                numbers = self._compute_gradient(batch, cycle)
-                seen.append(_Seen(self.step, numbers))
+                seen.append(self._compute_gradient(batch, cycle))
                 look(0 if self.device.type == "cpu" else STEPS_AHEAD)
                 self._make_step(cycle)
             for each in coming:
@@ -232,14 +235,21 @@ class Learner:
             look(0)
         return Losses(*(total / steps for total in sums)) if steps else None
 
-    def _compute_gradient(self, batch: _Batch, cycle: int) -> Tensor:
-        """Give the losses and the length of the gradient, all of them still on the device."""
+    def _compute_gradient(self, batch: _Batch, cycle: int) -> _Seen:
+        """Compute the gradient; on a GPU what is to be seen of it comes later."""
         self.net.train()
         self.optimizer.zero_grad(set_to_none=True)
         losses = self._losses(self._forward, batch, cycle)
         losses[0].backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, at(self.part.clip, cycle))
-        return torch.stack([*(loss.detach() for loss in losses), norm])
+        numbers = torch.stack([*(loss.detach() for loss in losses), norm])
+        if self.device.type == "cpu":
+            return _Seen(self.step, numbers, None)
+        # Asked for later, a copy would wait for all that the GPU has to do by then.
+        here = torch.empty(numbers.shape, pin_memory=True).copy_(numbers, non_blocking=True)
+        written = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        written.record()
+        return _Seen(self.step, here, written)
 
     def _make_step(self, cycle: int) -> None:
         """Follow the gradient; the average follows too."""
