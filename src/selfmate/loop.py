@@ -251,6 +251,8 @@ class Trainer:
             else:
                 who, how = "Still the untrained net", f"{games} games, {visits} visits, paired openings"
             self.view.say(f"{who}: {shown} ({how}).")
+        elif not complete:
+            self.view.say(f"The time is over; everything up to here is saved. Go on with:\n{self.command}")
         if self.tensorboard is not None:
             self.tensorboard.close()
         state = self.run.state
