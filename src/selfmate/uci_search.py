@@ -15,7 +15,7 @@ from selfmate.errors import SelfmateError
 from selfmate.player import ENDLESS, MoveResult, Player, Result, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
-from selfmate.uci_info import info_lines, move_statistics, uci_line
+from selfmate.uci_info import centipawns, info_lines, move_statistics, uci_line
 from selfmate.uci_options import Settings
 
 __all__ = ["Searcher", "level_of"]
@@ -160,9 +160,13 @@ class Searcher:
 
     def _tell_of_the_end(self, go: Go) -> None:
         outcome = go.position.outcome()
-        lost = outcome is not None and outcome.winner is not None
-        self._say(f"the game is over{f' ({outcome.reason})' if outcome is not None else ''}: there is no move")
-        self._write(f"info depth 0 score {'mate 0' if lost else 'cp 0'}")
+        score, reason = "cp 0", "no move"
+        if outcome is not None:
+            reason = outcome.reason
+            if outcome.winner is not None:
+                score = f"cp {centipawns(1.0)}" if outcome.winner == go.position.turn else "mate 0"
+        self._say(f"the game is over ({reason}): there is no move")
+        self._write(f"info depth 0 score {score}")
         _wait_for_the_word(go)
         go.answered = True
         self._write("bestmove (none)")
