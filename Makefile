@@ -100,7 +100,7 @@ fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 e
 	python tests/fuzz/pgn_atheris.py -max_total_time=$(SECONDS) -max_len=600 -artifact_prefix=build/fuzz/ \
 		build/fuzz/corpus/pgn
 
-soak: .venv/installed-dev soakuci  ## the UCI engine for minutes, then random games against python-chess and pyffish, GAMES=1000000
+soak: .venv/installed-dev soakuci  ## soakuci, then random games against python-chess and pyffish, GAMES=1000000
 	python tests/soak.py --games $(GAMES)
 
 # The core with sanitizers and the package beside it, in a folder of their own.
@@ -116,7 +116,7 @@ $(SANITIZED)/package: .venv/installed-dev
 	@touch $@
 
 .PHONY: soakuci
-soakuci: .venv/installed-dev $(SANITIZED)/package  ## the UCI engine: 100 games, 200 ends, 100,000 lines of garbage with sanitizers
+soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200 ends, 100,000 lines of garbage under sanitizers
 	python tests/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30
 	python tests/uci_end.py --count 200
 	python tests/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package

@@ -756,7 +756,7 @@ bool Search::move_to(const Variant& variant, const State& root, std::span<const 
         return false;
     }
     Tree tree = std::move(tree_);
-    tree.keep(at, 0);
+    if (at) tree.keep(at, 0);
     begin(variant, root, history, config, visits, seed, moves);
     tree_ = std::move(tree);
     forget_draws();

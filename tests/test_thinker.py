@@ -83,9 +83,11 @@ def test_batches_fly_beside_each_other_and_no_visit_is_lost(threads: int) -> Non
 def test_an_interrupted_search_is_at_rest_and_can_go_on(threads: int) -> None:
     thinker, position = Thinker(Player(Hashed()), threads=threads), Position("gardner")
     thinker.begin(position, visits=5000)
-    for _ in range(20):
-        thinker.go_on(interrupted=lambda: True)
-        thinker.stop()
+    while thinker.visits < 200:
+        looks = iter(range(2))
+        thinker.go_on(interrupted=lambda looks=looks: next(looks, None) is None)  # type: ignore[misc]
+        if thinker.visits > 100:
+            thinker.stop()
     middle = thinker.result()
     assert middle is not None
     assert sum(move.visits for move in middle.moves) == middle.visits < 5000

@@ -16,6 +16,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -117,6 +118,8 @@ class Control:
     increment: float
     overhead: int
     ponder: bool
+    options: tuple[str, ...] = ()
+    """More of the engines' options, as NAME=VALUE."""
 
 
 def play(number: int, variant: str, control: Control, tally: Tally) -> None:
@@ -135,6 +138,8 @@ def play(number: int, variant: str, control: Control, tally: Tally) -> None:
             engine.send(f"setoption name Move Overhead value {control.overhead}", "setoption name Hash value 32")
             if control.ponder:
                 engine.send("setoption name Ponder value true")
+            for option in control.options:
+                engine.send("setoption name {} value {}".format(*option.split("=", 1)))
             engine.send("ucinewgame")
             engine.ready()
         clocks = [control.base, control.base]
@@ -195,7 +200,7 @@ def keep_busy() -> None:
             pass
 
 
-def run(games: int, control: Control, concurrency: int, busy: int = 0) -> Tally:
+def run(games: int, control: Control, concurrency: int, busy: int = 0, variants: Sequence[str] = VARIANTS) -> Tally:
     """Play all games and print what happened."""
     tally = Tally()
     others = [multiprocessing.Process(target=keep_busy, daemon=True) for _ in range(busy)]
@@ -204,7 +209,7 @@ def run(games: int, control: Control, concurrency: int, busy: int = 0) -> Tally:
     try:
         with ThreadPoolExecutor(concurrency) as pool:
             done = [
-                pool.submit(play, number, VARIANTS[number % len(VARIANTS)], control, tally) for number in range(games)
+                pool.submit(play, number, variants[number % len(variants)], control, tally) for number in range(games)
             ]
             for game in done:
                 game.result()
@@ -228,7 +233,9 @@ if __name__ == "__main__":
     parser.add_argument("--concurrency", type=int, default=2, help="games at a time")
     parser.add_argument("--ponder", action="store_true")
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option; repeatable")
+    parser.add_argument("--variant", action="append", choices=VARIANTS, help="default: all; repeatable")
     arguments = parser.parse_args()
-    control = Control(arguments.base, arguments.increment, arguments.overhead, arguments.ponder)
-    found = run(arguments.games, control, arguments.concurrency, arguments.busy)
+    control = Control(arguments.base, arguments.increment, arguments.overhead, arguments.ponder, tuple(arguments.set))
+    found = run(arguments.games, control, arguments.concurrency, arguments.busy, arguments.variant or VARIANTS)
     sys.exit(1 if found.wrong else 0)

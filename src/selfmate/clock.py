@@ -29,6 +29,9 @@ LARGEST_STRETCH: Final = 4.0
 LARGEST_SHARE: Final = 0.3
 """No move takes more than this share of the clock while others are still to come."""
 
+FIRST_LOOK: Final = 0.05
+"""A net that is slow for this clock may still have this share of it to say its first word, while that is much."""
+
 USUAL_MOVES: Final = 30
 """Legal moves of a usual position: with more, a little more time."""
 
@@ -85,8 +88,10 @@ def budget(
     choice = min(max(math.sqrt(legal_moves / USUAL_MOVES), 0.6), 1.25)
     fair = max(0.0, total / moves) * choice * (1.25 if ponder else 1.0)
     # 4. Never so much that the clock could run out.
-    safe = max(0.0, clock.remaining - 2 * overhead) * (LARGEST_SHARE if moves > 1 else 0.9)
-    most = min(fair * LARGEST_STRETCH, safe)
+    usable = max(0.0, clock.remaining - 2 * overhead)
+    safe = usable * (LARGEST_SHARE if moves > 1 else 0.9)
+    look = FIRST_LOOK * usable if FIRST_LOOK * usable > overhead else 0.0
+    most = min(max(fair * LARGEST_STRETCH, look), safe)
     return Budget(min(fair, most), most)
 
 

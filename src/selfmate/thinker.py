@@ -37,6 +37,9 @@ TURN: Final = 0.01
 PIECE: Final = 0.015
 """Seconds that a net may compute before somebody looks at the clock again."""
 
+LOOK: Final = 0.005
+"""Seconds between two looks while others compute."""
+
 SMALLEST_PIECE: Final = 8
 """Leaves that a net computes in about the time of one."""
 
@@ -69,8 +72,7 @@ class Thinker:
             self._tree_bytes -= share
             # A power of two: the cache rounds up, and the limit must hold.
             self._evaluator = CachedEvaluator(player.evaluator, 1 << max(4, (share // CACHED_BYTES).bit_length() - 1))
-            if threads > 1:
-                self._pool = ThreadPoolExecutor(threads, "net")
+            self._pool = ThreadPoolExecutor(threads, "net")
         self._flying: dict[Future[tuple[int, Answer]], int] = {}
         self._seconds_per_leaf = 0.0
         self._search: Search | None = None
@@ -132,10 +134,10 @@ class Thinker:
             self._prune(interrupted)
         elif isinstance(self._evaluator, str):
             tree.run_for(seconds, self._evaluator, ENDLESS, self.threads)
-        elif self._pool is None:
-            self._take_batch(self._evaluator, interrupted)
-        else:
-            self._keep_flying(self._evaluator, self._pool)
+        elif self._pool is not None and self.threads == 1:
+            self._take_batch(self._evaluator, self._pool, interrupted)
+        elif self._pool is not None:
+            self._keep_flying(self._evaluator, self._pool, interrupted)
 
     def result(self, after: Move | None = None) -> Result | None:
         """Give what is known of the position, or of the one after a move; None while that is nothing."""
@@ -184,7 +186,7 @@ class Thinker:
             self._pruning = threading.Thread(target=tree.prune, daemon=True)
             self._pruning.start()
         while self._pruning.is_alive() and not interrupted():
-            self._pruning.join(0.005)
+            self._pruning.join(LOOK)
         if not self._pruning.is_alive():
             self._settle_pruning()
 
@@ -195,8 +197,11 @@ class Thinker:
 
     # -- a net --------------------------------------------------------------------------------------------------------
 
-    def _take_batch(self, evaluator: Evaluator, interrupted: Callable[[], bool]) -> None:
-        """Gather a batch as `Player` does and evaluate it piece by piece; how it is cut never shows in the tree."""
+    def _take_batch(self, evaluator: Evaluator, pool: ThreadPoolExecutor, interrupted: Callable[[], bool]) -> None:
+        """Gather a batch as `Player` does and evaluate it piece by piece; how it is cut never shows in the tree.
+
+        A net on a busy machine may take any time: nobody waits for it who is interrupted.
+        """
         tree = self._tree
         tickets, room, piece = [], batch_size(tree.visits), self._piece()
         while room > 0:
@@ -208,13 +213,18 @@ class Thinker:
             if leaves.size < piece:
                 break
         for leaves in tickets:
-            ticket, answer = self._evaluate(evaluator, leaves)
+            future = pool.submit(self._evaluate, evaluator, leaves)
+            while not wait([future], LOOK).done and not interrupted():
+                pass
+            if not future.done():
+                break
+            ticket, answer = future.result()
             tree.apply(ticket, answer.priors, answer.wdl)
             if interrupted():
                 break
         tree.abandon()
 
-    def _keep_flying(self, evaluator: Evaluator, pool: ThreadPoolExecutor) -> None:
+    def _keep_flying(self, evaluator: Evaluator, pool: ThreadPoolExecutor, interrupted: Callable[[], bool]) -> None:
         """Keep every thread of the net at work, and take in what they have finished."""
         tree = self._tree
         # 1. One batch for each thread, and one that waits.
@@ -225,7 +235,9 @@ class Thinker:
                 break
             self._flying[pool.submit(self._evaluate, evaluator, leaves)] = leaves.size
         # 2. The first that comes back.
-        finished, _ = wait(self._flying, PIECE, FIRST_COMPLETED)
+        finished: set[Future[tuple[int, Answer]]] = set()
+        while self._flying and not finished and not interrupted():
+            finished = wait(self._flying, LOOK, FIRST_COMPLETED).done
         for future in finished:
             del self._flying[future]
             ticket, answer = future.result()

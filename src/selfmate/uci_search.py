@@ -12,10 +12,10 @@ from typing import Final
 from selfmate import _core, clock, evaluator
 from selfmate._core import Move, SearchConfig
 from selfmate.errors import SelfmateError
-from selfmate.player import ENDLESS, MoveResult, Player, Result
+from selfmate.player import ENDLESS, MoveResult, Player, Result, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
-from selfmate.uci_info import info_lines, move_statistics, uci_line
+from selfmate.uci_info import centipawns, info_lines, move_statistics, uci_line
 from selfmate.uci_options import Settings
 
 __all__ = ["Searcher", "level_of"]
@@ -88,29 +88,31 @@ class Searcher:
         wanted = (settings.variant, settings.weights, settings.backend, settings.threads, settings.hash)
         if self._thinker is None or wanted != self._opened:
             self._thinker = None  # before another takes memory
-            player = self._open(settings)
-            self._thinker = Thinker(player, threads=settings.threads, memory=settings.hash << 20)
+            self._thinker = self._open(settings)
             self._opened = wanted
         return self._thinker
 
-    def _open(self, settings: Settings) -> Player:
+    def _open(self, settings: Settings) -> Thinker:
+        def thinker(player: Player) -> Thinker:
+            made = Thinker(player, threads=settings.threads, memory=settings.hash << 20)
+            # A first word, so that the clock does not pay for what is loaded with it.
+            made.begin(_core.Position(settings.variant), visits=1)
+            while not made.done:
+                made.go_on()
+            made.forget()
+            return made
+
         try:
-            if settings.weights:
-                player = open_player(settings.weights, settings.backend)
-                player.check(settings.variant)
-                if player.evaluator == "random":
-                    raise SelfmateError("random does not search")
-                self._say(f"{player.name} plays {settings.variant} ({_computes(player)})")
-                return player
-            shipped = _shipped(settings.variant)
-            if shipped is not None:
-                player = open_player(shipped, settings.backend)
-                self._say(f"the shipped net {player.name} plays {settings.variant} ({_computes(player)})")
-                return player
+            source, shipped = settings.weights or _shipped(settings.variant), not settings.weights
+            if source is not None:
+                made = thinker(open_player(source, settings.backend))
+                name = f"the shipped net {made.player.name}" if shipped else made.player.name
+                self._say(f"{name} plays {settings.variant} ({_computes(made.player)})")
+                return made
             self._say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
         except SelfmateError as error:
             self._say(f"{error}; {FALLBACK} plays instead")
-        return Player(FALLBACK)
+        return thinker(Player(FALLBACK))
 
     def forget(self) -> None:
         """Begin a new game: nothing of the last one is kept."""
@@ -151,16 +153,20 @@ class Searcher:
             self._thinker = None
         if not answer:
             _wait_for_the_word(go)
-            answer = _any_move(go)
+            answer = _at_once(go).pv
         best, *reply = uci_line(go.position, answer[:2])
         go.answered = True
         self._write(f"bestmove {best} ponder {reply[0]}" if reply else f"bestmove {best}")
 
     def _tell_of_the_end(self, go: Go) -> None:
         outcome = go.position.outcome()
-        lost = outcome is not None and outcome.winner is not None
-        self._say(f"the game is over{f' ({outcome.reason})' if outcome is not None else ''}: there is no move")
-        self._write(f"info depth 0 score {'mate 0' if lost else 'cp 0'}")
+        score, reason = "cp 0", "no move"
+        if outcome is not None:
+            reason = outcome.reason
+            if outcome.winner is not None:
+                score = f"cp {centipawns(1.0)}" if outcome.winner == go.position.turn else "mate 0"
+        self._say(f"the game is over ({reason}): there is no move")
+        self._write(f"info depth 0 score {score}")
         _wait_for_the_word(go)
         go.answered = True
         self._write("bestmove (none)")
@@ -225,13 +231,15 @@ class Searcher:
                     begin(position, None)
             result = _of_moves(thinker.result(expected), limits.moves)
             idle = thinker.done or _is_exhausted(result)
+            may_end = not pondering and not limits.is_endless
+            if may_end and now >= until():
+                break
             if result is not None:
                 pause = TELL_AFTER if result.best != told_best else TELL_EVERY
                 if now - told >= pause or (idle and told_best is None):
                     told, told_best = now, result.best
                     self._tell(go, result, thinker, statistics=settings.live)
-                may_end = not pondering and not limits.is_endless
-                if may_end and (idle or now >= until() or self._is_over(go, result, pace)):
+                if may_end and (idle or self._is_over(go, result, pace)):
                     break
             if idle:  # nothing is left to do before the next word
                 go.woken.wait()
@@ -240,12 +248,9 @@ class Searcher:
             thinker.go_on(min(TURN, max(left, 0.0005)), interrupted)
         # 3. Choose.
         thinker.stop()
-        result = _of_moves(thinker.result(expected), limits.moves)
-        while result is None and expected is None:  # stopped before the root was known
-            thinker.go_on(TURN)
-            result = _of_moves(thinker.result(), limits.moves)
-        if result is None:
-            return ()
+        # Before a net has said a word, or when nothing is known of the expected move, the heuristic must do.
+        result = _of_moves(thinker.result(expected) or _at_once(go), limits.moves)
+        assert result is not None
         self._tell(go, result, thinker, statistics=settings.verbose)
         self._last = (len(position.move_stack), result.value)
         chosen = result.moves[0] if level is None else level.choose(result)
@@ -398,11 +403,11 @@ def _wait_for_the_word(go: Go) -> None:
         go.woken.wait(1.0)
 
 
-def _any_move(go: Go) -> tuple[Move, ...]:
-    """Find a move without the evaluator that was asked for, in no time."""
-    search = _core.Search(go.position, SearchConfig(), 64, 0, list(go.limits.moves))
+def _at_once(go: Go) -> Result:
+    """Find a move without the evaluator that was asked for, in about a millisecond."""
+    search = _core.Search(go.position, SearchConfig(), 200, 0, list(go.limits.moves))
     search.run(FALLBACK)
-    return tuple(search.result().pv)
+    return result_of(search.result(), 0.0)
 
 
 def _count(go: Go, move: Move, depth: int) -> int:

@@ -1,0 +1,89 @@
+// One tree through a game, as a player has it: kept from move to move, full and pruned, shared by threads, with leaves
+// that are given up. What must hold, above all under the sanitizers.
+#include "check.h"
+#include "search.h"
+
+using namespace selfmate;
+using namespace selfmate::test;
+
+namespace {
+
+// Every node but the root is the child of one edge, lies behind its parent, and its edges behind those before it;
+// nothing is in flight, and no edge has had fewer visits than the node behind it.
+void check_tree(const Search& search, const std::string& where) {
+    const Tree& tree = search.tree();
+    std::vector<int> parents(tree.nodes.size(), 0);
+    std::size_t edges = 0;
+    for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
+        const Node& node = tree.nodes[i];
+        if (i && !parents[i]) continue;  // a leaf that was given up
+        CHECK(node.first_edge >= edges, where);
+        edges = node.first_edge + node.edges;
+        CHECK(edges <= tree.edges.size(), where);
+        CHECK(!node.in_flight && !node.waiting, where);
+        for (std::size_t j = 0; j < node.edges; ++j) {
+            const Edge& edge = tree.edges_of(node)[j];
+            CHECK(!edge.in_flight, where);
+            if (edge.child == NO_NODE) continue;
+            CHECK(edge.child > i && edge.child < tree.nodes.size(), where);
+            CHECK(++parents[edge.child] == 1, where);
+            CHECK(edge.visits >= tree.nodes[edge.child].visits || tree.nodes[edge.child].proof.known(), where);
+        }
+    }
+}
+
+void play(const Variant& variant, int threads, std::uint64_t seed) {
+    const std::string where(variant.name);
+    const NativeEvaluator evaluator = find_native_evaluator("heuristic-1");
+    SearchConfig config;
+    config.stop_when_proven = false;
+    config.max_bytes = 200'000;
+    config.lcb = seed % 2;
+    Threads pool(threads);
+    Random random(seed);
+    State state = validate(parse_fen(variant, false, variant.start), false);
+    std::vector<Key> keys;
+    Search search;
+    bool kept = false;
+    for (int ply = 0; ply < 40 / SHARE; ++ply) {
+        MoveList moves;
+        variant.legal_moves(state, moves);
+        if (!moves.size()) break;
+        const std::size_t reach = std::min<std::size_t>(state.halfmove_clock, keys.size());
+        const bool found = search.move_to(variant, state, std::span(keys).last(reach), config, 1500, seed);
+        CHECK(!found || kept, where);
+        check_tree(search, where);
+        // Half by threads, then some leaves that are given up, then the rest in order.
+        while (search.visits() < 700 && search.wants_playout()) {
+            search.run_for(1, evaluator, 700 - search.visits(), pool);
+            if (search.full()) search.prune();
+        }
+        check_tree(search, where);
+        std::vector<std::uint32_t> leaves;
+        for (int i = 0; i < 20 && search.wants_playout(); ++i)
+            if (search.playout() == Playout::LEAF) leaves.push_back(search.last_leaf());
+        for (std::size_t i = 0; i < leaves.size(); ++i)
+            i % 2 ? search.abandon(leaves[i]) : search.answer(leaves[i], evaluator);
+        check_tree(search, where);
+        search.run(evaluator);
+        check_tree(search, where);
+        CHECK(search.done(), where);
+        CHECK(search.tree().bytes() < config.max_bytes * 2, where);
+        // Mostly the best move, so that the tree is kept.
+        const std::vector<MoveStats> stats = search.moves();
+        CHECK(stats.size() == moves.size(), where);
+        const std::size_t chosen = random.below(4) ? 0 : random.below(static_cast<std::uint32_t>(stats.size()));
+        for (const Move move : search.principal_variation(search.best())) CHECK(move.from() != move.to(), where);
+        kept = true;
+        keys.push_back(state.key);
+        variant.play(state, stats[chosen].move);
+    }
+}
+
+}  // namespace
+
+int main() {
+    for (const Variant& variant : variants())
+        for (const int threads : {1, 4}) play(variant, threads, static_cast<std::uint64_t>(threads));
+    return finish();
+}
