@@ -184,8 +184,11 @@ def test_openvino_bf16_and_int8_are_near(f32: bytes, int8: bytes, positions: Lea
         assert found["policy_mean"] < 0.01
         assert found["value_mean"] < 0.01
     assert evaluator.name.startswith("openvino int8")
-    rounded = OnnxEvaluator(int8).evaluate(positions)
-    assert difference(rounded, evaluator.evaluate(positions))["policy_mean"] < 0.003  # one file, one answer
+    # What is rounded only for ONNX Runtime is left out: nearer to f32, and not equal to what ONNX Runtime says.
+    found, other = (
+        difference(expected, each.evaluate(positions))["policy_mean"] for each in (evaluator, OnnxEvaluator(int8))
+    )
+    assert 0 < found < 0.9 * other
 
 
 @needs_openvino

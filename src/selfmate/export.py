@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CARD_KEY",
+    "EXACT",
     "INT8_KEY",
     "INT8_NAME",
     "ONNX_NAME",
@@ -60,6 +61,9 @@ CARD_KEY: Final = "selfmate"
 
 INT8_KEY: Final = "selfmate.int8"
 """Where those of an int8 file say how it was made."""
+
+EXACT: Final = "_exact"
+"""Ends the name of what an int8 file rounds for ONNX Runtime's sake alone; without this ending it is rounded."""
 
 OPSET: Final = 18  # the first with BitwiseAnd
 IR_VERSION: Final = 10  # read by onnxruntime 1.18 and later

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, pieces
 from selfmate.evaluator.onnx_evaluator import policy_size
-from selfmate.export import OnnxNet, read_card_of, read_net
+from selfmate.export import EXACT, OnnxNet, read_card_of, read_net
 from selfmate.weights import Card, WeightsError
 
 __all__ = ["OpenVinoEvaluator", "Precision"]
@@ -52,6 +52,7 @@ class OpenVinoEvaluator(Evaluator):
         self._sizes = _sizes(model, self.card, net.where)
         # As many pieces at once as one caller asks for, or as there are cores when several call.
         streams = max(self.threads, cores())
+        _leave_exact(model)
         compiled = _compile(_from_planes_on(model, net.where), precision, streams)
         self.net_id = self.card.net_id
         self.variant = self.card.variant
@@ -150,6 +151,15 @@ def _sizes(model: Any, card: Card, where: str) -> tuple[int, int, int]:
     """Say how many bitboards, scalars and moves the net knows."""
     bitboards, scalars = (model.inputs[index].get_partial_shape()[1].get_length() for index in (0, 1))
     return bitboards, scalars, policy_size(card, where)
+
+
+def _leave_exact(model: Any) -> None:
+    """Take what an int8 file rounds for ONNX Runtime's sake alone as it was before: nobody here needs it rounded."""
+    ports = {name: port for node in model.get_ops() for port in node.outputs() for name in port.get_names()}
+    for name, exact in ports.items():
+        if name.endswith(EXACT) and (rounded := ports.get(name.removesuffix(EXACT))) is not None:
+            for target in list(rounded.get_target_inputs()):
+                target.replace_source_output(exact)
 
 
 def _from_planes_on(model: Any, where: str) -> Any:
