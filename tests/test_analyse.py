@@ -239,13 +239,14 @@ def test_shipped_nets_are_whole() -> None:
     assert len({net.variant for net in found}) == len(found)  # one for a variant
     for net in found:
         nets.check(net)
-        assert set(net.files) == {"net.json", "net.safetensors", "net.onnx"}
+        assert set(net.files) == {"net.json", "net.safetensors", "net.onnx", "net.int8.onnx"}
         assert read_card(net.folder).variant == net.variant
         assert nets.find(net.variant) == net.folder
         assert net.licence == "GPL-3.0-or-later"
         assert all(each.games >= 100 for each in net.scores)
         evaluator = open_evaluator(net.folder)
         assert (evaluator.net_id, evaluator.variant) == (net.net_id, net.variant)
+        assert open_evaluator(net.folder, backend="onnx-int8").net_id == net.net_id
 
 
 def test_shipped_cards_tell_the_truth_of_the_tensors() -> None:
@@ -281,6 +282,24 @@ def test_a_damaged_net_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (net.folder / nets.CARD_NAME).write_text('{"name": 3}', encoding="ascii")
     with pytest.raises(nets.NetsError, match=r"shipped\.json: damaged"):
         nets.shipped()
+
+
+def test_the_champion_of_a_run_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    import ship_net
+    from selfmate.loop import train
+
+    train("gardner-laptop", tmp_path / "run", None, (), True, 1)
+    monkeypatch.setattr(ship_net, "ROOT", tmp_path / nets.FOLDER)
+    monkeypatch.setattr("selfmate.nets.resources.files", lambda package: tmp_path)
+    ship_net.main(tmp_path / "run", "small-one")
+    (net,) = nets.shipped()
+    nets.check(net)
+    assert (net.name, net.variant, net.recipe) == ("small-one", "gardner", "gardner-laptop")
+    assert net.size == "1 blocks of 8 channels (se)"
+    assert [(each.against, each.games) for each in net.scores] == [("its untrained net", 4), ("heuristic-1", 4)]
+    assert "24 games" in net.trained  # three cycles of eight
+    assert nets.find("gardner") == tmp_path / nets.FOLDER / "small-one"
 
 
 def test_nets_command(run: Run) -> None:

@@ -185,10 +185,10 @@ def test_openvino_bf16_and_int8_are_near(f32: bytes, int8: bytes, positions: Lea
         assert found["value_mean"] < 0.01
     assert evaluator.name.startswith("openvino int8")
     # What is rounded only for ONNX Runtime is left out: nearer to f32, and not equal to what ONNX Runtime says.
-    found, other = (
+    exact, rounded = (
         difference(expected, each.evaluate(positions))["policy_mean"] for each in (evaluator, OnnxEvaluator(int8))
     )
-    assert 0 < found < 0.9 * other
+    assert 0 < exact < 0.9 * rounded
 
 
 @needs_openvino
@@ -322,7 +322,7 @@ def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "onnx", None)
     quantise.cache_clear()
     with pytest.raises(EvaluatorError, match=r"onnx is missing; it comes with selfmate\[train\]$"):
-        open_evaluator(SHIPPED, backend="onnx-int8")
+        open_evaluator(SHIPPED / ONNX_NAME, backend="onnx-int8")
 
 
 # -- the report -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Put the champion of a run among the nets that come with Selfmate: `python tools/ship_net.py RUN NAME`.
 
-The folder src/selfmate/nets_data/NAME gets the net, its ONNX file and a card that says how it was trained. What the
-card says is read from the run: its manifest, its metrics and the matches at its end.
+The folder src/selfmate/nets_data/NAME gets the net, its ONNX files in f32 and int8, and a card that says how it was
+trained. What the card says is read from the run: its manifest, its metrics and the matches at its end.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from selfmate.export import ONNX_NAME, export_onnx
+from selfmate.export import INT8_NAME, ONNX_NAME, export_onnx
 from selfmate.nets import CARD_NAME, FOLDER
 from selfmate.player import net_of_run
+from selfmate.quantise import quantise
 from selfmate.run import write_file
 from selfmate.weights import JSON_NAME, TENSORS_NAME, load, save
 
@@ -31,6 +32,7 @@ def main(run: Path, name: str) -> None:
     folder = ROOT / name
     save(net, folder, step=card.step, parents=card.parents, created_by=card.created_by)
     export_onnx(net, folder / ONNX_NAME, card)
+    write_file(folder / INT8_NAME, quantise((folder / ONNX_NAME).read_bytes()))
     # 2. How it came to be, and how strong it is
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
     finals = [line for line in lines if line["stage"] == "final" and line["champion"] == int(source.name)]
@@ -60,7 +62,7 @@ def main(run: Path, name: str) -> None:
         ],
         "files": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
-            for file in (JSON_NAME, TENSORS_NAME, ONNX_NAME)
+            for file in (JSON_NAME, TENSORS_NAME, ONNX_NAME, INT8_NAME)
         },
     }
     write_file(folder / CARD_NAME, json.dumps(values, indent=1, ensure_ascii=False).encode() + b"\n")

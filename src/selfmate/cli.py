@@ -608,7 +608,7 @@ def play(
 def analyse(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[FEN|FILE]", help="A FEN, or a file of EPD lines, FENs or PGN; - is standard input."),
+        typer.Argument(metavar="FEN|FILE", help="A FEN, or a file of EPD lines, FENs or PGN; - is standard input."),
     ] = None,
     variant: Annotated[
         str | None, typer.Option("--variant", help="Variant of FENs and EPDs (default: the net's, else chess).")
@@ -680,8 +680,8 @@ def export(
 ) -> None:
     """Write a net as one ONNX file (opset 18), and check that it answers as the net does; exit code 1 if not.
 
-    Any program that reads ONNX can use it: bits, scalars, moves and counts in; priors, wdl and plies out. With
-    --int8 ONNX Runtime and OpenVINO compute it about three times as fast where the CPU has VNNI.
+    Any program that reads ONNX can use it: bits, scalars, moves and counts in; priors, wdl and plies out. An int8
+    file is computed about three times as fast where the CPU has VNNI, by ONNX Runtime and by OpenVINO.
 
     Example: selfmate export runs/gardner-laptop gardner.onnx
 
