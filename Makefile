@@ -38,7 +38,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(EDITABLE) '.[dev,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
+	$(EDITABLE) '.[dev,openvino,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
 	@touch .venv/installed $@
 
 .PHONY: build run

@@ -98,7 +98,9 @@ def test_nn(tmp_path: Path) -> None:
 
     report = bench_search.nn(batches=(1, 8), repeats=1, seconds=0.01)
     speeds = report.values["evaluations_per_second"]
-    assert "torch, threads: 1" in speeds
+    assert {bench_search.PLAIN, "torch, threads: 1"} < set(speeds)
+    assert any(name.startswith("onnx-int8") for name in speeds)
+    assert set(report.values["ratio"][bench_search.PLAIN].values()) == {1.0}
     assert all(speed > 0 for backend in speeds.values() for speed in backend.values())
     assert "batch 8" in shown(report)
 
@@ -173,6 +175,8 @@ def test_commands(run: Callable[..., tuple[object, str, str]]) -> None:
         (("tactics", str(TACTICS / "atomic_mate1.epd"), "--player", "nobody"), "nobody"),
         (("nn", "--size", "huge"), "tiny, small, medium"),
         (("nn", "--net", "/no/such/net.onnx"), "/no/such/net.onnx"),
+        (("nn", "--backend", "onix"), "did you mean 'onnx'?"),
+        (("agreement", "/no/such/net.onnx"), "/no/such/net.onnx"),
         (("selfplay", "nothing"), "no recipe is called 'nothing'"),
         (("selfplay", "--seconds", "0"), "seconds"),
     ],

@@ -10,18 +10,33 @@ Every measurement gives a `BenchReport`: tables for people and the same numbers 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from selfmate import _core
 from selfmate._core import Pool, Search, SearchConfig
 from selfmate.bench import Tell, processor_name
 from selfmate.epd import Tactic, read_tactics
 from selfmate.errors import EpdError, SelfmateError
-from selfmate.evaluator import NATIVE, Evaluator, Leaves, cores, open_evaluator
+from selfmate.evaluator import (
+    BACKENDS,
+    BF16_FLAGS,
+    INT8_FLAGS,
+    NATIVE,
+    Answer,
+    Evaluator,
+    Leaves,
+    cores,
+    cpu_flags,
+    f32_onnx,
+    open_evaluator,
+)
 from selfmate.game import Position
 from selfmate.player import Limit, Player
 
@@ -50,9 +65,12 @@ GATHER: Final = 64
 FULL: Final = 0.75
 """A gather below this share of `GATHER` counts as poorly filled."""
 
-NN_BATCHES: Final = (1, 8, 32, 128, 512)
+NN_BATCHES: Final = (1, 8, 16, 32, 64, 256)
+"""A search gathers 8 to 64 leaves; self-play more."""
 GPU_BATCHES: Final = (1, 8, 32, 128, 512, 2048, 8192)
 NN_SECONDS: Final = 0.3
+PLAIN: Final = "plain ONNX Runtime"
+PLAIN_GPU: Final = "torch, cuda"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,42 +388,82 @@ def nn(
     variant: str = "gardner",
     size: str = "tiny",
     device: str = "cpu",
+    backends: Sequence[str] | None = None,
     batches: Sequence[int] | None = None,
     repeats: int = 3,
     seconds: float = NN_SECONDS,
     tell: Tell = lambda *_: None,
 ) -> BenchReport:
-    """Measure evaluations per second of a net by backend and batch: a net on disk, or an untrained one of a size."""
+    """Measure evaluations per second of a net by backend and batch: a net on disk, or an untrained one of a size.
+
+    The peer is ONNX Runtime as anybody would use it: f32, the whole batch at once, all cores on each layer.
+    """
     source = _untrained(variant, size) if net is None else Path(net)
     batches = batches or (NN_BATCHES if device == "cpu" else GPU_BATCHES)
-    evaluators, refused = _backends(source, device)
-    variant = next(iter(evaluators.values())).variant
+    if device == "cpu":
+        evaluators, refused = _backends(source, backends)
+    else:
+        evaluators, refused = {PLAIN_GPU: open_evaluator(source, device=device)}, ()
+    plain = PLAIN if device == "cpu" else PLAIN_GPU
+    variant = evaluators[plain].variant
     inputs = {batch: _leaves(variant, batch) for batch in batches}
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(batches, 0.0) for name in evaluators}
+    thrift: dict[str, dict[int, float]] = {name: dict.fromkeys(batches, 0.0) for name in evaluators}
     rounds = [(name, batch) for _ in range(repeats) for batch in batches for name in evaluators]
     for step, (name, batch) in enumerate(rounds):
         tell(step, len(rounds), f"{name}, batch {batch}")
-        speed = _evaluations_per_second(evaluators[name], inputs[batch], seconds)
+        speed, of_processor = _evaluations_per_second(evaluators[name], inputs[batch], seconds)
         speeds[name][batch] = max(speed, speeds[name][batch])
+        thrift[name][batch] = max(of_processor, thrift[name][batch])
     what = f"untrained {size} net" if net is None else str(net)
+    columns = ("backend", *(f"batch {batch}" for batch in batches))
+    ratios = {
+        name: {batch: speed / speeds[plain][batch] for batch, speed in found.items()} for name, found in speeds.items()
+    }
     return BenchReport(
         (
             Table(
                 f"Evaluations/s, {what}, {variant}",
-                ("backend", *(f"batch {batch}" for batch in batches)),
+                columns,
                 tuple((name, *(f"{speeds[name][batch]:,.0f}" for batch in batches)) for name in speeds),
             ),
+            Table(
+                f"As a ratio to {plain}",
+                columns,
+                tuple((name, *(f"{ratios[name][batch]:.2f}" for batch in batches)) for name in speeds if name != plain),
+            ),
+            Table(
+                "Evaluations for a second of one core, which other programs on the machine do not change much",
+                columns,
+                tuple((name, *(f"{thrift[name][batch]:,.0f}" for batch in batches)) for name in speeds),
+            ),
         ),
-        (*refused, f"{processor_name()}, {cores()} cores, best of {repeats}, load {os.getloadavg()[0]:.1f}"),
+        (
+            *refused,
+            f"{processor_name()} ({', '.join(_fast_flags()) or 'neither bf16 nor VNNI'}), {cores()} cores, "
+            f"best of {repeats}, load {os.getloadavg()[0]:.1f}",
+        ),
         {
             "net": what,
             "variant": variant,
+            "flags": _fast_flags(),
             "evaluations_per_second": {
                 name: {str(batch): round(speed) for batch, speed in found.items()} for name, found in speeds.items()
+            },
+            "ratio": {
+                name: {str(batch): round(ratio, 3) for batch, ratio in found.items()} for name, found in ratios.items()
+            },
+            "evaluations_per_processor_second": {
+                name: {str(batch): round(speed) for batch, speed in found.items()} for name, found in thrift.items()
             },
             "refused": list(refused),
         },
     )
+
+
+def _fast_flags() -> list[str]:
+    """Name the instructions of this processor that make bf16 and int8 fast."""
+    return sorted(cpu_flags() & (BF16_FLAGS | INT8_FLAGS))
 
 
 def _untrained(variant: str, size: str) -> Net:
@@ -424,20 +482,56 @@ def _untrained(variant: str, size: str) -> Net:
     )
 
 
-def _backends(source: Net | Path, device: str) -> tuple[dict[str, Evaluator], tuple[str, ...]]:
-    """Open a net with everything that is installed for a device, and say why something is not."""
-    if device != "cpu":
-        return {"torch, cuda": open_evaluator(source, device=device)}, ()
-    evaluators = {f"onnx, threads: {count}": open_evaluator(source, threads=count) for count in sorted({1, cores()})}
-    if isinstance(source, Path) and source.suffix == ".onnx":
-        return evaluators, ("torch: an .onnx file is for ONNX Runtime alone",)
+def _backends(source: Net | Path, wanted: Sequence[str] | None) -> tuple[dict[str, Evaluator], tuple[str, ...]]:
+    """Open a net with everything that is installed, or all that is wanted, and say why something is not."""
     try:
-        from selfmate.evaluator.torch_evaluator import TorchEvaluator
+        evaluators: dict[str, Evaluator] = {PLAIN: _PlainOnnx(f32_onnx(source))}
     except ModuleNotFoundError as error:
-        return evaluators, (f"torch: {error.name} is missing; it comes with selfmate[train]",)
-    # One thread: several wait for each other longer than they work as soon as another program wants a core.
-    evaluators["torch, threads: 1"] = TorchEvaluator(source, threads=1)
-    return evaluators, ()
+        raise SelfmateError(f"{source}: {error.name} is missing; it comes with selfmate[train]") from None
+    refused = []
+    for name in wanted or [name for name in BACKENDS if name != "auto"]:
+        # Torch on one thread: several wait for each other longer than they work as soon as another program wants a
+        # core. ONNX Runtime also on one, as a lane of self-play uses it.
+        for threads in sorted({1, cores()}) if name == "onnx" else [1 if name == "torch" else cores()]:
+            try:
+                evaluators[f"{name}, threads: {threads}"] = open_evaluator(source, threads=threads, backend=name)
+            except SelfmateError as error:
+                if wanted is not None:
+                    raise
+                refused.append(f"{name}: {error}")
+    if wanted is None and "torch" in sys.modules:
+        if sys.modules["torch"].cuda.is_available():
+            evaluators["torch, cuda"] = open_evaluator(source, device="cuda")
+        else:
+            refused.append("cuda: torch sees no GPU")
+    return evaluators, tuple(refused)
+
+
+class _PlainOnnx(Evaluator):
+    """ONNX Runtime without anything of ours but the file."""
+
+    def __init__(self, data: bytes) -> None:
+        import onnxruntime
+
+        from selfmate.export import read_card_of
+
+        card = read_card_of(data, PLAIN)
+        self.name, self.net_id, self.variant = PLAIN, card.net_id, card.variant
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = cores()
+        options.log_severity_level = 4
+        self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+    def evaluate(self, leaves: Leaves) -> Answer:
+        """Answer the batch as one."""
+        size = leaves.size
+        inputs = {
+            "bits": leaves.bits[:size].view(np.int64),
+            "scalars": leaves.scalars[:size],
+            "moves": leaves.moves[:size],
+            "counts": leaves.counts[:size],
+        }
+        return Answer(*self._session.run(list(Answer._fields), inputs))
 
 
 def _leaves(variant: str, size: int) -> Leaves:
@@ -447,12 +541,14 @@ def _leaves(variant: str, size: int) -> Leaves:
     return pool.gather()
 
 
-def _evaluations_per_second(evaluator: Evaluator, leaves: Leaves, seconds: float) -> float:
+def _evaluations_per_second(evaluator: Evaluator, leaves: Leaves, seconds: float) -> tuple[float, float]:
+    """Give the speed by the clock, and by the processor time that was used."""
     evaluator.evaluate(leaves)  # the first of a shape takes longer
     began = now = time.perf_counter()
+    worked = time.process_time()
     done = 0
     while now - began < seconds:
         evaluator.evaluate(leaves)
         done += leaves.size
         now = time.perf_counter()
-    return done / (now - began)
+    return done / (now - began), done / (time.process_time() - worked)

@@ -368,6 +368,9 @@ def nn(
     variant: Annotated[str, typer.Option("--variant", help="Variant of the untrained net.")] = "gardner",
     size: Annotated[str, typer.Option("--size", help="Size of the untrained net: tiny, small, medium.")] = "tiny",
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    backends: Annotated[
+        list[str] | None, typer.Option("--backend", help="Only this one; repeatable (default: all that are there).")
+    ] = None,
     repeats: Repeats = 3,
     as_json: Json = False,
 ) -> None:
@@ -380,7 +383,32 @@ def nn(
     _measure(
         "nn",
         as_json,
-        lambda tell: bench_search.nn(net=net, variant=variant, size=size, device=device, repeats=repeats, tell=tell),
+        lambda tell: bench_search.nn(
+            net=net, variant=variant, size=size, device=device, backends=backends, repeats=repeats, tell=tell
+        ),
+    )
+
+
+@bench_app.command()
+def agreement(
+    net: Annotated[Path, typer.Argument(metavar="NET", help="A net's folder or .onnx file.", show_default=False)],
+    backends: Annotated[
+        list[str] | None, typer.Option("--backend", help="Only this one; repeatable (default: all that are there).")
+    ] = None,
+    visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a search.")] = 200,
+    positions: Annotated[int, typer.Option("--positions", min=1, max=10_000, help="How many positions.")] = 400,
+    as_json: Json = False,
+) -> None:
+    """Compare bf16 and int8 with f32: values, policies, and how often the search plays the same move.
+
+    Example: selfmate bench agreement runs/atomic/checkpoints/00080 --backend openvino-int8
+    """
+    from selfmate import agreement as measured
+
+    _measure(
+        "agreement",
+        as_json,
+        lambda tell: measured.agreement(net, backends=backends, visits=visits, count=positions, tell=tell),
     )
 
 
@@ -617,6 +645,99 @@ def uci() -> None:
     from selfmate.uci import main as run
 
     run()
+
+
+@app.command()
+def analyse(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="FEN|FILE", help="A FEN, or a file of EPD lines, FENs or PGN; - is standard input."),
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="Variant of FENs and EPDs (default: the net's, else chess).")
+    ] = None,
+    net: Annotated[
+        str | None, typer.Option("--net", help=f"Who analyses: {WHO} (default: the shipped net, else heuristic-1).")
+    ] = None,
+    visits: Annotated[
+        int | None, typer.Option("--visits", min=1, max=100_000_000, help="Visits for a position (default: 800).")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds for a position.")
+    ] = None,
+    multipv: Annotated[int, typer.Option("--multipv", min=1, max=256, help="Moves to show.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each position.")] = False,
+) -> None:
+    """Analyse a position, the positions of an EPD file (`bm` and `am` are checked), or the moves of games.
+
+    Example: selfmate analyse --variant gardner --multipv 3
+
+    Example: selfmate analyse game.pgn --visits 2000 --json
+    """
+    from rich.console import Console
+
+    from selfmate import analyse as analysis
+    from selfmate.player import Limit
+
+    players = analysis.PlayerFor(net)
+    subject = analysis.read_subject(what, players.variant(variant))
+    limit = Limit(visits=visits or (800 if seconds is None else None), seconds=seconds)
+    analysis.run(subject, players, limit, Console(highlight=False), multipv=multipv, as_json=as_json)
+
+
+@app.command()
+def nets(
+    variant: Annotated[str | None, typer.Argument(help="Only those for this variant.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the nets that come with Selfmate, with their cards.
+
+    Example: selfmate nets gardner
+    """
+    import json
+
+    from rich.console import Console
+
+    from selfmate import nets as shipped
+    from selfmate.game import Position
+
+    plain = None if variant is None else Position(variant).variant  # an unknown one is refused
+    found = [net for net in shipped.shipped() if plain in (None, net.variant)]
+    if as_json:
+        print(json.dumps([net.as_json() for net in found], indent=2))
+    elif found:
+        shipped.show(found, Console())
+    else:
+        print(f"No net for {variant} comes with Selfmate yet; heuristic-1 plays it.")
+
+
+@app.command()
+def export(
+    net: Annotated[
+        str, typer.Argument(metavar="NET", help="A net's folder or .onnx file, or a run.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The file to write.", show_default=False)],
+    int8: Annotated[bool, typer.Option("--int8", help="In eight bits, calibrated on positions of our games.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a net as one ONNX file (opset 18), and check that it answers as the net does; exit code 1 if not.
+
+    Any program that reads ONNX can use it: bits, scalars, moves and counts in; priors, wdl and plies out. An int8
+    file is computed about three times as fast where the CPU has VNNI, by ONNX Runtime and by OpenVINO.
+
+    Example: selfmate export runs/gardner-laptop gardner.onnx
+
+    Example: selfmate export runs/atomic atomic.int8.onnx --int8
+    """
+    import json
+
+    from selfmate import export_check
+
+    report = export_check.export(net, out, int8=int8, force=force)
+    print(json.dumps(report.as_json(), indent=2) if as_json else report)
+    if not report.agrees:
+        raise typer.Exit(1)
 
 
 @app.command()

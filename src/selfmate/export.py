@@ -17,13 +17,14 @@ True
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from selfmate.weights import MAX_FILE_BYTES, Card, WeightsError, describe, open_regular
+from selfmate.weights import FORMAT, JSON_NAME, MAX_FILE_BYTES, Card, WeightsError, describe, open_regular, read_card
 
 if TYPE_CHECKING:
     import onnx
@@ -32,19 +33,44 @@ if TYPE_CHECKING:
 
     from selfmate.net import Net
 
-__all__ = ["CARD_KEY", "ONNX_NAME", "check_seal", "export_onnx", "read_onnx", "to_onnx"]
+__all__ = [
+    "CARD_KEY",
+    "EXACT",
+    "INT8_KEY",
+    "INT8_NAME",
+    "ONNX_NAME",
+    "OnnxNet",
+    "check_seal",
+    "export_onnx",
+    "metadata",
+    "read_card_of",
+    "read_net",
+    "read_onnx",
+    "seal",
+    "to_onnx",
+]
 
 ONNX_NAME: Final = "net.onnx"
 """Name of the file in a net's folder."""
 
+INT8_NAME: Final = "net.int8.onnx"
+"""Name of the same net in eight bits (see `selfmate.quantise`)."""
+
 CARD_KEY: Final = "selfmate"
 """Where the metadata of the file hold the net's card, as JSON."""
+
+INT8_KEY: Final = "selfmate.int8"
+"""Where those of an int8 file say how it was made."""
+
+EXACT: Final = "_exact"
+"""Ends the name of what an int8 file rounds for ONNX Runtime's sake alone; without this ending it is rounded."""
 
 OPSET: Final = 18  # the first with BitwiseAnd
 IR_VERSION: Final = 10  # read by onnxruntime 1.18 and later
 
 SEAL: Final = b"\x72\x4a\x0a\x06sha256\x12\x40"  # field 14 of a model, metadata: the key "sha256" and 64 characters
 SEAL_BYTES: Final = len(SEAL) + 64
+METADATA_FIELD: Final = 14
 ELSEWHERE: Final = b"\x0a\x08location"  # how a tensor says that its numbers are in another file
 
 
@@ -87,6 +113,100 @@ def check_seal(data: bytes) -> bytes:
     if ELSEWHERE in content:
         raise WeightsError("keeps its numbers in another file")
     return data
+
+
+def seal(model: onnx.ModelProto) -> bytes:
+    """Give the bytes of a model with their sha256 at the end."""
+    content: bytes = model.SerializeToString(deterministic=True)
+    # Protocol buffers that stand one after the other are read as one: this is a last entry of the metadata.
+    return content + SEAL + hashlib.sha256(content).hexdigest().encode()
+
+
+class OnnxNet(NamedTuple):
+    """The bytes of an ONNX file of ours, whole and sealed."""
+
+    data: bytes
+    where: str
+    """Where it comes from, for errors."""
+    is_int8: bool
+
+
+def read_net(source: str | Path | bytes, *, int8: bool = False) -> OnnxNet:
+    """Read the ONNX file of a net: a path, a net's folder (`int8` chooses between its files), or the bytes of one."""
+    if isinstance(source, bytes):
+        where, data = "the ONNX net", check_seal(source)
+    else:
+        path, where = Path(source), str(source)
+        name = INT8_NAME if int8 else ONNX_NAME
+        data = read_onnx(path / name if path.is_dir() else path)
+        if path.is_dir() and (path / JSON_NAME).exists() and read_card(path).net_id != _id_of(data):
+            raise WeightsError(f"{where}: {name} is not the net that {JSON_NAME} names", where)
+    return OnnxNet(data, where, INT8_KEY in metadata(data))
+
+
+def _id_of(data: bytes) -> str | None:
+    """Give the net's id that a file claims, if it can be read; else the reader of the file says what is wrong."""
+    try:
+        return read_card_of(data, "").net_id
+    except WeightsError:
+        return None
+
+
+def read_card_of(data: bytes, where: str) -> Card:
+    """Read the net's card in the metadata of an ONNX file."""
+    try:
+        card = msgspec.json.decode(metadata(data).get(CARD_KEY, ""), type=Card)
+    except msgspec.MsgspecError as error:
+        raise WeightsError(f"{where}: its metadata do not say what net it is: {error}", where) from None
+    if card.format != FORMAT:
+        message = f"{where}: format {card.format}, but this version of Selfmate reads format {FORMAT}"
+        raise WeightsError(message, where)
+    return card
+
+
+def metadata(data: bytes) -> dict[str, str]:
+    """Read the metadata of an ONNX file without any package for ONNX; what is no such file has none.
+
+    >>> metadata(b"something else")
+    {}
+    """
+    found: dict[str, str] = {}
+    for field, entry in _fields(memoryview(data)):
+        if field == METADATA_FIELD:
+            parts = {number: bytes(text).decode("utf-8", "replace") for number, text in _fields(entry)}
+            found[parts.get(1, "")] = parts.get(2, "")
+    return found
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Walk over the fields of a protocol buffer that have a length; stop where it is none."""
+
+    def number(place: int) -> tuple[int, int]:
+        value = shift = 0
+        while place < len(data) and shift < 64:
+            value |= (data[place] & 0x7F) << shift
+            place += 1
+            if data[place - 1] < 0x80:
+                return value, place
+            shift += 7
+        return -1, len(data)
+
+    place = 0
+    while place < len(data):
+        tag, place = number(place)
+        kind = tag & 7 if tag >= 0 else 7
+        if kind == 0:
+            _, place = number(place)
+        elif kind == 1 or kind == 5:
+            place += 8 if kind == 1 else 4
+        elif kind == 2:
+            length, place = number(place)
+            if length < 0 or place + length > len(data):
+                return
+            yield tag >> 3, data[place : place + length]
+            place += length
+        else:
+            return
 
 
 # -- the graph ------------------------------------------------------------------------------------
@@ -166,9 +286,7 @@ def to_onnx(net: Net, card: Card | None = None) -> bytes:
     card = describe(net) if card is None else card
     helper.set_model_props(model, {CARD_KEY: msgspec.json.encode(card).decode()})
     onnx.checker.check_model(model, full_check=True)
-    content: bytes = model.SerializeToString(deterministic=True)
-    # Protocol buffers that stand one after the other are read as one: this is a last entry of the metadata.
-    return content + SEAL + hashlib.sha256(content).hexdigest().encode()
+    return seal(model)
 
 
 def _evaluate(graph: Graph, net: Net) -> None:

@@ -1,18 +1,21 @@
 """Evaluators: a batch of leaves in, priors and win-draw-loss out, whatever computes them.
 
-`open_evaluator` gives the fastest one for a net and a device: on a CPU that is ONNX Runtime, also while training; on a
-GPU it is torch. The evaluators without a net (`NATIVE`) run inside the core and are known by their names alone.
+`open_evaluator` opens one for a net, by backend: ONNX Runtime on a CPU, also while training, torch on a GPU, OpenVINO
+where it is installed. The evaluators without a net (`NATIVE`) run inside the core and are known by their names alone.
 """
 
 from __future__ import annotations
 
+import difflib
+import functools
+import importlib.util
 import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from selfmate.net import Net
 
 __all__ = [
+    "BACKENDS",
     "NATIVE",
     "Answer",
     "Desk",
@@ -32,12 +36,21 @@ __all__ = [
     "LeafBatch",
     "Leaves",
     "cores",
+    "cpu_flags",
+    "f32_onnx",
     "open_evaluator",
     "pieces",
 ]
 
 NATIVE: Final = ("uniform", "fake", "heuristic-1")
 """Evaluators of the core: `Search.run` and `Pool.run` take these names."""
+
+BACKENDS: Final = ("auto", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch")
+"""What can compute a net: ONNX Runtime, OpenVINO (an extra), torch (an extra)."""
+
+# Instructions that multiply in bf16 and in eight bits. Without them int8 is no faster, and may overflow (AVX2).
+BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
+INT8_FLAGS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 
 MAX_PLIES: Final = 1000.0
 """What a net says of plies left is cut off here."""
@@ -198,10 +211,29 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@functools.cache
+def cpu_flags() -> frozenset[str]:
+    """Name what this processor can do, as Linux does (`avx512_vnni`, …); nothing where that is not said."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8")
+    except OSError:
+        return frozenset()
+    line = next((line for line in text.splitlines() if line.startswith(("flags", "Features"))), "")
+    return frozenset(line.partition(":")[2].split())
+
+
 def open_evaluator(
-    source: Net | str | Path, *, device: str = "cpu", threads: int | None = None, compiled: bool = False
+    source: Net | str | Path,
+    *,
+    device: str = "cpu",
+    threads: int | None = None,
+    backend: str | None = None,
+    compiled: bool = False,
 ) -> Evaluator:
-    """Open the fastest evaluator of a net on a device: a net in memory, its folder, or an ONNX file.
+    """Open an evaluator of a net: a net in memory, its folder, or an ONNX file.
+
+    Without a `backend` it is the one that training uses: ONNX Runtime in f32 on a CPU, whose answers do not depend on
+    the batch by a bit, and torch on a GPU. `auto` is the fastest for play of those that are installed.
 
     `compiled`, on a GPU: fuse the net for the large batches of self-play, which takes a minute.
 
@@ -209,25 +241,87 @@ def open_evaluator(
     Traceback (most recent call last):
     ...
     selfmate.evaluator.EvaluatorError: 'heuristic-1' is computed by the core: give its name to Search.run or Pool.run
+    >>> open_evaluator("net.onnx", backend="openvno")
+    Traceback (most recent call last):
+    ...
+    selfmate.evaluator.EvaluatorError: no backend is called 'openvno'; did you mean 'openvino'?
     """
-    from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
-    from selfmate.export import ONNX_NAME
-
+    # 1. What was asked for?
     if source in NATIVE:
         message = f"{source!r} is computed by the core: give its name to Search.run or Pool.run"
         raise EvaluatorError(message, str(source))
-    if device == "cpu" and isinstance(source, str | Path):
-        path = Path(source)
-        if path.suffix == ".onnx" or (path / ONNX_NAME).exists():
-            return OnnxEvaluator(path, threads=threads)
+    if backend is not None and backend not in BACKENDS:
+        near = difflib.get_close_matches(clip(backend), BACKENDS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(BACKENDS)}"
+        raise EvaluatorError(f"no backend is called {clip(backend)!r}; {hint}", backend)
+    if device != "cpu" and backend not in (None, "auto", "torch"):
+        raise EvaluatorError(f"the backend {backend} computes on the CPU, not on {clip(device)!r}", device)
+    shown = str(source) if isinstance(source, str | Path) else "the net"
+    # 2. Open it.
     try:
-        from selfmate.evaluator.torch_evaluator import TorchEvaluator, net_of
-        from selfmate.export import to_onnx
+        if device != "cpu" or backend == "torch":
+            from selfmate.evaluator.torch_evaluator import TorchEvaluator
 
-        if device == "cpu":
-            net, card = net_of(source)
-            return OnnxEvaluator(to_onnx(net, card), threads=threads)
-        return TorchEvaluator(source, device=device, threads=threads, compile=compiled)
+            return TorchEvaluator(source, device=device, threads=threads, compile=compiled)
+        return _open_on_cpu(source, shown, threads, backend)
     except ModuleNotFoundError as error:
-        shown = clip(str(source)) if isinstance(source, str | Path) else "the net"
-        raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[train]", shown) from None
+        extra = "openvino" if error.name == "openvino" else "train"
+        raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[{extra}]", shown) from None
+
+
+def _open_on_cpu(source: Net | str | Path, shown: str, threads: int | None, backend: str | None) -> Evaluator:
+    """Open an ONNX file, one that is in the folder, or one that is made here of the net."""
+    from selfmate.export import INT8_NAME, ONNX_NAME, read_net
+
+    # 1. The file that there is, if there is one; it may be int8 by itself.
+    path = Path(source) if isinstance(source, str | Path) else None
+    found: dict[bool, Path | bytes] = {}  # by whether it is int8
+    if path is not None and path.is_dir():
+        found |= {int8: path for int8, name in ((False, ONNX_NAME), (True, INT8_NAME)) if (path / name).exists()}
+    elif path is not None and path.suffix == ".onnx":
+        net = read_net(path)
+        found[net.is_int8] = path
+    # 2. What to open it with.
+    if backend is None:
+        backend = "onnx-int8" if list(found) == [True] and path is not None and path.is_file() else "onnx"
+    elif backend == "auto":
+        backend = _fastest(has_int8=True in found, has_f32=list(found) != [True])
+    wanted = backend.endswith("-int8")
+    # 3. Make what is missing.
+    if wanted not in found:
+        if found and path is not None and path.is_file() and not wanted:
+            raise EvaluatorError(f"{shown} is an int8 file; open it with onnx-int8 or openvino-int8", shown)
+        data = f32_onnx(source)
+        if wanted:
+            from selfmate.quantise import quantise
+
+            data = quantise(data)
+        found[wanted] = data
+    # 4. Open it.
+    if backend.startswith("openvino"):
+        from selfmate.evaluator.openvino_evaluator import OpenVinoEvaluator
+
+        precision: Literal["bf16", "f32"] = "bf16" if backend == "openvino-bf16" else "f32"
+        return OpenVinoEvaluator(found[wanted], precision=precision, threads=threads, int8=wanted)
+    from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
+
+    return OnnxEvaluator(found[wanted], threads=threads, int8=wanted)
+
+
+def f32_onnx(source: Net | str | Path) -> bytes:
+    """Give the f32 ONNX file of a net: the one that is there, or one that is made of its tensors."""
+    from selfmate.export import ONNX_NAME, read_net, to_onnx
+
+    if isinstance(source, str | Path) and (Path(source).suffix == ".onnx" or (Path(source) / ONNX_NAME).exists()):
+        return read_net(source).data
+    from selfmate.evaluator.torch_evaluator import net_of
+
+    return to_onnx(*net_of(source))
+
+
+def _fastest(*, has_int8: bool, has_f32: bool) -> str:
+    """Choose by what the processor can do and what is installed (docs/results/cpu-play.md)."""
+    openvino = importlib.util.find_spec("openvino") is not None
+    if has_int8 and (not has_f32 or cpu_flags() & INT8_FLAGS):
+        return "openvino-int8" if openvino else "onnx-int8"
+    return "openvino-bf16" if openvino and cpu_flags() & BF16_FLAGS else "onnx"

@@ -11,13 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import onnxruntime
 
 from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, pieces
-from selfmate.export import CARD_KEY, ONNX_NAME, check_seal, read_onnx
-from selfmate.weights import FORMAT, JSON_NAME, Card, WeightsError, read_card
+from selfmate.export import read_card_of, read_net
+from selfmate.weights import Card, WeightsError
 
 __all__ = ["OnnxEvaluator"]
 
@@ -26,6 +25,9 @@ LARGEST_PIECE: Final = 64
 
 VECTOR: Final = 8
 """Rows are padded to a multiple of this many: softplus of a last odd row is otherwise rounded differently."""
+
+SMALLEST_PIECE: Final = 4
+"""The same for int8: a batch of 8 leaves then keeps two cores busy."""
 
 INPUTS: Final = {
     "bits": "tensor(int64)",
@@ -37,28 +39,23 @@ OUTPUTS: Final = ["priors", "wdl", "plies"]
 
 
 class OnnxEvaluator(Evaluator):
-    """Evaluates with an ONNX file of ours, the folder of a net that has one, or the bytes of one."""
+    """Evaluates with an ONNX file of ours, the folder of a net that has one, or the bytes of one.
 
-    def __init__(self, source: str | Path | bytes, *, threads: int | None = None) -> None:
-        where = "the ONNX net" if isinstance(source, bytes) else str(source)
-        folder = None
-        if isinstance(source, bytes):
-            data = check_seal(source)
-        else:
-            path = Path(source)
-            folder = path if path.is_dir() else None
-            data = read_onnx(path / ONNX_NAME if folder else path)
-        self._session = _open_session(data, where)
-        card = _read_card(self._session, where)
-        if folder is not None and (folder / JSON_NAME).exists() and read_card(folder).net_id != card.net_id:
-            raise WeightsError(f"{where}: {ONNX_NAME} is not the net that {JSON_NAME} names", where)
-        self.card = card
-        self.net_id = card.net_id
-        self.variant = card.variant
+    `int8` chooses the int8 file of a folder. An int8 net may be cut into smaller pieces: its answers are rounded as
+    it is, and whether the last bit depends on the batch does not matter.
+    """
+
+    def __init__(self, source: str | Path | bytes, *, threads: int | None = None, int8: bool = False) -> None:
+        net = read_net(source, int8=int8)
+        self._session = _open_session(net.data, net.where)
+        self.card = read_card_of(net.data, net.where)
+        self.net_id = self.card.net_id
+        self.variant = self.card.variant
         self.threads = max(1, cores() if threads is None else threads)
-        self.name = f"onnx on {self.threads} threads"
+        self.name = f"onnx{' int8' if net.is_int8 else ''} on {self.threads} threads"
         self._bitboards, self._scalars = (self._session.get_inputs()[index].shape[1] for index in (0, 1))
-        self._policy_size = _policy_size(card, where)
+        self._policy_size = policy_size(self.card, net.where)
+        self._vector = SMALLEST_PIECE if net.is_int8 else VECTOR
         self._pool = ThreadPoolExecutor(self.threads, "onnx") if self.threads > 1 else None
 
     def evaluate(self, leaves: Leaves) -> Answer:
@@ -69,7 +66,7 @@ class OnnxEvaluator(Evaluator):
             np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32)
         )
         # As many pieces as threads, or a multiple of it, unless they would become too small to be worth it.
-        share = max(VECTOR, -(-size // self.threads))
+        share = max(self._vector, -(-size // self.threads))
         largest = -(-share // -(-share // LARGEST_PIECE))
         work = list(pieces(size, largest))
         if self._pool is None or len(work) == 1:
@@ -82,7 +79,7 @@ class OnnxEvaluator(Evaluator):
 
     def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
         """Compute the rows from `begin` to `end` into their place in the answer."""
-        piece = batch.piece(begin, end, -(-(end - begin) // VECTOR) * VECTOR)
+        piece = batch.piece(begin, end, -(-(end - begin) // self._vector) * self._vector)
         inputs = {
             "bits": piece.bits.view(np.int64),
             "scalars": piece.scalars,
@@ -109,18 +106,8 @@ def _open_session(data: bytes, where: str) -> Any:
     return session
 
 
-def _read_card(session: Any, where: str) -> Card:
-    try:
-        card = msgspec.json.decode(session.get_modelmeta().custom_metadata_map.get(CARD_KEY, ""), type=Card)
-    except msgspec.MsgspecError as error:
-        raise WeightsError(f"{where}: its metadata do not say what net it is: {error}", where) from None
-    if card.format != FORMAT:
-        message = f"{where}: format {card.format}, but this version of Selfmate reads format {FORMAT}"
-        raise WeightsError(message, where)
-    return card
-
-
-def _policy_size(card: Card, where: str) -> int:
+def policy_size(card: Card, where: str) -> int:
+    """Say how many moves the net of a card knows."""
     sizes = [card.config.get(key) for key in ("planes", "ranks", "files")]
     if not all(type(size) is int and 1 <= size <= 256 for size in sizes):
         raise WeightsError(f"{where}: its metadata do not say how many moves it knows", where)

@@ -1,0 +1,143 @@
+"""`selfmate bench agreement`: how much a faster backend changes what a net says, and what it plays.
+
+The positions are always the same: one from each of some hundred games that heuristic-1 plays against itself, none of
+which the int8 files were calibrated on. Every backend searches each of them with the same visits, and is compared with
+ONNX Runtime in f32.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from selfmate import _core
+from selfmate.bench import Tell, processor_name
+from selfmate.bench_search import BenchReport, Table
+from selfmate.errors import SelfmateError
+from selfmate.evaluator import BACKENDS, Answer, Evaluator, LeafBatch, cores, open_evaluator
+from selfmate.game import Position
+from selfmate.player import Limit, Player, Result
+from selfmate.quantise import game_positions
+
+if TYPE_CHECKING:
+    from selfmate.net import Net
+
+__all__ = ["REFERENCE", "agreement", "difference", "leaves_of"]
+
+REFERENCE: Final = "onnx"
+"""The backend that the others are compared with."""
+
+
+def agreement(
+    source: Net | str | Path,
+    *,
+    backends: Sequence[str] | None = None,
+    visits: int = 200,
+    count: int = 400,
+    tell: Tell = lambda *_: None,
+) -> BenchReport:
+    """Compare backends of a net with f32; without `backends`, all that are installed."""
+    # 1. The positions, and what f32 says of them.
+    reference = open_evaluator(source, threads=1, backend=REFERENCE)
+    positions = game_positions(reference.variant, count)
+    leaves = leaves_of(positions)
+    rounds = [name for name in backends or BACKENDS if name not in ("auto", REFERENCE)]
+    total = (1 + len(rounds)) * len(positions)
+
+    def search(evaluator: Evaluator, name: str, begun: int) -> list[Result]:
+        player = Player(evaluator)
+        found: list[Result] = []
+        with ThreadPoolExecutor(cores()) as pool:  # each thread searches positions of its own
+            for result in pool.map(lambda position: player.search(position, Limit(visits=visits)), positions):
+                tell(begun + len(found), total, name)
+                found.append(result)
+        return found
+
+    expected, chosen = reference.evaluate(leaves), search(reference, REFERENCE, 0)
+    # 2. The same by every other backend.
+    rows: list[dict[str, Any]] = []
+    refused: list[str] = []
+    for index, name in enumerate(rounds, start=1):
+        try:
+            evaluator = open_evaluator(source, threads=1, backend=name)
+        except SelfmateError as error:
+            if backends is not None:
+                raise
+            refused.append(f"{name}: {error}")
+            continue
+        results = search(evaluator, name, index * len(positions))
+        rows.append({"backend": name, **difference(expected, evaluator.evaluate(leaves)), **_played(chosen, results)})
+    # 3. Tell.
+    table = Table(
+        f"Against {REFERENCE} f32: {reference.variant}, {len(positions)} positions, {visits} visits",
+        ("backend", "value mean", "value max", "policy mean", "policy max", "same first prior", "same move", "lost"),
+        tuple(
+            (
+                str(row["backend"]),
+                *(f"{row[key]:.4f}" for key in ("value_mean", "value_max", "policy_mean", "policy_max")),
+                *(f"{row[key]:.1%}" for key in ("same_first_prior", "same_move")),
+                f"{row['value_lost']:.4f}",
+            )
+            for row in rows
+        ),
+    )
+    lines = (
+        *refused,
+        "Value (-1 to 1) and policy (half the sum of the priors' differences, 0 to 1) differ so much without a search.",
+        "Moves are those of the search; lost is what the other moves cost in the mean, by the values of f32's search.",
+        f"Net {reference.net_id[:12]}; {processor_name()}, load {os.getloadavg()[0]:.1f}",
+    )
+    values = {"net": reference.net_id, "variant": reference.variant, "visits": visits, "positions": len(positions)}
+    return BenchReport((table,), lines, {**values, "reference": REFERENCE, "backends": rows, "refused": refused})
+
+
+def leaves_of(positions: Sequence[Position]) -> LeafBatch:
+    """Encode positions of one variant as leaves, as a search does."""
+    facts = _core.encoding(positions[0].variant)
+    size = len(positions)
+    batch = LeafBatch(
+        np.zeros((size, facts.bitboards), np.uint64),
+        np.zeros((size, facts.scalars), np.float32),
+        np.zeros((size, facts.max_moves), np.uint16),
+        np.zeros(size, np.uint16),
+        np.array([position.key for position in positions], np.uint64),
+    )
+    for row, position in enumerate(positions):
+        batch.bits[row], batch.scalars[row], moves = _core.encode(position)
+        batch.moves[row, : len(moves)] = moves
+        batch.counts[row] = len(moves)
+    return batch
+
+
+def difference(expected: Answer, answer: Answer) -> dict[str, float]:
+    """Measure how far an answer is from the expected one: values, and priors as total variation.
+
+    >>> one = Answer(np.array([[0.5, 0.5]]), np.array([[0.6, 0.0, 0.4]]), np.zeros(1))
+    >>> other = Answer(np.array([[0.4, 0.6]]), np.array([[0.5, 0.0, 0.5]]), np.zeros(1))
+    >>> {name: round(number, 3) for name, number in difference(one, other).items()}
+    {'value_mean': 0.2, 'value_max': 0.2, 'policy_mean': 0.1, 'policy_max': 0.1, 'same_first_prior': 0.0}
+    """
+    value = np.abs((expected.wdl - answer.wdl) @ np.array([1.0, 0.0, -1.0]))
+    policy = np.abs(expected.priors - answer.priors).sum(1) / 2
+    return {
+        "value_mean": float(value.mean()),
+        "value_max": float(value.max()),
+        "policy_mean": float(policy.mean()),
+        "policy_max": float(policy.max()),
+        "same_first_prior": float((expected.priors.argmax(1) == answer.priors.argmax(1)).mean()),
+    }
+
+
+def _played(expected: Sequence[Result], results: Sequence[Result]) -> dict[str, float]:
+    """Count equal best moves, and what the others are worth to the expected search."""
+    same = lost = 0.0
+    for wanted, found in zip(expected, results, strict=True):
+        same += wanted.best == found.best
+        worth = {each.move: each.value for each in wanted.moves}
+        lost += max(0.0, worth[wanted.best] - worth[found.best])
+    return {"same_move": same / len(expected), "value_lost": lost / len(expected)}

@@ -1,0 +1,143 @@
+"""`selfmate export`: write a net as an ONNX file, but only one that was seen to answer as the net does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from selfmate import nets
+from selfmate.agreement import difference, leaves_of
+from selfmate.errors import SelfmateError, clip
+from selfmate.evaluator import NATIVE, Evaluator, EvaluatorError
+from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
+from selfmate.export import ONNX_NAME, OPSET, read_net, to_onnx
+from selfmate.player import RANDOM, net_of_run
+from selfmate.quantise import game_positions, quantise
+from selfmate.weights import TENSORS_NAME
+
+__all__ = ["ExportReport", "export", "find_net"]
+
+CHECKED: Final = 128
+"""Positions of games that a file is checked on."""
+
+MOST: Final = {False: 1e-4, True: 0.05}
+"""Largest mean difference of value and policy with which a file is believed: f32, which rounds, and int8."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What was written, and how near it comes."""
+
+    path: Path
+    variant: str
+    net_id: str
+    size: int
+    """Bytes."""
+    int8: bool
+    reference: str
+    """What it was compared with."""
+    differences: dict[str, float]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it answers as the net does; else nothing was written."""
+        return max(self.differences["value_mean"], self.differences["policy_mean"]) <= MOST[self.int8]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        return {
+            "file": str(self.path),
+            "written": self.agrees,
+            "variant": self.variant,
+            "net": self.net_id,
+            "bytes": self.size,
+            "opset": OPSET,
+            "precision": "int8" if self.int8 else "f32",
+            "reference": self.reference,
+            "positions": CHECKED,
+            **self.differences,
+        }
+
+    def __str__(self) -> str:
+        found = self.differences
+        what = f"{self.variant}, {'int8' if self.int8 else 'f32'}, {self.size / 1024:,.0f} KiB, net {self.net_id[:12]}"
+        near = (
+            f"against {self.reference} on {CHECKED} positions: value {found['value_mean']:.2g} off in the mean and "
+            f"{found['value_max']:.2g} at most, policy {found['policy_mean']:.2g} and {found['policy_max']:.2g}, "
+            f"first move equal in {found['same_first_prior']:.1%}"
+        )
+        return f"{self.path}: {'' if self.agrees else 'NOT WRITTEN, it does not agree: '}{what}\n{near}"
+
+
+def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> ExportReport:
+    """Write the net that `spec` names; a file that does not answer as the net does is not written."""
+    from selfmate.run import write_file
+
+    # 1. Everything that can be wrong is found first.
+    if out.suffix != ".onnx":
+        raise SelfmateError(f"{clip(str(out))}: the name of an ONNX file ends in .onnx", str(out))
+    if not out.absolute().parent.is_dir():
+        raise SelfmateError(f"{out}: there is no such folder", str(out))
+    if out.exists() and not force:
+        raise SelfmateError(f"{out}: there is such a file already; --force writes over it", str(out))
+    # 2. The file in f32, and what it must agree with.
+    source = find_net(spec)
+    try:
+        data, reference = _f32(source)
+        plain = OnnxEvaluator(data)
+        if int8:
+            data, reference = quantise(data), plain
+    except ModuleNotFoundError as error:
+        raise EvaluatorError(f"{clip(spec)}: {error.name} is missing; it comes with selfmate[train]", spec) from None
+    # 3. Does it?
+    leaves = leaves_of(game_positions(plain.variant, CHECKED))
+    found = difference(reference.evaluate(leaves), OnnxEvaluator(data).evaluate(leaves))
+    report = ExportReport(
+        path=out,
+        variant=plain.variant,
+        net_id=plain.net_id,
+        size=len(data),
+        int8=int8,
+        reference=reference.name,
+        differences=found,
+    )
+    if report.agrees:
+        write_file(out, data)
+    return report
+
+
+def find_net(spec: str) -> Path:
+    """Find the net that somebody names: a folder, an ONNX file, a run (`runs/NAME`, `runs/NAME:12`), a shipped net.
+
+    >>> find_net("heuristic-1")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: heuristic-1 has no net; give a net's folder, an .onnx file or a run
+    """
+    if spec in (*NATIVE, RANDOM):
+        raise SelfmateError(f"{spec} has no net; give a net's folder, an .onnx file or a run", spec)
+    for net in nets.shipped():
+        if spec == net.name:
+            return net.folder
+    path, which = Path(spec), ""
+    if not path.exists() and ":" in spec:
+        before, _, which = spec.rpartition(":")
+        path = Path(before)
+    if (path / "manifest.json").is_file():
+        return net_of_run(path, which)[1]
+    if not path.exists() or which:
+        raise SelfmateError(f"{clip(spec)}: there is no such net", spec)
+    return path
+
+
+def _f32(source: Path) -> tuple[bytes, Evaluator]:
+    """Give the f32 file of a net and an evaluator that it must agree with: torch, where there are tensors."""
+    if source.is_file() or ((source / ONNX_NAME).is_file() and not (source / TENSORS_NAME).is_file()):
+        net = read_net(source)
+        if net.is_int8:
+            raise SelfmateError(f"{source}: an int8 file already; export the net itself", str(source))
+        return net.data, OnnxEvaluator(source)
+    from selfmate.evaluator.torch_evaluator import TorchEvaluator, net_of
+
+    return to_onnx(*net_of(source)), TorchEvaluator(source)
