@@ -11,7 +11,7 @@ from selfmate._core import Buffer, Pool, SearchConfig
 from selfmate.evaluator import Answer, LeafBatch
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.learner import Learner
-from selfmate.net import FixedFacts, Net, NetConfig
+from selfmate.net import Net, NetConfig
 from selfmate.pool import drive
 from selfmate.recipe import change, load
 
@@ -19,9 +19,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch see
 
 
 def some_net(variant: str = "atomic", seed: int = 3) -> Net:
-    facts = _core.encoding(variant)
-    fixed = FixedFacts(variant, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes)
-    net = Net(NetConfig.sized(fixed, "tiny"), seed=seed)
+    net = Net(NetConfig.sized(_core.encoding(variant), "tiny"), seed=seed)
     generator = torch.Generator().manual_seed(seed)
     for name, tensor in net.state_dict().items():  # away from the silence of an untrained net
         if name.endswith("weight") and tensor.ndim >= 2:

@@ -28,12 +28,11 @@ MOST_GAMES: Final = 400_000
 def make_net(variant: str, *, blocks: int, channels: int) -> Net:
     """Make a net with random weights, without squeeze-and-excite."""
     try:
-        from selfmate.net import FixedFacts, Net, NetConfig
+        from selfmate.net import Net, NetConfig
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from None
     facts = _core.encoding(variant)
-    fixed = FixedFacts(variant, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes)
-    return Net(NetConfig.sized(fixed, "medium", blocks=blocks, channels=channels, context="none"), seed=1)
+    return Net(NetConfig.sized(facts, "medium", blocks=blocks, channels=channels, context="none"), seed=1)
 
 
 def save_net(net: Net, folder: Path) -> Path:

@@ -469,17 +469,10 @@ def _fast_flags() -> list[str]:
 def _untrained(variant: str, size: str) -> Net:
     """Make a net with random weights."""
     try:
-        from selfmate.net import FixedFacts, Net, NetConfig
+        from selfmate.net import Net, NetConfig
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; give an .onnx file, or install selfmate[train]") from None
-    facts = _core.encoding(variant)
-    plain = variant.removesuffix("960")
-    return Net(
-        NetConfig.sized(
-            FixedFacts(plain, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes), size
-        ),
-        seed=1,
-    )
+    return Net(NetConfig.sized(_core.encoding(variant), size), seed=1)
 
 
 def _backends(source: Net | Path, wanted: Sequence[str] | None) -> tuple[dict[str, Evaluator], tuple[str, ...]]:

@@ -201,7 +201,6 @@ def train_speed(
         import torch
 
         from selfmate.learner import Learner
-        from selfmate.net import Net
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from None
     wanted = change(load(recipe), overrides)
@@ -227,7 +226,7 @@ def train_speed(
 
     # 2. The learner
     tell(1, 3, "the learner")
-    learner = Learner(Net(_net_config(wanted), seed=1), wanted.learner, 1, device, compile=compile)
+    learner = Learner(_untrained(wanted), wanted.learner, 1, device, compile=compile)
     learner.learn(buffer, 5, 0)
     finish()
     began = time.perf_counter()
@@ -341,24 +340,17 @@ def _one_leaf_each(variant: str, rows: int) -> Pool:
     return pool
 
 
-def _net_config(recipe: Recipe) -> Any:
-    from selfmate.net import FixedFacts, NetConfig
-
-    facts = _core.encoding(recipe.variant.name)
-    fixed = FixedFacts(recipe.variant.name, facts.files, facts.ranks, facts.bitboards, facts.scalars, facts.planes)
-    return NetConfig.sized(fixed, recipe.net.size, **recipe.net.changes())
+def _untrained(recipe: Recipe) -> Net:
+    """Make the net of a recipe with random weights."""
+    try:
+        from selfmate.net import Net, NetConfig
+    except ModuleNotFoundError as error:
+        raise SelfmateError(f"{error.name} is missing; give an .onnx file, or install selfmate[train]") from None
+    return Net(NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes()), seed=1)
 
 
 def _open(recipe: Recipe, net: str | Path | None, device: str, compile: bool) -> Evaluator:
-    source: Net | Path
-    if net is None:
-        try:
-            from selfmate.net import Net
-        except ModuleNotFoundError as error:
-            raise SelfmateError(f"{error.name} is missing; give an .onnx file, or install selfmate[train]") from None
-        source = Net(_net_config(recipe), seed=1)
-    else:
-        source = Path(net)
+    source = _untrained(recipe) if net is None else Path(net)
     if device == "cpu":
         return open_evaluator(source, device=device, threads=1)
     return open_evaluator(source, device=device, compiled=compile)

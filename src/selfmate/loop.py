@@ -35,7 +35,7 @@ from selfmate.evaluator import Evaluator, cores, open_evaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.gate import Match, Standing, as_game, balanced_openings, play_match
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
-from selfmate.net import FixedFacts, Net, NetConfig
+from selfmate.net import Net, NetConfig
 from selfmate.pool import choose_slots, drive, search_config, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
@@ -144,10 +144,7 @@ def net_config(recipe: Recipe) -> NetConfig:
     >>> net_config(load("gardner-laptop")).policy_size
     1225
     """
-    variant = recipe.variant.name
-    encoding = _core.encoding(variant)
-    facts = FixedFacts(variant, encoding.files, encoding.ranks, encoding.bitboards, encoding.scalars, encoding.planes)
-    return NetConfig.sized(facts, recipe.net.size, **recipe.net.changes())
+    return NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes())
 
 
 def find_device(wanted: str) -> str:
