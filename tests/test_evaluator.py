@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from selfmate import VARIANTS, Position
 from selfmate._core import Search, SearchConfig, encoding
-from selfmate.evaluator import Answer, Evaluator, EvaluatorError, LeafBatch, Leaves, open_evaluator, pieces
+from selfmate.evaluator import (
+    Answer,
+    Evaluator,
+    EvaluatorError,
+    LeafBatch,
+    Leaves,
+    open_evaluator,
+    pieces,
+    torch_evaluator,
+)
 from selfmate.evaluator.cache import WIDTH, CachedEvaluator, EvaluationCache
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
@@ -133,6 +142,25 @@ def test_torch_pads_to_few_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         part = evaluator.evaluate(leaves.take(slice(0, size)))
         assert close(part, Answer(*(array[:size] for array in whole)), 1e-5)
     assert sizes == [256, 256, 32, 32, 32, 64, 128, 256]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"), "too little memory; fewer selfplay.slots"),
+        (
+            RuntimeError("CUDA error: unspecified launch failure\nmore\nlines"),
+            "the GPU failed: CUDA error: unspecified",
+        ),
+        (RuntimeError("The NVIDIA driver on your system is too old: CUDA"), "the GPU failed: The NVIDIA driver"),
+    ],
+)
+def test_what_a_gpu_complains_of_is_one_line(error: Exception, said: str) -> None:
+    with pytest.raises(EvaluatorError, match=said) as raised, torch_evaluator._device_errors():
+        raise error
+    assert "\n" not in str(raised.value)
+    with pytest.raises(RuntimeError, match="our own mistake"), torch_evaluator._device_errors():
+        raise RuntimeError("our own mistake")
 
 
 def test_bfloat16_is_near() -> None:

@@ -28,10 +28,11 @@ from selfmate import gate as gate_module
 from selfmate import loop as loop_module
 from selfmate import view as view_module
 from selfmate._core import GameRecord, Pool, SearchConfig
-from selfmate.evaluator import Answer, Evaluator, Leaves
+from selfmate.evaluator import Answer, Evaluator, EvaluatorError, Leaves
+from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 from selfmate.gate import Match, Standing, balanced_openings, play_match
 from selfmate.learner import Learner, Losses
-from selfmate.loop import Stop, Summary, Trainer, train
+from selfmate.loop import Stop, Summary, Trainer, find_device, train
 from selfmate.pool import selfplay_pool
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
@@ -153,6 +154,37 @@ def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest
     assert len(games_of(directory)) == 32
     assert taken_up[0] == 0
     assert min(taken_up[1:]) > 0
+
+
+def test_a_device_that_is_lost_costs_nothing_committed(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The evaluator fails in the second cycle; the same command goes on to the uninterrupted run's end."""
+    directory = tmp_path / "run"
+    evaluate = OnnxEvaluator.evaluate
+
+    def lost(self: OnnxEvaluator, leaves: Leaves) -> Answer:
+        if (directory / "state.json").exists() and state_of(directory).cycle == 1:
+            raise EvaluatorError("the GPU failed: device lost")
+        return evaluate(self, leaves)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OnnxEvaluator, "evaluate", lost)
+        with pytest.raises(EvaluatorError, match="device lost"):
+            go(directory)
+    assert state_of(directory).cycle == 1
+    go(directory)
+    assert games_of(directory) == games_of(finished)
+    assert learned(directory) == learned(finished)
+
+
+def test_a_gpu_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(SelfmateError, match=r"torch sees no GPU.*; --device cpu trains without one"):
+        go(tmp_path / "run", device="cuda")
+    assert not (tmp_path / "run").exists()
+    assert find_device("auto") == "cpu"
 
 
 def test_another_seed_is_another_run(finished: Path, tmp_path: Path) -> None:
