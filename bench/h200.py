@@ -72,7 +72,7 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
     designs = ["--workers", "1,2", "--batches", "1,8", "--blocks", "1", "--channels", "16", "--games", "16"]
     designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "15"]
     tests = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]
-    trace = ["--trace", str(out / "selfplay.trace.json")]
+    trace = ["--trace", str(out / "selfplay.svg")]
     return [
         Step("tests", [python, "-m", "pytest", *tests], 120, output=False),
         Step(

@@ -28,11 +28,19 @@ from selfmate.recipe import Recipe, at, change, load
 if TYPE_CHECKING:
     from selfmate.net import Net
 
-__all__ = ["ceiling", "selfplay", "train_speed"]
+__all__ = ["ceiling", "draw", "selfplay", "train_speed"]
 
 GPU_LANES: Final = 3
 LOOK_SECONDS: Final = 0.25
 TRACE_SECONDS: Final = 1.0
+COLOURS: Final = {
+    "gather": "#4477aa",
+    "evaluate": "#ccddaa",
+    "apply": "#228833",
+    "wait": "#dddddd",
+    "compute": "#ee6677",
+}
+ROW_PIXELS, LEFT_PIXELS, WIDE_PIXELS = 24, 100, 1500
 
 
 def selfplay(
@@ -51,7 +59,7 @@ def selfplay(
     """Play games by a recipe for some seconds, and see where the time goes.
 
     The games are those of a run's first cycle, with an untrained net unless one is given; `warmup` seconds before are
-    not counted. `trace` gets one second of it as a Chrome trace (chrome://tracing and ui.perfetto.dev show it).
+    not counted. `trace` gets one second of it: a picture (.svg), or a Chrome trace for browsers and Perfetto.
     """
     wanted = change(load(recipe), overrides)
     part = wanted.selfplay
@@ -129,7 +137,8 @@ def selfplay(
     }
     values["evaluator_share"] = values["lane_share"]["evaluate"]
     if trace is not None:
-        trace.write_text(json.dumps(watch.trace(start["at"], TRACE_SECONDS)))
+        events = watch.trace(start["at"], TRACE_SECONDS)
+        trace.write_text(draw(events, TRACE_SECONDS) if trace.suffix == ".svg" else json.dumps(events))
         values["trace"] = str(trace)
     shown = (
         ("evaluations/s", f"{values['evaluations_per_second']:,}"),
@@ -327,6 +336,35 @@ class _Watch:
                 add("GPU", f"compute {turn.leaves}", begun, computed)
                 add(f"GPU copies {turn.lane}", "back", computed, back)
         return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def draw(trace: dict[str, Any], seconds: float) -> str:
+    """Draw a Chrome trace of ours: a row for each lane and for the GPU, a bar for each step.
+
+    >>> event = {"name": "gather 64", "ph": "X", "pid": 1, "tid": "lane 0", "ts": 0.0, "dur": 500.0}
+    >>> draw({"traceEvents": [event]}, 1.0).count("<rect")
+    7
+    """
+    rows = sorted({event["tid"] for event in trace["traceEvents"]}, key=lambda row: (row.startswith("GPU"), row))
+    height = ROW_PIXELS * (len(rows) + 2)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT_PIXELS + WIDE_PIXELS}" height="{height}" '
+        'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>'
+    ]
+    for index, row in enumerate(rows):
+        parts.append(f'<text x="4" y="{ROW_PIXELS * index + 17}">{row}</text>')
+    for event in trace["traceEvents"]:
+        kind = event["name"].split()[0]
+        x = LEFT_PIXELS + WIDE_PIXELS * event["ts"] / (1e6 * seconds)
+        wide = max(0.3, WIDE_PIXELS * event["dur"] / (1e6 * seconds))
+        y, colour = ROW_PIXELS * rows.index(event["tid"]) + 4, COLOURS.get(kind, "#888")
+        parts.append(f'<rect x="{x:.2f}" y="{y}" width="{wide:.2f}" height="{ROW_PIXELS - 8}" fill="{colour}"/>')
+    for index, (kind, colour) in enumerate(COLOURS.items()):
+        x, y = LEFT_PIXELS + 110 * index, ROW_PIXELS * (len(rows) + 1)
+        parts.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 16}" y="{y + 11}">{kind}</text>')
+    parts.append(f'<text x="4" y="{ROW_PIXELS * (len(rows) + 1) + 11}">{1000 * seconds:.0f} ms</text></svg>')
+    return "\n".join(parts)
 
 
 def _counts(pool: Pool) -> dict[str, float]:

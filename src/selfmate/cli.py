@@ -424,7 +424,9 @@ def selfplay(
     compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
     lanes: Annotated[int | None, typer.Option("--lanes", min=1, max=64, help="Batches in turn.")] = None,
     settings: Settings = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write one second of it as a Chrome trace.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="One second of it, as a picture (.svg) or Chrome trace.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure self-play beside the evaluator alone: games and playouts per second, how full batches are, time by stage.
