@@ -275,10 +275,9 @@ class Searcher:
             return True
         if pace.has_settled(result, float(go.settings.least_gain)):
             return True
-        spent = now - go.began
-        if spent < SPEED_KNOWN:
+        if result.seconds < SPEED_KNOWN:
             return False
-        still = result.visits / spent * (seconds - spent)
+        still = result.visits / result.seconds * (go.began + seconds - now)
         return clock.is_decided([move.visits for move in result.moves], still)
 
     def _pace(self, go: Go) -> Pace | None:
