@@ -7,9 +7,10 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
-from selfmate import _core, clock, evaluator
+from selfmate import _core, clock
 from selfmate._core import Move, SearchConfig
 from selfmate.errors import SelfmateError
 from selfmate.player import ENDLESS, MoveResult, Player, Result, result_of
@@ -353,28 +354,22 @@ def move_seconds(milliseconds: int, overhead: int) -> float:
     return (milliseconds - min(overhead, milliseconds // 5)) / 1000
 
 
-def open_player(source: object, backend: str) -> Player:
+def open_player(source: str | Path, backend: str) -> Player:
     """Open a net, or an evaluator of the core, on the backend that was chosen; `threads` of it are ours."""
     if backend == "cuda":
         return Player(str(source), device="cuda")
-    known = hasattr(evaluator, "BACKENDS")
-    return Player(str(source), threads=1, backend=backend if known else None)
+    return Player(str(source), threads=1, backend=backend)
 
 
 def _computes(player: Player) -> str:
     return player.evaluator if isinstance(player.evaluator, str) else player.evaluator.name
 
 
-def _shipped(variant: str) -> object | None:
+def _shipped(variant: str) -> Path | None:
     """Give the net that came with Selfmate for a variant, if there is one."""
-    import importlib
+    from selfmate import nets
 
-    try:
-        nets = importlib.import_module("selfmate.nets")
-    except ModuleNotFoundError:
-        return None
-    found: object | None = nets.find(variant)
-    return found
+    return nets.find(variant)
 
 
 def _phase(position: _core.Position) -> float:
