@@ -755,11 +755,13 @@ bool Search::move_to(const Variant& variant, const State& root, std::span<const 
         begin(variant, root, history, config, visits, seed, moves);
         return false;
     }
+    const bool same_line =
+        at == 0 && root_at_ == history.size() && std::equal(history.begin(), history.end(), trail_.line.begin());
     Tree tree = std::move(tree_);
     if (at) tree.keep(at, 0);
     begin(variant, root, history, config, visits, seed, moves);
     tree_ = std::move(tree);
-    forget_draws();
+    if (!same_line) forget_draws();
     consider_moves();
     if (config_.lcb) {
         deviation_.assign(this->root().edges, 0);

@@ -148,7 +148,7 @@ class Engine:
             except SelfmateError as error:
                 self.say(str(error))
         go = self._go
-        if go is not None:
+        if go is not None and go.limits.perft is None:
             go.stop()
             go.finished.wait(LAST_WORD)
         os._exit(0)

@@ -33,12 +33,12 @@ def centipawns(value: float) -> int:
 def mate_in(proven: int | None) -> int | None:
     """Turn plies to a proven end into moves: positive for a win, negative for a loss, None when it is neither.
 
-    >>> mate_in(1), mate_in(3), mate_in(-2), mate_in(0), mate_in(None)
-    (1, 2, -1, None, None)
+    >>> mate_in(1), mate_in(3), mate_in(-1), mate_in(-2), mate_in(0), mate_in(None)
+    (1, 2, -1, -1, None, None)
     """
     if not proven:
         return None
-    return (proven + 1) // 2 if proven > 0 else -(-proven // 2)
+    return (proven + 1) // 2 if proven > 0 else -((1 - proven) // 2)
 
 
 def permille(win: float, draw: float) -> tuple[int, int, int]:
@@ -75,7 +75,7 @@ def info_lines(
 ) -> list[str]:
     """Write a line for each of the moves, which are the best ones in order."""
     depth = max(1, int(result.depth))
-    speed = result.visits * 1000 // max(1, milliseconds)
+    speed = int(result.visits / max(result.seconds, 0.001))
     lines = []
     for rank, move in enumerate(moves, 1):
         pv = uci_line(position, move.pv)

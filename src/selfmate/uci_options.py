@@ -70,7 +70,7 @@ class Settings:
     elo: int = 1500
     contempt: int = 0
     """Percent of a win that a draw costs."""
-    final_choice: str = "visits"
+    final_choice: str = "lcb"
     least_gain: str = "0"
     verbose: bool = False
     live: bool = False
@@ -144,7 +144,7 @@ _LIST: Final = (
     Option("UCI_LimitStrength", "check", "limit_strength"),
     Option("UCI_Elo", "spin", "elo", 600, 2850),
     Option("Contempt", "spin", "contempt", -100, 100),
-    Option("FinalChoice", "combo", "final_choice", choices=("visits", "lcb")),
+    Option("FinalChoice", "combo", "final_choice", choices=("lcb", "visits")),
     Option("MinimumKLDGainPerNode", "string", "least_gain"),
     Option("VerboseMoveStats", "check", "verbose"),
     Option("LogLiveStats", "check", "live"),

@@ -7,9 +7,10 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
-from selfmate import _core, clock, evaluator
+from selfmate import _core, clock
 from selfmate._core import Move, SearchConfig
 from selfmate.errors import SelfmateError
 from selfmate.player import ENDLESS, MoveResult, Player, Result, result_of
@@ -275,10 +276,9 @@ class Searcher:
             return True
         if pace.has_settled(result, float(go.settings.least_gain)):
             return True
-        spent = now - go.began
-        if spent < SPEED_KNOWN:
+        if result.seconds < SPEED_KNOWN:
             return False
-        still = result.visits / spent * (seconds - spent)
+        still = result.visits / result.seconds * (go.began + seconds - now)
         return clock.is_decided([move.visits for move in result.moves], still)
 
     def _pace(self, go: Go) -> Pace | None:
@@ -354,28 +354,22 @@ def move_seconds(milliseconds: int, overhead: int) -> float:
     return (milliseconds - min(overhead, milliseconds // 5)) / 1000
 
 
-def open_player(source: object, backend: str) -> Player:
+def open_player(source: str | Path, backend: str) -> Player:
     """Open a net, or an evaluator of the core, on the backend that was chosen; `threads` of it are ours."""
     if backend == "cuda":
         return Player(str(source), device="cuda")
-    known = hasattr(evaluator, "BACKENDS")
-    return Player(str(source), threads=1, backend=backend if known else None)
+    return Player(str(source), threads=1, backend=backend)
 
 
 def _computes(player: Player) -> str:
     return player.evaluator if isinstance(player.evaluator, str) else player.evaluator.name
 
 
-def _shipped(variant: str) -> object | None:
+def _shipped(variant: str) -> Path | None:
     """Give the net that came with Selfmate for a variant, if there is one."""
-    import importlib
+    from selfmate import nets
 
-    try:
-        nets = importlib.import_module("selfmate.nets")
-    except ModuleNotFoundError:
-        return None
-    found: object | None = nets.find(variant)
-    return found
+    return nets.find(variant)
 
 
 def _phase(position: _core.Position) -> float:
