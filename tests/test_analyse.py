@@ -174,6 +174,7 @@ BAD = [
     (["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"], "the game is over (stalemate)"),
     (["--variant", "atomik"], "did you mean 'atomic'?"),
     (["--net", "heuristik-1"], "did you mean 'heuristic-1'?"),
+    (["--variant", "gardner", "--backend", "onix"], "no backend is called 'onix'; did you mean 'onnx'?"),
     (["--visits", "0"], "visits"),
     (["--multipv", "0"], "multipv"),
     (["."], "not a file"),
@@ -221,6 +222,10 @@ def test_a_net_of_another_variant_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_players_by_variant() -> None:
+    for backend, name in ((None, "onnx on"), ("onnx-int8", "onnx int8 on"), ("torch", "torch")):
+        evaluator = PlayerFor(None, backend)("gardner").evaluator
+        assert not isinstance(evaluator, str)
+        assert evaluator.name.startswith(name)
     players = PlayerFor(None)
     assert players("gardner").name == "gardner-laptop"
     assert players("gardner") is players("gardner")

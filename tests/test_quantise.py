@@ -310,6 +310,12 @@ def test_auto_goes_by_what_there_is(
     assert evaluators._fastest(has_int8=True, has_f32=False).endswith("-int8")
 
 
+def test_the_uci_option_knows_every_backend() -> None:
+    from selfmate import uci_options
+
+    assert set(uci_options.BACKENDS) == {*BACKENDS, "cuda"}
+
+
 def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EvaluatorError, match="no backend is called 'tensorflow'; there are auto, onnx"):
         open_evaluator(SHIPPED, backend="tensorflow")

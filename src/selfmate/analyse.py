@@ -66,12 +66,15 @@ PGN_BEGINS: Final = re.compile(r"[\[{%;(]|[0-9]++\s*+\.")  # a tag, a comment, a
 class PlayerFor:
     """The player for each variant: the one that was asked for, else the shipped net, else heuristic-1.
 
+    `backend` is that of the net, as `open_evaluator` takes it.
+
     >>> PlayerFor(None)("horde").name
     'heuristic-1'
     """
 
-    def __init__(self, spec: str | None) -> None:
-        self.chosen = None if spec is None else Player(spec)
+    def __init__(self, spec: str | None, backend: str | None = None) -> None:
+        self.backend = backend
+        self.chosen = None if spec is None else Player(spec, backend=backend)
         self._found: dict[str, Player] = {}
 
     def variant(self, wanted: str | None) -> str:
@@ -84,7 +87,7 @@ class PlayerFor:
             self.chosen.check(variant)
             return self.chosen
         if variant not in self._found:
-            self._found[variant] = Player(nets.find(variant) or DEFAULT_PLAYER)
+            self._found[variant] = Player(nets.find(variant) or DEFAULT_PLAYER, backend=self.backend)
         return self._found[variant]
 
 

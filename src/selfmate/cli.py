@@ -667,6 +667,9 @@ def analyse(
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds for a position.")
     ] = None,
+    backend: Annotated[
+        str, typer.Option("--backend", help="What computes a net: auto, onnx, onnx-int8, openvino, …, torch.")
+    ] = "auto",
     multipv: Annotated[int, typer.Option("--multipv", min=1, max=256, help="Moves to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each position.")] = False,
 ) -> None:
@@ -681,7 +684,7 @@ def analyse(
     from selfmate import analyse as analysis
     from selfmate.player import Limit
 
-    players = analysis.PlayerFor(net)
+    players = analysis.PlayerFor(net, backend)
     subject = analysis.read_subject(what, players.variant(variant))
     limit = Limit(visits=visits or (800 if seconds is None else None), seconds=seconds)
     analysis.run(subject, players, limit, Console(highlight=False), multipv=multipv, as_json=as_json)

@@ -23,11 +23,9 @@ __all__ = ["OnnxEvaluator"]
 LARGEST_PIECE: Final = 64
 """Rows of a piece: the activations of a small net then fit a core's second-level cache."""
 
-VECTOR: Final = 8
-"""Rows are padded to a multiple of this many: softplus of a last odd row is otherwise rounded differently."""
-
-SMALLEST_PIECE: Final = 4
-"""The same for int8: a batch of 8 leaves then keeps two cores busy."""
+VECTOR: Final = 4
+"""Rows are padded to a multiple of this many: softplus of a last odd row is otherwise rounded differently. A batch of
+8 leaves, as a short search gathers, still keeps two cores busy."""
 
 INPUTS: Final = {
     "bits": "tensor(int64)",
@@ -41,8 +39,7 @@ OUTPUTS: Final = ["priors", "wdl", "plies"]
 class OnnxEvaluator(Evaluator):
     """Evaluates with an ONNX file of ours, the folder of a net that has one, or the bytes of one.
 
-    `int8` chooses the int8 file of a folder. An int8 net may be cut into smaller pieces: its answers are rounded as
-    it is, and whether the last bit depends on the batch does not matter.
+    `int8` chooses the int8 file of a folder.
     """
 
     def __init__(self, source: str | Path | bytes, *, threads: int | None = None, int8: bool = False) -> None:
@@ -55,7 +52,6 @@ class OnnxEvaluator(Evaluator):
         self.name = f"onnx{' int8' if net.is_int8 else ''} on {self.threads} threads"
         self._bitboards, self._scalars = (self._session.get_inputs()[index].shape[1] for index in (0, 1))
         self._policy_size = policy_size(self.card, net.where)
-        self._vector = SMALLEST_PIECE if net.is_int8 else VECTOR
         self._pool = ThreadPoolExecutor(self.threads, "onnx") if self.threads > 1 else None
 
     def evaluate(self, leaves: Leaves) -> Answer:
@@ -66,7 +62,7 @@ class OnnxEvaluator(Evaluator):
             np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32)
         )
         # As many pieces as threads, or a multiple of it, unless they would become too small to be worth it.
-        share = max(self._vector, -(-size // self.threads))
+        share = max(VECTOR, -(-size // self.threads))
         largest = -(-share // -(-share // LARGEST_PIECE))
         work = list(pieces(size, largest))
         if self._pool is None or len(work) == 1:
@@ -79,7 +75,7 @@ class OnnxEvaluator(Evaluator):
 
     def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
         """Compute the rows from `begin` to `end` into their place in the answer."""
-        piece = batch.piece(begin, end, -(-(end - begin) // self._vector) * self._vector)
+        piece = batch.piece(begin, end, -(-(end - begin) // VECTOR) * VECTOR)
         inputs = {
             "bits": piece.bits.view(np.int64),
             "scalars": piece.scalars,
