@@ -32,7 +32,7 @@ from selfmate.evaluator import Answer, Evaluator, EvaluatorError, Leaves
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 from selfmate.gate import Match, Standing, balanced_openings, play_match
 from selfmate.learner import Learner, Losses
-from selfmate.loop import Stop, Summary, Trainer, find_device, train
+from selfmate.loop import Stop, Summary, Trainer, find_device, program_name, train
 from selfmate.pool import selfplay_pool
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
@@ -178,6 +178,22 @@ def test_a_device_that_is_lost_costs_nothing_committed(
     assert learned(directory) == learned(finished)
 
 
+def test_the_command_to_go_on_works_where_it_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / ".venv/bin/selfmate"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    assert program_name() == "selfmate"
+    monkeypatch.delenv("VIRTUAL_ENV")
+    assert program_name() == ".venv/bin/selfmate"
+    monkeypatch.chdir(tmp_path.parent)
+    assert program_name() == str(script) or program_name() == f"{tmp_path.name}/.venv/bin/selfmate"
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert program_name() == "selfmate"
+
+
 def test_a_gpu_that_is_not_there_is_refused(tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
@@ -250,7 +266,8 @@ def test_minutes_end_a_run_with_its_final_match(tmp_path: Path, capsys: pytest.C
     assert summary.reason == "complete"
     assert summary.scores.keys() == {"untrained", "heuristic-1"}
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith("cycle 1: 8 games, untrained")
+    assert lines[1] == "Since cycle 0: gate.games=0."
+    assert lines[2].startswith("cycle 1: 8 games, untrained")
     assert lines[-1].startswith("Champion of cycle 3: ")
 
 
@@ -285,7 +302,10 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, number: si
         assert process.stderr.read() == ""
         assert process.wait(60) == code
     assert first.startswith("cycle 1")
-    assert lines[-2:] == ["Stopped; everything up to here is saved. Go on with:", shlex.join(["selfmate", *arguments])]
+    assert lines[-2:] == [
+        "Stopped; everything up to here is saved. Go on with:",
+        shlex.join([program_name(), *arguments]),
+    ]
     assert state_of(directory).cycle >= 1
     # The run takes that command
     overrides = [setting for setting in settings if setting != "--set"]

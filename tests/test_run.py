@@ -319,3 +319,17 @@ def test_old_checkpoints_go_but_not_all(tmp_path: Path) -> None:
         assert kept == [10, 20, 22, 23, 24, 25]
         assert sorted(int(path.name) for path in (tmp_path / "run/checkpoints").iterdir()) == kept
         assert len(list((tmp_path / "run/learner").iterdir())) == 1
+
+
+def test_a_run_without_its_last_commit_is_refused(tmp_path: Path) -> None:
+    """What was trained is never taken for the leavings of a first moment."""
+    directory = tmp_path / "run"
+    with open_run(directory) as run:
+        shard = run.write_shard(0, 0, [(0, 1, b"a game")])
+        run.commit(shards=(shard,))
+    (directory / "state.json").unlink()
+    assert "state.json is missing, but there is games/00000-00.games" in refusal(lambda: open_run(directory))
+    assert (directory / "games/00000-00.games").exists()
+    (directory / "games/00000-00.games").unlink()
+    with open_run(directory) as run:
+        assert run.state.cycle == 0

@@ -65,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         format_message = getattr(error, "format_message", None)
         if format_message is None:
             raise
-        _refuse(" ".join(format_message().split()))
+        message = " ".join(format_message().split())
+        if not message:  # help was shown, for want of arguments
+            sys.exit(BAD_INPUT)
+        _refuse(message)
     if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
         print("selfmate: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)

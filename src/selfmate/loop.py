@@ -15,6 +15,7 @@ import json
 import os
 import shlex
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -99,7 +100,7 @@ def train(
         wanted = smoke_recipe(wanted)
     net_config(change(wanted, overrides))
     directory = Path(run) if run is not None else Path("runs") / name
-    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device)
+    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Take the directory, then work until something ends it
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke) as opened:
@@ -123,19 +124,28 @@ def command_line(
     smoke: bool = False,
     seed: int | None = None,
     device: str = "auto",
+    program: str = "selfmate",
 ) -> str:
     """Write the command that goes on with a run as it was called, for a shell.
 
     >>> command_line("gardner-laptop", Path("runs/my run"), 10, ["learner.window=[[0, 400]]"])
     "selfmate train gardner-laptop --run 'runs/my run' --minutes 10 --set 'learner.window=[[0, 400]]'"
     """
-    words = ["selfmate", "train", str(recipe), "--run", str(directory)]
+    words = [program, "train", str(recipe), "--run", str(directory)]
     words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
     for setting in overrides:
         words += ["--set", setting]
     words += [] if seed is None else ["--seed", str(seed)]
     words += [] if device == "auto" else ["--device", device]
     return shlex.join(words + ["--smoke"] * smoke)
+
+
+def program_name() -> str:
+    """Give what to type for this program: its path where its environment is not the one that is active."""
+    script = Path(sys.prefix, "bin", "selfmate")
+    if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix or not script.exists():
+        return "selfmate"
+    return str(script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script)
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -219,7 +229,7 @@ class Trainer:
             self.run.commit(learner=self._write_learner(), checkpoints=(self._write_net(0),))
         else:
             self.learner.restore(self.run.verify(self.run.state.learner))
-            self.view.say(f"Going on with {self.run.directory} at cycle {self.run.state.cycle}.")
+            self._say_where()
         self._fill_window()
         if self.run.state.flight is not None:
             self.flight = [GameRecord.from_bytes(data) for data in self.run.read_shard(self.run.state.flight)]
@@ -262,6 +272,16 @@ class Trainer:
             games=state.games,
             scores=scores,
         )
+
+    def _say_where(self) -> None:
+        """Say where a run that is resumed stands, and what --set has changed in it."""
+        cycle, cycles = self.run.state.cycle, self.recipe.selfplay.cycles
+        if cycle >= cycles:
+            self.view.say(f"{self.run.directory} is complete: {cycle} of {cycles} cycles.")
+        else:
+            self.view.say(f"Going on with {self.run.directory} at cycle {cycle}.")
+        for appendix in self.run.manifest.appendices:
+            self.view.say(f"Since cycle {appendix.cycle}: {', '.join(appendix.settings)}.")
 
     # -- a cycle ----------------------------------------------------------------------------------
 

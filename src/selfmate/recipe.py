@@ -521,7 +521,9 @@ def _hint(name: str, known: Iterable[str]) -> str:
     near = near or difflib.get_close_matches(clip(name), choices, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
-    return f"; there are {', '.join(choices)}" if len(choices) <= 12 else ""
+    if len(choices) <= 12:
+        return f"; there are {', '.join(choices)}"
+    return "; recipe.toml of any run has all of them"
 
 
 def _show(key: str) -> str:

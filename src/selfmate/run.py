@@ -59,6 +59,9 @@ __all__ = [
 FORMAT: Final = 2
 """Version of the directory's format. A directory of another version is refused."""
 
+FIRST_NET: Final = "00000"
+"""The folder of the untrained net, which the first commit names."""
+
 FREE_FLOOR: Final = 64 << 20
 """Bytes of the disk that a run leaves free: it stops before it fills the disk to the last block."""
 
@@ -545,10 +548,12 @@ def _resume(
         ("variant", manifest.variant, recipe.variant.name),
         ("recipe", manifest.recipe, name),
         ("seed", manifest.seed, manifest.seed if seed is None else seed),
-        ("--smoke", manifest.smoke, smoke),
     ):
         if theirs != ours:
             raise RunError(f"{directory}: a run with {what} {theirs}, not {ours}; choose another --run", str(directory))
+    if manifest.smoke != smoke:
+        with_it = "with" if manifest.smoke else "without"
+        raise RunError(f"{directory}: a run {with_it} --smoke; go on so, or choose another --run", str(directory))
     archived = from_toml(_read(directory, "recipe.toml", manifest.recipe_stamp).decode("utf-8"))
     edited = differences(archived, change(recipe, manifest.settings))
     if edited:
@@ -558,7 +563,7 @@ def _resume(
             edited[0],
         )
     # 2. What --set changes now
-    state = _read_json(directory / "state.json", State) if (directory / "state.json").exists() else State()
+    state = _read_state(directory)
     current = change(archived, [setting for appendix in manifest.appendices for setting in appendix.settings])
     wanted = change(current, settings)
     changed = differences(current, wanted)
@@ -571,6 +576,21 @@ def _resume(
         manifest = msgspec.structs.replace(manifest, appendices=(*manifest.appendices, appendix))
         _write_json(directory / "manifest.json", manifest)
     return manifest, wanted, state
+
+
+def _read_state(directory: Path) -> State:
+    """Read the last commit; only a run that was stopped before its first one has none."""
+    if (directory / "state.json").exists():
+        return _read_json(directory / "state.json", State)
+    begun = [*directory.glob("games/*"), *directory.glob("pgn/*"), *directory.glob("matches/*")]
+    begun += [path for path in directory.glob("checkpoints/*") if path.name not in (FIRST_NET, f".{FIRST_NET}.tmp")]
+    if begun:
+        raise RunError(
+            f"{directory}: damaged: state.json is missing, but there is {begun[0].relative_to(directory)}; "
+            f"put it back, or choose another --run",
+            str(directory),
+        )
+    return State()
 
 
 def _clean(directory: Path, state: State) -> None:
