@@ -231,7 +231,8 @@ def test_players_by_variant() -> None:
     assert players("gardner") is players("gardner")
     assert players("atomic").name == "heuristic-1"
     assert players.variant(None) == "chess"
-    assert PlayerFor(str(nets.find("gardner"))).variant(None) == "gardner"
+    for spec in (str(nets.find("gardner")), "gardner-laptop"):
+        assert PlayerFor(spec).variant(None) == "gardner"
     assert read_subject(None, "gardner").positions[0].position.variant == "gardner"
 
 

@@ -74,7 +74,7 @@ class PlayerFor:
 
     def __init__(self, spec: str | None, backend: str | None = None) -> None:
         self.backend = backend
-        self.chosen = None if spec is None else Player(spec, backend=backend)
+        self.chosen = None if spec is None else Player(nets.named(spec) or spec, backend=backend)
         self._found: dict[str, Player] = {}
 
     def variant(self, wanted: str | None) -> str:

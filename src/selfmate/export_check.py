@@ -117,9 +117,8 @@ def find_net(spec: str) -> Path:
     """
     if spec in (*NATIVE, RANDOM):
         raise SelfmateError(f"{spec} has no net; give a net's folder, an .onnx file or a run", spec)
-    for net in nets.shipped():
-        if spec == net.name:
-            return net.folder
+    if (shipped := nets.named(spec)) is not None:
+        return shipped
     path, which = Path(spec), ""
     if not path.exists() and ":" in spec:
         before, _, which = spec.rpartition(":")

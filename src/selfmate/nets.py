@@ -24,7 +24,7 @@ from selfmate.weights import read_card
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["NetsError", "ShippedNet", "check", "find", "shipped", "show"]
+__all__ = ["NetsError", "ShippedNet", "check", "find", "named", "shipped", "show"]
 
 FOLDER: Final = "nets_data"
 CARD_NAME: Final = "shipped.json"
@@ -98,6 +98,15 @@ def find(variant: str) -> Path | None:
     """
     plain = variant.removesuffix("960")
     return next((net.folder for net in shipped() if net.variant == plain), None)
+
+
+def named(name: str) -> Path | None:
+    """Give the folder of the shipped net of this name, or None.
+
+    >>> named("gardner-laptop") == find("gardner"), named("heuristic-1")
+    (True, None)
+    """
+    return next((net.folder for net in shipped() if net.name == name), None)
 
 
 def check(net: ShippedNet) -> None:
