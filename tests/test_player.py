@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 
 from selfmate import VARIANTS, Position, SearchError
+from selfmate.nets import shipped
 from selfmate.player import Limit, Player, PlayerError, Result, net_of_run
 
 MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
@@ -242,3 +243,10 @@ def test_a_run_nearby_is_suggested(nets: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PlayerError, match="did you mean 'runs/small'"):
         Player("small")
+
+
+def test_a_shipped_net_plays_by_its_name() -> None:
+    name = shipped()[0].name
+    player = Player(name)
+    assert (player.name, player.variant) == (name, "gardner")
+    assert player.search(Position("gardner"), Limit(visits=8)).visits == 8

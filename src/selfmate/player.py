@@ -7,8 +7,8 @@
 ('Nxf8#', 1, 1.0)
 
 Who plays is said by one word, its spec: an evaluator of the core (`heuristic-1`, `uniform`, `fake`), `random`, the
-folder or the ONNX file of a net, or the directory of a run, which stands for its champion; `runs/NAME:untrained`,
-`runs/NAME:newest` and `runs/NAME:12` are other nets of a run.
+folder or the ONNX file of a net, the name of one that `selfmate nets` lists, or the directory of a run, which stands
+for its champion; `runs/NAME:untrained`, `runs/NAME:newest` and `runs/NAME:12` are other nets of a run.
 """
 
 from __future__ import annotations
@@ -285,6 +285,7 @@ def _random_result(position: _core.Position, seed: int, began: float) -> Result:
 
 def _find(spec: str) -> tuple[str, str | Path]:
     """Give the name of a player, and the evaluator of the core or the net that it plays with."""
+    from selfmate import nets
     from selfmate.export import ONNX_NAME
     from selfmate.weights import JSON_NAME, TENSORS_NAME
 
@@ -301,6 +302,8 @@ def _find(spec: str) -> tuple[str, str | Path]:
         if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
             return path.resolve().name, path
         exists = path.exists()
+        if not exists and (shipped := nets.named(spec)) is not None:
+            return spec, shipped
     except SelfmateError:
         raise
     except (OSError, ValueError):  # what is too long or cannot be in a path
