@@ -113,6 +113,7 @@ $(SANITIZED)/package: .venv/installed-dev
 	mkdir -p $@
 	cp -r src/selfmate $@/
 	cp $(SANITIZED)/_c*.so $@/selfmate/
+	rm -rf $@/selfmate/nets_data  # OpenVINO loads libraries in a way that sanitizers do not bear
 	@touch $@
 
 .PHONY: soakuci
