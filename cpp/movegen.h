@@ -35,6 +35,7 @@ public:
     const Move* end() const { return moves_ + size_; }
     std::size_t size() const { return size_; }
     Move operator[](std::size_t i) const { return moves_[i]; }
+    void clear() { size_ = 0; }
 
 private:
     // Four at a time: writing a few moves too many costs less than guessing wrong where the set ends.

@@ -686,52 +686,69 @@ void Search::run(NativeEvaluator evaluator, std::uint32_t more_visits) {
         if (playout() == Playout::LEAF) answer(last_leaf_, evaluator);
 }
 
+// Leaves that one of several threads takes from the tree at a time: at most so many, and one for each so many visits.
+constexpr std::size_t MOST_LEAVES = 16, VISITS_PER_LEAF = 256;
+
 void Search::run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     const std::uint32_t before = done_visits_;
     if (tree_.nodes.empty() && playout() == Playout::LEAF) answer(last_leaf_, evaluator);
-    // The tree is locked while a walk goes down and while its value comes up; the rules and the evaluator, which take
-    // most of the time, run beside each other.
+    // The tree is locked while walks go down and while their values come up; the rules and the evaluator run beside
+    // each other. Several leaves at a time, once the tree is large: each turn at the lock costs more than a walk.
+    struct Work {
+        Trail trail;
+        MoveList moves;
+        Proof proof, results[MAX_MOVES];
+        bool drawn;
+        float priors[MAX_MOVES], wdl[3];
+    };
+    const auto compute = [&](Work& work) {
+        const State& state = work.trail.state;
+        work.drawn = follow(work.trail);
+        if (work.drawn) return;
+        work.moves.clear();
+        variant_->legal_moves(state, work.moves);
+        work.proof = examine(state, work.moves, [&](std::size_t i, Proof result) { work.results[i] = result; });
+        if (!work.proof.known())
+            evaluator(*variant_, state, encoded_key(state, work.trail.repeated), {work.moves.begin(), work.moves.end()},
+                      work.priors, work.wdl);
+    };
+    const auto write = [&](const Work& work) {
+        if (work.drawn) {
+            draw(work.trail);
+            return;
+        }
+        const std::size_t first = tree_.edges.size();
+        Edge* const edges = tree_.edges.add(work.moves.size());
+        for (std::size_t i = 0; i < work.moves.size(); ++i)
+            edges[i] = Edge{.prior = 0, .move = work.moves[i], .proof = work.results[i]};
+        if (const std::uint32_t at = settle(work.trail, first, work.proof); at != NO_NODE)
+            accept(at, work.trail.path, work.trail.state.turn, {work.priors, work.moves.size()}, work.wdl);
+    };
     std::mutex mutex;
     threads.each(static_cast<std::size_t>(threads.size()), [&](std::size_t) {
-        Trail trail;
-        trail.line = trail_.line;
-        std::vector<Proof> results(MAX_MOVES);
-        float priors[MAX_MOVES], wdl[3];
+        std::vector<Work> works(threads.size() > 1 ? MOST_LEAVES : 1);
+        for (Work& work : works) work.trail.line = trail_.line;
         std::unique_lock lock(mutex);
-        while (Clock::now() < end && !full() && wants_playout() && done_visits_ + waiting_ - before < more_visits) {
-            const Playout walked = walk(trail);
-            if (walked == Playout::BLOCKED) {
-                lock.unlock();
-                std::this_thread::yield();
-                lock.lock();
-            }
-            if (walked != Playout::LEAF) continue;
-            ++waiting_;
+        const auto goes_on = [&] {
+            return Clock::now() < end && !full() && wants_playout() && done_visits_ + waiting_ - before < more_visits;
+        };
+        while (goes_on()) {
+            const std::size_t room = std::clamp<std::size_t>(done_visits_ / VISITS_PER_LEAF, 1, works.size());
+            std::size_t leaves = 0;
+            Playout walked = Playout::LEAF;
+            while (leaves < room && walked != Playout::BLOCKED && goes_on())
+                if ((walked = walk(works[leaves].trail)) == Playout::LEAF) {
+                    ++leaves;
+                    ++waiting_;
+                }
             lock.unlock();
-            MoveList moves;
-            Proof proof;
-            const bool drawn = follow(trail);
-            if (!drawn) {
-                variant_->legal_moves(trail.state, moves);
-                proof = examine(trail.state, moves, [&](std::size_t i, Proof result) { results[i] = result; });
-                if (!proof.known())
-                    evaluator(*variant_, trail.state, encoded_key(trail.state, trail.repeated),
-                              {moves.begin(), moves.end()}, priors, wdl);
-            }
+            if (!leaves && walked == Playout::BLOCKED) std::this_thread::yield();
+            for (std::size_t i = 0; i < leaves; ++i) compute(works[i]);
             lock.lock();
-            --waiting_;
-            if (drawn) {
-                draw(trail);
-                continue;
-            }
-            const std::size_t first = tree_.edges.size();
-            Edge* const edges = tree_.edges.add(moves.size());
-            for (std::size_t i = 0; i < moves.size(); ++i)
-                edges[i] = Edge{.prior = 0, .move = moves[i], .proof = results[i]};
-            if (const std::uint32_t at = settle(trail, first, proof); at != NO_NODE)
-                accept(at, trail.path, trail.state.turn, {priors, moves.size()}, wdl);
+            waiting_ -= static_cast<std::uint32_t>(leaves);
+            for (std::size_t i = 0; i < leaves; ++i) write(works[i]);
         }
     });
 }
