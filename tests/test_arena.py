@@ -7,10 +7,10 @@ import json
 import math
 import os
 import signal
-import threading
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -274,22 +274,35 @@ def test_bad_input_is_one_line(
     assert part in err
 
 
-def test_control_c_shows_what_was_played(
-    run: Callable[..., tuple[object, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def play_and_press(*arguments: Any, **options: Any) -> ArenaReport:
-        pressing = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-        pressing.start()
-        return play_arena(*arguments, **options)
+PRESSING = """
+import os, signal, sys, threading
+from selfmate import arena
+from selfmate.cli import main
 
-    monkeypatch.setattr("selfmate.arena.play_arena", play_and_press)
-    code, out, err = run(
-        "arena", "heuristic-1", "uniform", "--variant", "gardner", "--games", "400", "--visits", "4000"
-    )
-    assert code == 130
-    assert "Stopped after" in out
-    assert err == "selfmate: interrupted\n"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+play = arena.play_arena
+
+def play_and_press(*arguments, **options):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return play(*arguments, **options)
+
+arena.play_arena = play_and_press
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    main(sys.argv[1:])
+finally:
+    print("handler restored:", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+"""The command line with a Ctrl-C half a second after the match has begun, for a process of its own."""
+
+
+def test_control_c_shows_what_was_played() -> None:
+    arguments = ["arena", "heuristic-1", "uniform", "--variant", "gardner", "--games", "400", "--visits", "4000"]
+    command = [sys.executable, "-c", PRESSING, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 130
+    assert "Stopped after" in done.stdout
+    assert done.stdout.endswith("handler restored: True\n")
+    assert done.stderr == "selfmate: interrupted\n"
 
 
 def test_control_c_twice_interrupts_at_once() -> None:
