@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from typing import cast
 
 import numpy as np
 import pytest
 
 from selfmate import RecordError, SearchError
+from selfmate import pool as pool_module
 from selfmate._core import GameRecord, LeafRoom, Pool, SearchConfig
 from selfmate._core import encoding as encoding_of
+from selfmate.evaluator import Evaluator, EvaluatorError
+from selfmate.pool import choose_slots
+from selfmate.recipe import change, load
 
 
 def make_pool(variant: str = "gardner", games: int = 40) -> Pool:
@@ -102,3 +107,46 @@ def test_a_game_of_another_variant_is_not_taken_up() -> None:
     play_on(stopped, 3)
     with pytest.raises(RecordError, match="a game of atomic in a pool of gardner"):
         make_pool("gardner").resume(stopped.in_flight())
+
+
+# -- games at once --------------------------------------------------------------------------------
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, speeds: dict[int, float], *settings: str) -> tuple[int, str, list[int]]:
+    """Choose for an evaluator of these speeds; batches that are missing do not fit into its memory."""
+    asked: list[int] = []
+
+    def speed(evaluator: Evaluator, rows: int) -> float | None:
+        asked.append(rows)
+        return speeds.get(rows)
+
+    monkeypatch.setattr(pool_module, "_batch_speed", speed)
+    recipe = change(load("atomic"), settings)
+    slots, why = choose_slots(recipe, cast(Evaluator, None), 3)
+    return slots, why, asked
+
+
+FAST = {64: 1e5, 128: 2e5, 256: 4e5, 512: 6e5, 1024: 8e5, 2048: 9e5, 4096: 9.8e5, 8192: 1e6}
+
+
+def test_the_games_at_once_fit_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 2,048 leaves are evaluated at nine tenths of the best speed; the recipe has four leaves of each game.
+    slots, why, asked = chosen(monkeypatch, FAST)
+    assert slots == 3 * 2048 // 4
+    assert "1,536 games at once in 3 lanes: 2,048 leaves are evaluated at 900,000/s, more of them at 1,000,000/s" in why
+    assert asked == list(FAST)
+    # What does not fit into the device's memory is not taken, and nothing larger is tried.
+    assert chosen(monkeypatch, {64: 1e5, 128: 1.2e5})[0] == 3 * 128 // 4
+    # A slow device is not kept busy for minutes.
+    assert chosen(monkeypatch, dict.fromkeys(FAST, 600.0))[2] == [64]
+    # The recipe's own number counts.
+    assert chosen(monkeypatch, FAST, "selfplay.slots=77")[0] == 77
+    with pytest.raises(EvaluatorError, match="too little memory for 64 leaves"):
+        chosen(monkeypatch, {})
+
+
+def test_the_trees_have_room_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "MEMORY_SHARE", 1e-9)
+    slots, why, _ = chosen(monkeypatch, FAST)
+    assert slots == 3
+    assert "the trees of more would not fit into memory" in why

@@ -22,6 +22,8 @@ __all__ = ["Turn", "choose_slots", "drive", "search_config", "selfplay_pool"]
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 NEARLY: Final = 0.9
 BATCH_SECONDS: Final = 0.1
+LONGEST_BATCH: Final = 0.1
+"""Seconds of a batch beyond which no larger one is tried."""
 MEMORY_SHARE: Final = 0.5
 VISIT_BYTES: Final = 2000
 """Memory that a visit of a search takes at most: a node and its edges."""
@@ -50,13 +52,23 @@ def choose_slots(recipe: Recipe, evaluator: Evaluator, lanes: int) -> tuple[int,
     part = recipe.selfplay
     if part.slots:
         return part.slots, f"{part.slots:,} games at once, as the recipe says"
-    speeds = {rows: speed for rows in BATCHES if (speed := _batch_speed(evaluator, rows)) is not None}
+    speeds: dict[int, float] = {}
+    for rows in BATCHES:
+        speed = _batch_speed(evaluator, rows)
+        if speed is None:
+            break
+        speeds[rows] = speed
+        if rows / speed > LONGEST_BATCH:
+            break
+    if not speeds:
+        raise EvaluatorError(f"the device has too little memory for {BATCHES[0]} leaves; a smaller net needs less")
     rows = next(rows for rows, speed in speeds.items() if speed >= NEARLY * max(speeds.values()))
     slots = max(lanes, lanes * rows // part.leaves)
     most_visits = max(at(part.visits, 0), at(part.fast_visits, 0))
     room = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (most_visits * VISIT_BYTES))
     if slots > room:
-        return max(lanes, room), f"{room:,} games at once: the trees of more would not fit into memory"
+        slots = max(lanes, room)
+        return slots, f"{slots:,} games at once: the trees of more would not fit into memory"
     why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
     return slots, f"{slots:,} games at once in {lanes} lanes: {why}"
 
