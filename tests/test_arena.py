@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +17,6 @@ from rich.console import Console
 from selfmate import SelfmateError, read_games
 from selfmate.arena import (
     ArenaReport,
-    Interrupt,
     arena_games,
     elo_bounds,
     play_arena,
@@ -305,13 +302,24 @@ def test_control_c_shows_what_was_played() -> None:
     assert done.stderr == "selfmate: interrupted\n"
 
 
-def test_control_c_twice_interrupts_at_once() -> None:
-    def press_twice() -> None:
-        with Interrupt() as interrupt:
-            os.kill(os.getpid(), signal.SIGINT)
-            assert interrupt()
-            os.kill(os.getpid(), signal.SIGINT)
+PRESSING_TWICE = """
+import os, signal
+from selfmate.arena import Interrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        press_twice()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with Interrupt() as interrupt:
+        os.kill(os.getpid(), signal.SIGINT)
+        print("heard:", interrupt())
+        os.kill(os.getpid(), signal.SIGINT)
+        print("not reached")
+except KeyboardInterrupt:
+    print("interrupted, handler restored:", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+def test_control_c_twice_interrupts_at_once() -> None:
+    command = [sys.executable, "-c", PRESSING_TWICE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "heard: True\ninterrupted, handler restored: True\n"
+    assert done.returncode == 0
