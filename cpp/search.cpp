@@ -90,31 +90,6 @@ bool Search::wants_playout() const {
 
 // ---- one playout, from the root to a leaf ------------------------------------------------------
 
-// 3. Results that are one move away are seen at once: each is handed to `write`, and what follows is returned.
-template <class Write>
-Proof Search::examine(const State& state, const MoveList& moves, Write write) const {
-    if (!moves.size()) {  // only stalemate comes here, and what a variant makes of it
-        const Outcome outcome = variant_->has_ended(state)
-                                    ? variant_->ending(state)
-                                    : variant_->without_moves(state, variant_->checkers(state, state.turn));
-        return outcome.winner == Winner::NOBODY       ? Proof::draw()
-               : outcome.winner == winner(state.turn) ? Proof::win(0)
-                                                      : Proof::loss(0);
-    }
-    Proof best;
-    bool all_known = true;
-    const MayEnd may_end(*variant_, state);
-    for (std::size_t i = 0; i < moves.size(); ++i) {
-        const Proof result = may_end(moves[i]) ? result_of(state, moves[i]) : Proof();
-        write(i, result);
-        if (!result.known())
-            all_known = false;
-        else if (!best.known() || result.better_than(best))
-            best = result;
-    }
-    return best.is_win() || all_known ? best : Proof();
-}
-
 Playout Search::playout() {
     if (full()) {
         if (waiting_) return Playout::BLOCKED;
@@ -199,6 +174,31 @@ bool Search::follow(Trail& trail) const {
     if (trail.moves.empty()) return false;
     return repetition || trail.state.halfmove_clock >= 100 ||
            (variant_->cannot_win(trail.state, WHITE) && variant_->cannot_win(trail.state, BLACK));
+}
+
+// 3. Results that are one move away are seen at once: each is handed to `write`, and what follows is returned.
+template <class Write>
+Proof Search::examine(const State& state, const MoveList& moves, Write write) const {
+    if (!moves.size()) {  // only stalemate comes here, and what a variant makes of it
+        const Outcome outcome = variant_->has_ended(state)
+                                    ? variant_->ending(state)
+                                    : variant_->without_moves(state, variant_->checkers(state, state.turn));
+        return outcome.winner == Winner::NOBODY       ? Proof::draw()
+               : outcome.winner == winner(state.turn) ? Proof::win(0)
+                                                      : Proof::loss(0);
+    }
+    Proof best;
+    bool all_known = true;
+    const MayEnd may_end(*variant_, state);
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        const Proof result = may_end(moves[i]) ? result_of(state, moves[i]) : Proof();
+        write(i, result);
+        if (!result.known())
+            all_known = false;
+        else if (!best.known() || result.better_than(best))
+            best = result;
+    }
+    return best.is_win() || all_known ? best : Proof();
 }
 
 void Search::draw(const Trail& trail) {

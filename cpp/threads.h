@@ -65,7 +65,7 @@ private:
         __builtin_ia32_pause();
 #endif
     }
-    static constexpr int SPINS = 1000;  // some 30 microseconds
+    static constexpr int SPINS = 1000;  // tens of microseconds
 
     // Shares of some items at a time: threads that fetch single ones would wait for each other.
     void take() {

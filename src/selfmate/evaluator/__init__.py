@@ -12,7 +12,8 @@ import importlib.util
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
@@ -38,6 +39,7 @@ __all__ = [
     "cores",
     "cpu_flags",
     "f32_onnx",
+    "in_pieces",
     "open_evaluator",
     "pieces",
 ]
@@ -196,6 +198,31 @@ def pieces(size: int, largest: int) -> Iterator[tuple[int, int]]:
     count = -(-size // largest)
     bounds = [size * index // count for index in range(count + 1)] if count else [0]
     return itertools.pairwise(bounds)
+
+
+def in_pieces(
+    batch: LeafBatch,
+    smallest: int,
+    largest: int,
+    threads: int,
+    pool: Executor | None,
+    evaluate: Callable[[LeafBatch, Answer, int, int], None],
+) -> Answer:
+    """Let `evaluate` compute pieces of a batch, each into its place in the answer, in the threads of a pool.
+
+    As many pieces as threads, or a multiple of it, unless they would become too small to be worth it.
+    """
+    size, width = batch.moves.shape
+    answer = Answer(np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32))
+    share = max(smallest, -(-size // threads))
+    work = list(pieces(size, -(-share // -(-share // largest))))
+    if pool is None or len(work) == 1:
+        for begin, end in work:
+            evaluate(batch, answer, begin, end)
+    else:
+        for done in [pool.submit(evaluate, batch, answer, begin, end) for begin, end in work]:
+            done.result()
+    return answer
 
 
 def checked(answer: Answer, net_id: str) -> Answer:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import onnxruntime
 
-from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, pieces
+from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, in_pieces
 from selfmate.export import read_card_of, read_net
 from selfmate.weights import Card, WeightsError
 
@@ -57,20 +57,7 @@ class OnnxEvaluator(Evaluator):
     def evaluate(self, leaves: Leaves) -> Answer:
         """Answer a batch of any size."""
         batch = LeafBatch.of(leaves, self._bitboards, self._scalars, self._policy_size)
-        size, width = batch.moves.shape
-        answer = Answer(
-            np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32)
-        )
-        # As many pieces as threads, or a multiple of it, unless they would become too small to be worth it.
-        share = max(VECTOR, -(-size // self.threads))
-        largest = -(-share // -(-share // LARGEST_PIECE))
-        work = list(pieces(size, largest))
-        if self._pool is None or len(work) == 1:
-            for begin, end in work:
-                self._evaluate_piece(batch, answer, begin, end)
-        else:
-            for done in [self._pool.submit(self._evaluate_piece, batch, answer, begin, end) for begin, end in work]:
-                done.result()
+        answer = in_pieces(batch, VECTOR, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
         return checked(answer, self.net_id)
 
     def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import openvino
 from numpy.typing import NDArray
 
-from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, pieces
+from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, in_pieces
 from selfmate.evaluator.onnx_evaluator import policy_size
 from selfmate.export import EXACT, OnnxNet, read_card_of, read_net
 from selfmate.weights import Card, WeightsError
@@ -66,18 +66,7 @@ class OpenVinoEvaluator(Evaluator):
     def evaluate(self, leaves: Leaves) -> Answer:
         """Answer a batch of any size."""
         batch = LeafBatch.of(leaves, *self._sizes)
-        size, width = batch.moves.shape
-        answer = Answer(
-            np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32)
-        )
-        share = max(SMALLEST_PIECE, -(-size // self.threads))
-        work = list(pieces(size, -(-share // -(-share // LARGEST_PIECE))))
-        if self._pool is None or len(work) == 1:
-            for begin, end in work:
-                self._evaluate_piece(batch, answer, begin, end)
-        else:
-            for done in [self._pool.submit(self._evaluate_piece, batch, answer, begin, end) for begin, end in work]:
-                done.result()
+        answer = in_pieces(batch, SMALLEST_PIECE, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
         return checked(answer, self.net_id)
 
     def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
