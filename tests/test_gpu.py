@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -104,3 +106,27 @@ def test_learning(compiled: bool) -> None:
     assert second is not None
     assert learner.step == 20
     assert np.abs(np.array(first) - np.array(second)).max() < 0.1
+
+
+def test_a_restored_learner_goes_on(tmp_path: Path) -> None:
+    """The graphs of a learner hold its memory; after a restore they must be those of the new state."""
+    pool = some_pool("atomic", 64)
+    pool.run("heuristic-1")
+    buffer = Buffer("atomic", 100000, 2)
+    for record in pool.drain():
+        buffer.add(record)
+    part = change(load("atomic-laptop"), ["learner.batch=256"]).learner
+    learner = Learner(some_net(), part, seed=1, device="cuda")
+    learner.learn(buffer, 10, 0)
+    learner.save(tmp_path)
+    first = learner.learn(buffer, 30, 0)
+    learner.restore(tmp_path)
+    again = learner.learn(buffer, 30, 0)
+    other = Learner(some_net(seed=9), part, seed=1, device="cuda")
+    other.restore(tmp_path)
+    elsewhere = other.learn(buffer, 30, 0)
+    assert first is not None
+    assert again is not None
+    assert elsewhere is not None
+    assert np.abs(np.array(first) - np.array(again)).max() < 0.01
+    assert np.abs(np.array(first) - np.array(elsewhere)).max() < 0.01

@@ -27,7 +27,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from selfmate._core import Buffer, GameRecord, Samples
+from selfmate.batches import Batch, as_tensors
 from selfmate.errors import SelfmateError
+from selfmate.gpu_steps import GpuSteps
 from selfmate.net import NO_MOVE, PLIES_UNIT, Net
 from selfmate.recipe import LearnerPart, at
 from selfmate.run import write_file
@@ -122,21 +124,6 @@ class Window:
         return sums[False] >= self.capacity and sums[True] >= self.held_out_capacity
 
 
-class _Batch(NamedTuple):
-    """Samples on the device; see `Samples` for their shapes."""
-
-    bits: Tensor
-    scalars: Tensor
-    legal_index: Tensor
-    legal_counts: Tensor
-    policy_index: Tensor
-    policy_weight: Tensor
-    wdl: Tensor
-    value_weight: Tensor
-    plies: Tensor
-    root_value: Tensor
-
-
 class _Seen(NamedTuple):
     """The numbers that a step ended with: its losses and the length of its gradient."""
 
@@ -160,6 +147,7 @@ class Learner:
         self.part = part
         self.seed = seed
         self.device = torch.device(device)
+        self.gpu = GpuSteps(self.device) if self.device.type == "cuda" else None
         self.step = 0
         self.rate_scale = 1.0
         # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
@@ -172,11 +160,14 @@ class Learner:
         matrices = [parameter for parameter in self.net.parameters() if parameter.ndim >= 2]
         vectors = [parameter for parameter in self.net.parameters() if parameter.ndim < 2]
         groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+        # A graph of a GPU reads its learning rate from memory.
+        rate = 0.0 if self.gpu is None else torch.zeros((), device=self.device)
         self.optimizer: torch.optim.Optimizer
         if part.optimizer == "adamw":
-            self.optimizer = torch.optim.AdamW(groups, lr=0.0, betas=BETAS, fused=True)
+            capturable = self.gpu is not None
+            self.optimizer = torch.optim.AdamW(groups, lr=rate, betas=BETAS, fused=True, capturable=capturable)
         else:
-            self.optimizer = torch.optim.SGD(groups, lr=0.0, momentum=MOMENTUM, nesterov=True, fused=True)
+            self.optimizer = torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True, fused=True)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -214,6 +205,8 @@ class Learner:
                 sums[:] = [total + loss for total, loss in zip(sums, losses, strict=True)]
                 steps += 1
 
+        if self.gpu is not None:
+            self.gpu.stream.wait_stream(torch.cuda.current_stream())
         with ThreadPoolExecutor(1) as helper:
             # The helper only samples, outside of Python's lock; if it also brought batches to the device it would wait
             # for the lock at each of many small calls, and the GPU for it.
@@ -224,40 +217,61 @@ class Learner:
                     seed = stream(self.seed, "batch", drawn)
                     coming.append(helper.submit(buffer.sample, size, seed, mirror))
                     drawn += 1
-                batch = self._bring(coming.popleft().result())
-                # On a GPU the next steps are prepared while this one is computed, so that its losses are seen later;
-                # a loss that is not finite leads back to the last commit in any case.
-                seen.append(self._compute_gradient(batch, cycle))
-                look(0 if self.device.type == "cpu" else STEPS_AHEAD)
-                self._make_step(cycle)
+                samples = coming.popleft().result()
+                if self.gpu is None:
+                    seen.append(_Seen(self.step, self._compute_gradient(as_tensors(samples), cycle), None))
+                    look(0)
+                    self._set_rate(cycle)
+                    self.optimizer.step()
+                    self._go_on()
+                else:
+                    # The next steps are prepared while this one is computed, so that its losses are seen later; a
+                    # loss that is not finite leads back to the last commit in any case.
+                    seen.append(self._step_on_gpu(samples, cycle))
+                    look(STEPS_AHEAD)
             for each in coming:
                 each.cancel()
             look(0)
+        if self.gpu is not None:
+            self.gpu.stream.synchronize()
         return Losses(*(total / steps for total in sums)) if steps else None
 
-    def _compute_gradient(self, batch: _Batch, cycle: int) -> _Seen:
-        """Compute the gradient; on a GPU what is to be seen of it comes later."""
+    def _compute_gradient(self, batch: Batch, cycle: int) -> Tensor:
+        """Compute the gradient; give the losses and its length."""
         self.net.train()
         self.optimizer.zero_grad(set_to_none=True)
         losses = self._losses(self._forward, batch, cycle)
         losses[0].backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, at(self.part.clip, cycle))
-        numbers = torch.stack([*(loss.detach() for loss in losses), norm])
-        if self.device.type == "cpu":
-            return _Seen(self.step, numbers, None)
-        # Asked for later, a copy would wait for all that the GPU has to do by then.
-        here = torch.empty(numbers.shape, pin_memory=True).copy_(numbers, non_blocking=True)
-        written = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        written.record()
-        return _Seen(self.step, here, written)
+        return torch.stack([*(loss.detach() for loss in losses), norm])
 
-    def _make_step(self, cycle: int) -> None:
-        """Follow the gradient; the average follows too."""
+    def _step_on_gpu(self, samples: Samples, cycle: int) -> _Seen:
+        """Make a step; what is to be seen of it comes later."""
+        assert self.gpu is not None
+        part = self.part
+        schedules = (part.clip, part.value_mix, part.value_weight, part.plies_weight, part.weight_decay)
+
+        def compute(batch: Batch) -> Tensor:
+            numbers = self._compute_gradient(batch, cycle)
+            self.optimizer.step()
+            return numbers
+
+        with torch.cuda.stream(self.gpu.stream):
+            self._set_rate(cycle)
+            numbers, written = self.gpu.step(samples, tuple(at(each, cycle) for each in schedules), compute)
+            seen = _Seen(self.step, numbers, written)
+            self._go_on()
+        return seen
+
+    def _set_rate(self, cycle: int) -> None:
+        """Tell the optimizer how far to go."""
         rate = self.rate(cycle)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate if self.gpu is None else group["lr"].fill_(rate)
             group["weight_decay"] = at(self.part.weight_decay, cycle) if group["params"][0].ndim >= 2 else 0.0
-        self.optimizer.step()
+
+    def _go_on(self) -> None:
+        """The average follows the step that was made."""
         self.step += 1
         decay = min(self.part.ema, (1 + self.step) / (AVERAGE_DELAY + self.step))
         with torch.no_grad():
@@ -268,27 +282,11 @@ class Learner:
         warmth = min(1.0, (self.step + 1) / max(1, self.part.warmup))
         return at(self.part.learning_rate, cycle) * warmth * self.rate_scale
 
-    def _bring(self, samples: Samples) -> _Batch:
-        """Bring samples to the device, as wide as the position with the most moves needs."""
-        width = int(samples.legal_counts.max())
-        arrays = (
-            samples.bits.view(np.int64),
-            samples.scalars,
-            samples.legal_index[:, :width].view(np.int16),
-            samples.legal_counts.view(np.int16),
-            samples.policy_index[:, :width].view(np.int16),
-            samples.policy_weight[:, :width],
-            samples.wdl,
-            samples.value_weight,
-            samples.plies,
-            samples.root_value,
-        )
-        tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
-        if self.device.type == "cpu":
-            return _Batch(*tensors)
-        return _Batch(*(tensor.pin_memory().to(self.device, non_blocking=True) for tensor in tensors))
+    def _bring(self, samples: Samples) -> Batch:
+        """Bring samples to the device."""
+        return Batch(*(tensor.to(self.device) for tensor in as_tensors(samples)))
 
-    def _losses(self, net: Callable[..., Any], batch: _Batch, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Give the total loss and its parts: policy, value, plies."""
         part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -359,6 +357,8 @@ class Learner:
         if card.format != FORMAT or card.optimizer != self.part.optimizer:
             raise LearnerError(f"{path}: not the state of this learner ({card.optimizer})", str(path))
         # 2. Exactly the tensors that a learner has at that step
+        if self.gpu is not None:
+            self.gpu.forget()
         self._prepare_optimizer(card.step > 0)
         own = self._tensors()
         read = read_tensors(folder / TENSORS_NAME, {name: ("F32", tuple(own[name].shape)) for name in own})

@@ -22,7 +22,7 @@ from torch import Tensor
 from selfmate import _core
 from selfmate._core import LeafRoom, Pool
 from selfmate.evaluator import MAX_PLIES, Answer, Desk, Evaluator, EvaluatorError, LeafBatch, Leaves, checked, pieces
-from selfmate.net import Net, fold
+from selfmate.net import Net, fold, suit_tensor_cores
 from selfmate.weights import Card, describe, load
 
 __all__ = ["Precision", "TorchEvaluator", "net_of"]
@@ -77,8 +77,9 @@ class TorchEvaluator(Evaluator):
         self.net_id = card.net_id
         self.name = f"torch {self._precision} on {device}{', compiled' if compile else ''}"
         with _device_errors():
-            self._net = fold(net).to(self._device, dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self._net = self._fold(net).to(self._device, dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
             if self._device.type == "cuda":
+                torch.backends.cudnn.benchmark = True  # shapes are few: the fastest kernels are worth looking for
                 self._lock = threading.Lock()
                 self._desks = threading.local()
                 self._compute: torch.cuda.Stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
@@ -107,12 +108,17 @@ class TorchEvaluator(Evaluator):
         net, card = net_of(source)
         if net.config != self._net.config:
             raise EvaluatorError("the nets differ in shape", card.net_id)
-        state = fold(net).state_dict()
+        state = self._fold(net).state_dict()
         stream = torch.cuda.stream(self._compute) if self._device.type == "cuda" else contextlib.nullcontext()
         with _device_errors(), stream:
             for name, tensor in self._net.state_dict().items():
                 tensor.copy_(state[name])
         self.net_id = card.net_id
+
+    def _fold(self, net: Net) -> Net:
+        """Copy a net for inference on this device."""
+        cores = self._device.type == "cuda" and self._precision != "float32"
+        return suit_tensor_cores(fold(net)) if cores else fold(net)
 
     @torch.inference_mode()
     def _on_cpu(self, batch: LeafBatch, begin: int, end: int) -> Answer:
