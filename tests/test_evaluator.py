@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from selfmate import VARIANTS, Position
 from selfmate._core import Search, SearchConfig, encoding
+from selfmate.errors import DeviceError
 from selfmate.evaluator import (
     Answer,
     Evaluator,
@@ -25,12 +26,12 @@ from selfmate.evaluator import (
     Leaves,
     open_evaluator,
     pieces,
-    torch_evaluator,
 )
 from selfmate.evaluator.cache import WIDTH, CachedEvaluator, EvaluationCache
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.export import SEAL_BYTES, export_onnx, to_onnx
+from selfmate.gpu import device_errors
 from selfmate.net import GARDNER, Context, FixedFacts, Net, NetConfig
 from selfmate.weights import WeightsError, net_id, save
 
@@ -156,10 +157,10 @@ def test_torch_pads_to_few_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_a_gpu_complains_of_is_one_line(error: Exception, said: str) -> None:
-    with pytest.raises(EvaluatorError, match=said) as raised, torch_evaluator._device_errors():
+    with pytest.raises(DeviceError, match=said) as raised, device_errors():
         raise error
     assert "\n" not in str(raised.value)
-    with pytest.raises(RuntimeError, match="our own mistake"), torch_evaluator._device_errors():
+    with pytest.raises(RuntimeError, match="our own mistake"), device_errors():
         raise RuntimeError("our own mistake")
 
 

@@ -13,6 +13,7 @@ from selfmate._core import Buffer, Pool, SearchConfig
 from selfmate.evaluator import Answer, LeafBatch
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.learner import Learner
+from selfmate.loop import Summary, train
 from selfmate.net import Net, NetConfig
 from selfmate.pool import drive
 from selfmate.recipe import change, load
@@ -130,3 +131,19 @@ def test_a_restored_learner_goes_on(tmp_path: Path) -> None:
     assert elsewhere is not None
     assert np.abs(np.array(first) - np.array(again)).max() < 0.01
     assert np.abs(np.array(first) - np.array(elsewhere)).max() < 0.01
+
+
+def test_a_run_plays_and_learns_on_one_gpu(tmp_path: Path) -> None:
+    """Lanes of self-play and a learner that compiles and captures share the card; what is in flight is taken up."""
+    settings = ["selfplay.slots=600", "selfplay.leaves=1", "selfplay.games=200", "selfplay.visits=8", "gate.games=0"]
+    settings += ["selfplay.cycles=5", "learner.batch=128", "learner.window=20000", "gate.final_games=0"]
+    settings += ["gate.anchor_games=0", "learner.weight_decay=[[0, 1e-4], [2, 1e-5]]"]  # new constants: a new graph
+
+    def go(cycles: int) -> Summary:
+        return train(
+            "gardner-laptop", tmp_path / "run", overrides=[*settings, f"selfplay.cycles={cycles}"], device="cuda"
+        )
+
+    assert go(3).cycle == 3
+    again = go(5)
+    assert (again.cycle, again.games) == (5, 1000)

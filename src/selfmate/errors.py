@@ -21,6 +21,7 @@ __all__ = [
     "BadChecks",
     "BadClock",
     "BadEnPassant",
+    "DeviceError",
     "EmptyBoard",
     "EpdError",
     "FenError",
@@ -246,3 +247,7 @@ class RecordError(SelfmateError):
 
 class SearchError(SelfmateError):
     """A search that was asked for something it cannot do."""
+
+
+class DeviceError(SelfmateError):
+    """A GPU that has too little memory, or that failed."""

@@ -7,18 +7,16 @@ of self-play beside it; a graph takes neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from selfmate._core import Samples
 from selfmate.batches import Batch, Landing, wide_enough
+from selfmate.gpu import capture
 
 __all__ = ["GpuSteps"]
-
-PLAIN_STEPS: Final = 3
-"""Steps without a graph, in which torch compiles and chooses its kernels."""
 
 Compute = Callable[[Batch], Tensor]
 """Makes a step from a batch; gives what is to be seen of it."""
@@ -40,7 +38,6 @@ class GpuSteps:
         self.stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.stream.wait_stream(torch.cuda.current_stream(device))
         self._device = device
-        self._plain = PLAIN_STEPS
         self._graphs: dict[Hashable, _Graph] = {}
         self._pool = torch.cuda.graph_pool_handle()
 
@@ -53,20 +50,20 @@ class GpuSteps:
     def step(self, samples: Samples, constants: Hashable, compute: Compute) -> tuple[Tensor, torch.cuda.Event]:
         """Make a step on the learner's stream; give what is to be seen of it, and when it is there.
 
-        `compute` is only called to be captured: what it depends on, beside the batch and tensors, are `constants`.
+        `compute` is called once for each shape, and once more to be captured: what it depends on, beside the batch and
+        tensors, are `constants`.
         """
         width = wide_enough(samples)
-        if self._plain:
-            self._plain -= 1
-            numbers = compute(Landing(samples, width, self._device).bring(samples))
-        else:
-            key = (samples.size, width, constants)
-            if key not in self._graphs:
-                self._graphs[key] = self._capture(Landing(samples, width, self._device), compute)
-            found = self._graphs[key]
+        key = (samples.size, width, constants)
+        found = self._graphs.get(key)
+        if found is not None:
             found.landing.bring(samples)
             found.graph.replay()
             numbers = found.numbers
+        else:  # the first one as it is: torch compiles and chooses its kernels
+            landing = Landing(samples, width, self._device)
+            numbers = compute(landing.bring(samples))
+            self._graphs[key] = self._capture(landing, compute)
         # Asked for later, a copy would wait for all that the GPU has to do by then.
         here = torch.empty(numbers.shape, pin_memory=True).copy_(numbers, non_blocking=True)
         written = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -74,8 +71,6 @@ class GpuSteps:
         return here, written
 
     def _capture(self, landing: Landing, compute: Compute) -> _Graph:
-        graph = torch.cuda.CUDAGraph()
-        # Lanes of self-play go on beside this: only calls of this thread are watched.
-        with torch.cuda.graph(graph, pool=self._pool, stream=self.stream, capture_error_mode="thread_local"):
+        with capture(self._pool, self.stream) as graph:
             numbers = compute(landing.batch)
         return _Graph(graph, landing, numbers)

@@ -29,6 +29,7 @@ from torch.nn import functional
 from selfmate._core import Buffer, GameRecord, Samples
 from selfmate.batches import Batch, as_tensors
 from selfmate.errors import SelfmateError
+from selfmate.gpu import device_errors
 from selfmate.gpu_steps import GpuSteps
 from selfmate.net import NO_MOVE, PLIES_UNIT, Net
 from selfmate.recipe import LearnerPart, at
@@ -256,7 +257,7 @@ class Learner:
             self.optimizer.step()
             return numbers
 
-        with torch.cuda.stream(self.gpu.stream):
+        with device_errors(), torch.cuda.stream(self.gpu.stream):
             self._set_rate(cycle)
             numbers, written = self.gpu.step(samples, tuple(at(each, cycle) for each in schedules), compute)
             seen = _Seen(self.step, numbers, written)

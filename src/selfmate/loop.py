@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
@@ -63,6 +63,7 @@ GPU_LANES: Final = 3
 """Batches in turn on a GPU: one is computed, one is on its way, one is gathered."""
 SMALL_BATCHES: Final = 3 * 512
 """Leaves at once below which a net is not compiled."""
+SWITCH_SECONDS: Final = 0.0002
 AHEAD_GAMES: Final = 200_000
 """Games after a cycle that may begin in it, on a GPU: more than ever do."""
 
@@ -112,7 +113,7 @@ def train(
             deadline=None if minutes is None else began + 60 * minutes,
         )
         stop = Stop()
-        with make_view(progress) as view, _hear_signals(stop, view), _torch_on_one_thread():
+        with make_view(progress) as view, _hear_signals(stop, view), _in_turn():
             return Trainer(opened, stop, progress, view, command, device).work()
 
 
@@ -207,8 +208,9 @@ class Trainer:
         self.reserve = 0.0
         self.slots = 0  # games at once; not yet chosen
         self.flight: list[GameRecord] = []  # games that have begun and are of this cycle or later ones
-        self.player: TorchEvaluator | None = None  # the champion on a GPU, which takes a while to compile
+        self.player: Evaluator | None = None  # the champion; on a GPU it takes a while to compile
         self.began = time.monotonic()
+        self.played = self.began  # when a cycle's games and steps were last over; what follows is a pause for both
         self.speed = 0.0  # evaluations a second, the best of the session's cycles
         self.tensorboard = open_tensorboard(run.directory, run.state.cycle)
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
@@ -290,20 +292,26 @@ class Trainer:
         state = self.run.state
         cycle = state.cycle
         # 1. Play with the champion and learn from the cycles before, side by side
-        began = time.monotonic()
         committed = self._games(cycle)
         ids = range(state.first_game, state.first_game + at(self.recipe.selfplay.games, cycle))
         missing = sorted(set(ids) - {record.game_id for record in committed})
         self.progress.stage = "playing and learning" if state.goal else "playing"
         self.progress.match = None
+        if missing:
+            self._prepare()  # what is measured there must be alone
+        began = time.monotonic()
+        pause = began - self.played
         with ThreadPoolExecutor(1, initializer=_one_thread) as helper:
             learning = helper.submit(self._learn, cycle)
             try:
-                played = self._play(cycle, missing, len(committed))
+                played = self._play(
+                    cycle, missing, len(committed), lambda: learning.done() and learning.exception() is not None
+                )
             except BaseException:
                 self.stop.asked = True  # the learner would keep us waiting
                 raise
             losses = learning.result()
+        self.played = time.monotonic()
         complete = len(played) == len(missing) and self.learner.step >= state.goal
         # 2. Commit the games and the steps
         seconds = time.monotonic() - began
@@ -315,7 +323,8 @@ class Trainer:
             changes["shards"] = (*state.shards, shard)
             changes["games"] = state.games + shard.games
             changes["positions"] = state.positions + shard.positions
-            self._log("play", cycle, **_describe_games(played), seconds=seconds, games_per_second=len(played) / seconds)
+            speeds = {"seconds": seconds, "pause": pause, "games_per_second": len(played) / seconds}
+            self._log("play", cycle, **_describe_games(played), **speeds)
         if state.learner is None or state.learner.step < self.learner.step:
             changes["learner"] = self._write_learner()
         if complete and cycle + 1 not in {checkpoint.cycle for checkpoint in state.checkpoints}:
@@ -357,8 +366,8 @@ class Trainer:
         self._show()
         return True
 
-    def _play(self, cycle: int, missing: Sequence[int], done: int) -> list[GameRecord]:
-        """Play the missing games of the cycle; fewer come back when it was stopped.
+    def _play(self, cycle: int, missing: Sequence[int], done: int, failed: Callable[[], bool]) -> list[GameRecord]:
+        """Play the missing games of the cycle; fewer come back when it was stopped, or when the learner failed.
 
         On a GPU games of later cycles begin as soon as there is room, so that the longest games of this one do not
         leave it idle; they go on with the next champion. What is not over at the end stays in flight.
@@ -367,12 +376,12 @@ class Trainer:
         progress.cycle_games, progress.cycle_games_done = done + len(missing), done
         if not missing:
             return []
-        evaluator = self._champion()
+        assert self.player is not None
         pool = selfplay_pool(
             self.recipe,
             cycle,
             seed=stream(self.seed, "play"),
-            slots=self._slots(evaluator),
+            slots=self.slots,
             lanes=self.lanes,
             threads=1 if self.device == "cpu" else 0,
         )
@@ -411,9 +420,9 @@ class Trainer:
             progress.shown = over[-1] if over else None
 
         def stopping() -> bool:
-            return self.stop() or len(mine) == len(wanted)
+            return self.stop() or failed() or len(mine) == len(wanted)
 
-        drive(pool, [evaluator], lanes=self.lanes, stopping=stopping, prepare=_one_thread, tell=tell)
+        drive(pool, [self.player], lanes=self.lanes, stopping=stopping, prepare=_one_thread, tell=tell)
         look()
         self.flight = [*later, *pool.in_flight()]
         seconds = max(time.monotonic() - began, 1e-6)
@@ -425,14 +434,14 @@ class Trainer:
             self.reserve = self._final_seconds(plies, self.speed)
         return sorted(mine, key=lambda record: record.game_id)
 
-    def _slots(self, evaluator: Evaluator) -> int:
-        """Give how many games are played at once; what the device can do is measured once a session."""
+    def _prepare(self) -> None:
+        """Get the champion ready to play. How many games at once the device can do is measured once a session."""
+        self.player = self._champion()
         if not self.slots:
-            plain = evaluator if self.device == "cpu" else self._evaluator(self.run.state.champion)
+            plain = self.player if self.device == "cpu" else self._evaluator(self.run.state.champion)
             self.slots, why = choose_slots(self.recipe, plain, self.lanes)
             if not self.recipe.selfplay.slots:
                 self.view.say(f"{self.device}: {why}.")
-        return self.slots
 
     def _ahead(self) -> int:
         """Give how many games of later cycles may begin in this one: none where a run is to be repeatable."""
@@ -444,11 +453,10 @@ class Trainer:
         if self.device == "cpu":
             return self._evaluator(champion)
         folder = self.run.verify(self.run.state.checkpoint(champion))
-        if self.player is None:
-            self.player = TorchEvaluator(folder, device=self.device, compile=not self.small)
-        else:
+        if isinstance(self.player, TorchEvaluator):
             self.player.replace(folder)
-        return self.player
+            return self.player
+        return TorchEvaluator(folder, device=self.device, compile=not self.small)
 
     def _save_flight(self) -> None:
         """Commit the games that are not over, so that the next session takes them up."""
@@ -718,13 +726,20 @@ def _one_thread() -> None:
 
 
 @contextlib.contextmanager
-def _torch_on_one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
+def _in_turn() -> Iterator[None]:
+    """Keep torch to one thread, and let Python's threads change places often.
+
+    A lane of self-play asks for Python's lock several times for each batch, and a learner that compiles its net keeps
+    it as long as it may: with Python's five milliseconds the GPU stood still for half a minute.
+    """
+    threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     _one_thread()
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
 
 
 @contextlib.contextmanager

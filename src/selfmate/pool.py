@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from selfmate._core import Pool, SearchConfig
+from selfmate.errors import DeviceError
 from selfmate.evaluator import Desk, Evaluator, EvaluatorError
 from selfmate.recipe import Recipe, SearchPart, at
 
@@ -85,7 +86,7 @@ def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
         while not done or time.perf_counter() - began < BATCH_SECONDS:
             desk.evaluate(leaves)
             done += leaves.size
-    except EvaluatorError:
+    except DeviceError:
         return None
     return done / (time.perf_counter() - began)
 

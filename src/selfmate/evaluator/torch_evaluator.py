@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -22,6 +22,7 @@ from torch import Tensor
 from selfmate import _core
 from selfmate._core import LeafRoom, Pool
 from selfmate.evaluator import MAX_PLIES, Answer, Desk, Evaluator, EvaluatorError, LeafBatch, Leaves, checked, pieces
+from selfmate.gpu import LAUNCHING, capture, device_errors
 from selfmate.net import Net, fold, suit_tensor_cores
 from selfmate.weights import Card, describe, load
 
@@ -76,11 +77,10 @@ class TorchEvaluator(Evaluator):
         self.variant = net.config.variant
         self.net_id = card.net_id
         self.name = f"torch {self._precision} on {device}{', compiled' if compile else ''}"
-        with _device_errors():
+        with device_errors():
             self._net = self._fold(net).to(self._device, dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
             if self._device.type == "cuda":
                 torch.backends.cudnn.benchmark = True  # shapes are few: the fastest kernels are worth looking for
-                self._lock = threading.Lock()
                 self._desks = threading.local()
                 self._compute: torch.cuda.Stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
                 self._pool = torch.cuda.graph_pool_handle()
@@ -110,7 +110,7 @@ class TorchEvaluator(Evaluator):
             raise EvaluatorError("the nets differ in shape", card.net_id)
         state = self._fold(net).state_dict()
         stream = torch.cuda.stream(self._compute) if self._device.type == "cuda" else contextlib.nullcontext()
-        with _device_errors(), stream:
+        with device_errors(), LAUNCHING, stream:
             for name, tensor in self._net.state_dict().items():
                 tensor.copy_(state[name])
         self.net_id = card.net_id
@@ -172,8 +172,7 @@ class TorchEvaluator(Evaluator):
             for _ in range(3):  # torch chooses its kernels
                 compute()
             self._compute.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool, stream=self._compute, capture_error_mode="thread_local"):
+            with capture(self._pool, self._compute) as graph:
                 outputs = compute()
         return _Graph(graph, (bits, scalars, moves, counts), outputs)
 
@@ -198,7 +197,7 @@ class GpuDesk(Desk):
         widths = (3 * most // 8, most)
         kinds = (torch.int64, torch.float32, torch.int16, torch.int16)
         sizes = (rows * config.bitboards, rows * config.scalars, rows * most, rows)
-        with _device_errors():
+        with device_errors():
             self._pinned = [torch.zeros(n, dtype=kind, pin_memory=True) for n, kind in zip(sizes, kinds, strict=True)]
             self._inputs = [torch.zeros(n, dtype=kind, device=device) for n, kind in zip(sizes, kinds, strict=True)]
             out_sizes = (rows * most, rows * 3, rows, 1)
@@ -246,7 +245,7 @@ class GpuDesk(Desk):
             rows //= 2
         widths = (evaluator._net.config.bitboards, evaluator._net.config.scalars, width, 1)
         asked, arrived, begun, computed, back = self._events
-        with _device_errors(), torch.inference_mode(), evaluator._lock:
+        with device_errors(), torch.inference_mode(), LAUNCHING:
             graph = evaluator._graph(rows, width, rows == self.rows)
             # 1. To the device
             with torch.cuda.stream(self._copies):
@@ -272,7 +271,7 @@ class GpuDesk(Desk):
                     count = size * each if each else 1
                     pinned[:count].copy_(own[:count], non_blocking=True)
                 back.record()
-        with _device_errors():
+        with device_errors():
             back.synchronize()
         priors, wdl, plies, finite = (tensor.numpy() for tensor in self._answers)
         if not finite[0]:
@@ -285,21 +284,6 @@ class GpuDesk(Desk):
             first.elapsed_time(second) / 1000 for first, second in itertools.pairwise(self._events)
         )
         return to, wait, compute, back
-
-
-@contextlib.contextmanager
-def _device_errors() -> Iterator[None]:
-    """Say in one line what a GPU complains of: too little memory, a driver that is too old, a device that is lost."""
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise EvaluatorError(
-            "the GPU has too little memory; fewer selfplay.slots or a smaller net need less"
-        ) from error
-    except RuntimeError as error:
-        if "CUDA" not in str(error) and "cuda" not in type(error).__name__.lower():
-            raise
-        raise EvaluatorError(f"the GPU failed: {str(error).splitlines()[0]}") from error
 
 
 def net_of(source: Net | str | Path) -> tuple[Net, Card]:
