@@ -60,9 +60,9 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
         return [word for setting in settings for word in ("--set", setting)]
 
     small = sets("net.blocks=2", "net.channels=32", "selfplay.slots=24", "learner.batch=64") if quick else []
-    play = ["1", "--warmup", "1"] if quick else ["15", "--warmup", "30"]
-    learn = ["--seconds", "1" if quick else "5", "--json"]
-    long_play = ["1", "--warmup", "1"] if quick else ["15", "--warmup", "40"]
+    play = ["1", "--warmup", "1"] if quick else ["10", "--warmup", "25"]
+    learn = ["--seconds", "1" if quick else "3", "--json"]
+    long_play = ["1", "--warmup", "1"] if quick else ["10", "--warmup", "30"]
     terms = ["--games", "8", "--blocks", "1", "--channels", "16", "--seconds", "1", "--eager"] if quick else []
     terms = [
         *(terms or ["--games", "4096", "--our-games", "24576", "--lanes", "3", "--seconds", "6"]),
@@ -70,8 +70,9 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
         "200",
     ]
     designs = ["--workers", "1,2", "--batches", "1,8", "--blocks", "1", "--channels", "16", "--games", "16"]
-    designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "15"]
-    tests = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]
+    designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "8"]
+    tests = ["-k", "not compiled"]  # the benches compile too
+    tests += ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]
     trace = ["--trace", str(out / "selfplay.svg")]
     return [
         Step("tests", [python, "-m", "pytest", *tests], 120, output=False),

@@ -42,7 +42,13 @@ def near(first: Answer, second: Answer, tolerance: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("variant", "compiled"), [("atomic", False), ("gardner", False), ("antichess", False), ("atomic", True)]
+    ("variant", "compiled"),
+    [
+        ("atomic", False),
+        ("gardner", False),
+        ("antichess", False),
+        pytest.param("atomic", True, id="atomic-compiled"),
+    ],
 )
 def test_the_gpu_says_what_the_processor_says(variant: str, compiled: bool) -> None:
     net = some_net(variant)
@@ -92,7 +98,7 @@ def test_other_weights() -> None:
     assert not near(before, expected, 1e-2)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_learning(compiled: bool) -> None:
     pool = some_pool("atomic", 64)
     pool.run("heuristic-1")
