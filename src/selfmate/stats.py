@@ -29,7 +29,18 @@ from msgspec import Struct
 
 from selfmate.errors import SelfmateError
 
-__all__ = ["Match", "Sprt", "SprtStanding", "elo_bounds", "elo_of_score", "score_line", "score_of_elo", "superiority"]
+__all__ = [
+    "Match",
+    "Sprt",
+    "SprtStanding",
+    "elo_bounds",
+    "elo_of_score",
+    "score_line",
+    "score_of_elo",
+    "superiority",
+    "with_mean",
+    "with_ratio",
+]
 
 Array = npt.NDArray[np.float64]
 Model = Literal["normalised", "logistic"]
@@ -321,19 +332,19 @@ class Sprt(Struct, frozen=True):
         logs = []
         for elo in (self.elo0, self.elo1):
             if self.model == "logistic":
-                fitted = _with_mean(shares, values, score_of_elo(elo))
+                fitted = with_mean(shares, values, score_of_elo(elo))
             else:
-                fitted = _with_ratio(shares, values, elo / NELO * math.sqrt(2 if len(cells) == 5 else 1))
+                fitted = with_ratio(shares, values, elo / NELO * math.sqrt(2 if len(cells) == 5 else 1))
             logs.append(np.log(fitted))
         return np.asarray(total * (shares * (logs[1] - logs[0])).sum(0))
 
 
-def _with_mean(shares: Array, values: Array, mean: float) -> Array:
+def with_mean(shares: Array, values: Array, mean: float) -> Array:
     """Give the most likely distribution with this mean, for the observed shares `[K, ...]` of `values`."""
     return _tilted(shares, np.broadcast_to(values - mean, shares.shape), np.zeros(shares.shape[1:]))[0]
 
 
-def _with_ratio(shares: Array, values: Array, ratio: float) -> Array:
+def with_ratio(shares: Array, values: Array, ratio: float) -> Array:
     """Give the most likely distribution whose mean is `ratio` standard deviations above one half.
 
     The condition is not linear. It is replaced by its tangent at the last estimate, until that no longer changes
