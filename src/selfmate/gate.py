@@ -22,7 +22,7 @@ from selfmate.evaluator import Evaluator
 from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.pool import drive
-from selfmate.stats import Match
+from selfmate.stats import Match, count_games
 
 __all__ = ["Match", "Standing", "as_game", "balanced_openings", "judge", "play_match", "whole_pairs"]
 
@@ -154,19 +154,14 @@ def whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
 
 def judge(records: Sequence[GameRecord]) -> Match:
     """Count the games of a match for evaluator 0. A game that was cut off counts as a draw."""
-    counts = {"wins": [0, 0], "draws": [0, 0], "losses": [0, 0]}
-    points: dict[int, float] = {}
-    for record in records:
-        plays_black = int(record.white_evaluator != 0)
-        white_points = {"1-0": 1.0, "0-1": 0.0}.get(record.result, 0.5)
-        own = 1.0 - white_points if plays_black else white_points
-        counts[{1.0: "wins", 0.5: "draws", 0.0: "losses"}[own]][plays_black] += 1
-        points[record.game_id // 2] = points.get(record.game_id // 2, 0.0) + own
-    return Match(
-        wins=(counts["wins"][0], counts["wins"][1]),
-        draws=(counts["draws"][0], counts["draws"][1]),
-        losses=(counts["losses"][0], counts["losses"][1]),
-        pairs=tuple(points.values()),
+    white_points = {"1-0": 1.0, "0-1": 0.0}
+    return count_games(
+        (
+            record.game_id // 2,
+            record.white_evaluator == 0,
+            abs(white_points.get(record.result, 0.5) - (record.white_evaluator != 0)),
+        )
+        for record in records
     )
 
 

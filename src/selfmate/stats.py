@@ -19,7 +19,7 @@ LLR 0.19 (-2.94 to 2.94) for 0 against 10 normalised Elo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Any, Final, Literal, NamedTuple
 
@@ -33,6 +33,7 @@ __all__ = [
     "Match",
     "Sprt",
     "SprtStanding",
+    "count_games",
     "elo_bounds",
     "elo_of_score",
     "score_line",
@@ -195,6 +196,23 @@ class Match(Struct, frozen=True, kw_only=True):
             "white": {"wins": self.wins[0], "draws": self.draws[0], "losses": self.losses[0]},
             "black": {"wins": self.wins[1], "draws": self.draws[1], "losses": self.losses[1]},
         }
+
+
+def count_games(games: Iterable[tuple[int, bool, float]]) -> Match:
+    """Count games of the first side: the number of their pair, whether it had White, and its points.
+
+    >>> count_games([(0, True, 1.0), (0, False, 0.5), (1, True, 0.0), (1, False, 1.0)])
+    Match(wins=(1, 1), draws=(0, 1), losses=(1, 0), pairs=(1.5, 1.0))
+    """
+    results = {1.0: [0, 0], 0.5: [0, 0], 0.0: [0, 0]}
+    points: dict[int, list[float]] = {}
+    for pair, with_white, own in games:
+        results[own][not with_white] += 1
+        points.setdefault(pair, []).append(own)
+    wins, draws, losses = ((with_white, with_black) for with_white, with_black in results.values())
+    return Match(
+        wins=wins, draws=draws, losses=losses, pairs=tuple(sum(each) for each in points.values() if len(each) == 2)
+    )
 
 
 def elo_bounds(match: Match) -> tuple[float | None, float | None]:
