@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,17 +17,16 @@ from selfmate import SelfmateError, read_games
 from selfmate.arena import (
     ArenaReport,
     arena_games,
-    elo_bounds,
     play_arena,
     read_openings,
-    score_line,
     show,
     write_pgn,
 )
 from selfmate.cli import main
 from selfmate.evaluator import Answer, Evaluator, Leaves
-from selfmate.gate import Match, balanced_openings
+from selfmate.gate import balanced_openings
 from selfmate.player import Player, PlayerError
+from selfmate.stats import Match
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 THREE_CHECK_START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1"
@@ -135,21 +133,6 @@ def test_nothing_played_is_told_too() -> None:
     assert report.match.games == 0
     assert "Nothing was played to its end." in text.getvalue()
     assert json.loads(json.dumps(report.as_json()))["games"] == 0
-
-
-def test_a_clean_sweep_bounds_the_score_and_elo_on_one_side() -> None:
-    won = Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50)
-    lost = Match(wins=(0, 0), draws=(0, 0), losses=(50, 50), pairs=(0.0,) * 50)
-    low, high = elo_bounds(won)
-    assert low is not None
-    assert low == pytest.approx(400 * math.log10(50 / 4))  # a score of 50/54, Wilson's bound
-    assert high is None
-    assert elo_bounds(lost)[0] is None
-    assert elo_bounds(lost)[1] == pytest.approx(-low)
-    assert score_line(won) == "Score 100.0 % ± 7.4 % (+100 =0 -0), Elo above +439, from 50 pairs"
-    assert score_line(lost) == "Score 0.0 % ± 7.4 % (+0 =0 -100), Elo below -439, from 50 pairs"
-    close = Match(wins=(50, 49), draws=(0, 1), losses=(0, 0), pairs=(*[2.0] * 49, 1.5))
-    assert score_line(close) == "Score 99.5 % ± 7.4 % (+99 =1 -0), Elo +920 (+427 to +∞), from 50 pairs"
 
 
 # -- PGN and openings -------------------------------------------------------------------------------------------------

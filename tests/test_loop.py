@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import pty
 import shlex
@@ -30,13 +29,14 @@ from selfmate import view as view_module
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.evaluator import Answer, Evaluator, EvaluatorError, Leaves
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
-from selfmate.gate import Match, Standing, balanced_openings, play_match
+from selfmate.gate import Standing, balanced_openings, play_match
 from selfmate.learner import Learner, Losses
 from selfmate.loop import Stop, Summary, Trainer, find_device, program_name, train
 from selfmate.pool import selfplay_pool
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Run, State
+from selfmate.stats import Match
 from selfmate.view import LiveView, PlainView, Progress, make_view
 
 SETTINGS = ("selfplay.max_plies=12", "gate.anchor_games=0", "gate.final_games=2", "learner.ema=0.5")
@@ -382,28 +382,6 @@ def test_a_match_tells_how_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert heard[-1].match.score == played[0].score
     assert not heard[-1].playing
     assert [record.game_id for record in played[1]] == list(range(6))
-
-
-def test_the_error_of_a_score_is_honest() -> None:
-    def match(*pairs: float) -> Match:
-        wins, losses = (sum(int(sign * (points - 1) > 0) for points in pairs) for sign in (1, -1))
-        rest = 2 * len(pairs) - 2 * wins - 2 * losses
-        return Match(wins=(wins, wins), draws=(rest, 0), losses=(losses, losses), pairs=pairs)
-
-    # Pairs that differ: two standard errors
-    spread = match(*[2.0, 0.0] * 50)
-    assert spread.error == pytest.approx(2 * math.sqrt(0.25 * 100 / 99 / 100))
-    # Pairs that are all alike: Wilson's bound at two standard errors, n / (n + 4) for a clean sweep
-    for count in (10, 50, 100, 1000):
-        assert match(*[2.0] * count).error == match(*[0.0] * count).error == pytest.approx(4 / (count + 4))
-        assert match(*[1.0] * count).error == pytest.approx(2 / (count + 4))
-        # Whoever scores less than the bound wins all pairs in fewer than one match in twenty
-        assert (1 - match(*[2.0] * count).error) ** count < 0.05
-    # One pair that differs does not make the rest certain
-    assert match(*[2.0] * 99, 0.0).error == pytest.approx(0.99 * 4 / 104)
-    # One pair says little, none says nothing
-    assert match(2.0).error == pytest.approx(0.8)
-    assert match().error == 0.5
 
 
 def test_a_failing_evaluator_ends_the_match() -> None:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
 import threading
@@ -25,9 +24,10 @@ from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.epd import read_epd
 from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator import NATIVE, cores
-from selfmate.gate import Match, as_game, judge, whole_pairs
+from selfmate.gate import as_game, judge, whole_pairs
 from selfmate.player import RANDOM, Player
 from selfmate.pool import drive
+from selfmate.stats import Match, score_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +79,6 @@ class ArenaReport:
 
     def as_json(self) -> dict[str, Any]:
         """Give the report as plain values."""
-        low, high = elo_bounds(self.match)
         return {
             "variant": self.variant,
             "players": [{"name": name, "visits": visits} for name, visits in zip(self.names, self.visits, strict=True)],
@@ -87,8 +86,6 @@ class ArenaReport:
             "openings": self.openings,
             "complete": self.complete,
             **self.match.as_json(),
-            "elo_low": low,
-            "elo_high": high,
             "pairs": list(self.match.pairs),
             "terminations": terminations(self.records),
             "plies": sum(len(record.moves) for record in self.records) / max(1, len(self.records)),
@@ -227,23 +224,6 @@ class Interrupt:
 # -- telling it -----------------------------------------------------------------------------------
 
 
-def elo_bounds(match: Match) -> tuple[float | None, float | None]:
-    """Give the Elo differences at the ends of the score's error bar (`Match.error`).
-
-    None where the bar reaches a score of nothing or of all: no difference of ratings is too large then.
-
-    >>> pairs = (2.0, 2.0, 1.0, 1.0, 0.0) * 4
-    >>> low, high = elo_bounds(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=pairs))
-    >>> round(low), round(high)
-    (-50, 212)
-    """
-
-    def elo(score: float) -> float | None:
-        return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
-
-    return elo(match.score - match.error), elo(match.score + match.error)
-
-
 def terminations(records: Sequence[GameRecord]) -> dict[str, int]:
     """Count why the games ended, the most frequent reason first."""
     counts: dict[str, int] = {}
@@ -302,23 +282,3 @@ def show(report: ArenaReport, console: Console) -> None:
             f"Stopped after {match.games} of {2 * report.openings} games; {rest}.", highlight=False, soft_wrap=True
         )
     console.print(score_line(match), highlight=False, soft_wrap=True)
-
-
-def score_line(match: Match) -> str:
-    """Say score and Elo in one line.
-
-    >>> score_line(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
-    'Score 60.0 % ± 17.2 % (+20 =8 -12), Elo +70 (-50 to +212), from 20 pairs'
-    >>> score_line(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
-    'Score 100.0 % ± 40.0 % (+12 =0 -0), Elo above +70, from 6 pairs'
-    """
-    if not match.games:
-        return "Nothing was played to its end."
-    pairs = f"from {len(match.pairs)} pair{'' if len(match.pairs) == 1 else 's'}"
-    low, high = elo_bounds(match)
-    if match.score in (0.0, 1.0):  # a clean sweep bounds the difference of ratings on one side only
-        bound = f"above {low:+.0f}" if match.score == 1.0 else f"below {high:+.0f}"
-        return f"Score {match}, Elo {bound}, {pairs}"
-    least = "-∞" if low is None else f"{low:+.0f}"
-    most = "+∞" if high is None else f"{high:+.0f}"
-    return f"Score {match}, Elo {match.elo:+.0f} ({least} to {most}), {pairs}"

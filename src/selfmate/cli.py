@@ -589,6 +589,71 @@ def arena(
 
 
 @app.command()
+def rate(
+    files: Annotated[list[str], typer.Argument(metavar="PGN…", help="PGN files; - is standard input.")],
+    anchors: Annotated[
+        list[str] | None,
+        typer.Option("--anchor", metavar="NAME=ELO", help="The rating of a player that is known; repeatable."),
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", help="elo (draws are half a win) or bayeselo (draws have a margin).")
+    ] = "elo",
+    trueskill: Annotated[bool, typer.Option("--trueskill", help="TrueSkill, game by game, instead.")] = False,
+    min_games: Annotated[int, typer.Option("--min-games", min=1, help="Leave out players with fewer.")] = 1,
+    los: Annotated[bool, typer.Option("--los", help="Likelihood of superiority for all pairs of players.")] = False,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Rate the players of any PGN files by one fit over all their games; the rules of the game do not matter.
+
+    The ratings come with 95 % intervals. Without an anchor their mean is 0; with anchors the intervals are those of the
+    difference to them.
+
+    Example: selfmate rate games.pgn --anchor heuristic-1=1000
+
+    Example: selfmate rate *.pgn --min-games 20 --los --json
+    """
+    import json
+
+    from rich.console import Console
+
+    from selfmate import rate as rates
+    from selfmate.rating import MODELS, fit, tally
+
+    # 1. Everything that can be wrong with the options.
+    if as_json and as_csv:
+        raise SelfmateError("--json and --csv do not go together")
+    if model not in MODELS:
+        raise SelfmateError(f"--model: {' or '.join(MODELS)}, not {model!r}", model)
+    if trueskill and (anchors or los or as_csv or model != "elo"):
+        raise SelfmateError("--trueskill goes without --anchor, --model, --los and --csv")
+    known = rates.parse_anchors(anchors or ())
+    # 2. Read, fit, tell.
+    played = rates.read_all(files)
+    if min_games > 1:
+        played = rates.leave_out(played, min_games)
+    if trueskill:
+        from selfmate.trueskill import trueskill as rate_in_order
+
+        skills = rate_in_order(played.games)
+        if as_json:
+            print(json.dumps(rates.skills_as_json(skills, played), indent=2))
+        else:
+            rates.show_skills(skills, played, Console())
+        return
+    ratings = fit(tally(played.games), anchors=known, model=model)
+    note = rates.apart(ratings)
+    if note is not None:
+        print(f"selfmate: {note}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(rates.as_json(ratings, played, los=los), indent=2))
+    elif as_csv:
+        print(rates.as_csv(ratings), end="")
+    else:
+        rates.show(ratings, played, Console(), los=los)
+
+
+@app.command()
 def play(
     player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {WHO}.")] = "heuristic-1",
     variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,

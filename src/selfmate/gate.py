@@ -3,28 +3,26 @@
 Every opening is played twice, with either colour, so that a lopsided opening favours nobody; and it was found even
 by a short search, so that it does not decide the pair. Both sides search alike, without noise.
 
->>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
->>> match.games, match.score, str(match)
-(40, 0.6, '60.0 % ± 17.2 % (+20 =8 -12)')
+>>> openings = balanced_openings("gardner", 2, seed=1)
+>>> match, records = play_match("gardner", "heuristic-1", "uniform", openings, search=SearchConfig(), visits=16)
+>>> match.games, [record.start_fen == openings[record.game_id // 2] for record in records]
+(4, [True, True, True, True])
 """
 
 from __future__ import annotations
 
-import math
 import random
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from msgspec import Struct
+from typing import Final
 
 from selfmate._core import GameRecord, Pool, Search, SearchConfig
 from selfmate.evaluator import Evaluator
 from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.pool import drive
+from selfmate.stats import Match, count_games
 
 __all__ = ["Match", "Standing", "as_game", "balanced_openings", "judge", "play_match", "whole_pairs"]
 
@@ -32,66 +30,6 @@ EVEN: Final = 0.3
 """An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
 EVEN_VISITS: Final = 64
 TELL_SECONDS: Final = 0.25
-
-
-class Match(Struct, frozen=True, kw_only=True):
-    """How a match ended for its first side; pairs of numbers are as White, as Black.
-
-    `pairs` are the points of each pair of games with one opening: the unit of chance, for its two games are alike.
-    """
-
-    wins: tuple[int, int]
-    draws: tuple[int, int]
-    losses: tuple[int, int]
-    pairs: tuple[float, ...]
-
-    @property
-    def games(self) -> int:
-        """How many games were played."""
-        return sum(self.wins) + sum(self.draws) + sum(self.losses)
-
-    @property
-    def score(self) -> float:
-        """Points per game, a draw half a point; one half when nothing was played."""
-        return (sum(self.wins) + sum(self.draws) / 2) / self.games if self.games else 0.5
-
-    @property
-    def error(self) -> float:
-        """Two standard errors of the score, from how the pairs differ, but never less than what n pairs can tell.
-
-        Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval at two standard errors a
-        kind of pair that was not seen once in n may still be 4 / (n + 4) of all, and such a pair takes the score to
-        its far end.
-
-        >>> str(Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50))
-        '100.0 % ± 7.4 % (+100 =0 -0)'
-        """
-        count = len(self.pairs)
-        unseen = 4 / (count + 4) * max(self.score, 1 - self.score)
-        if count < 2:
-            return unseen
-        return max(unseen, 2 * statistics.stdev(points / 2 for points in self.pairs) / math.sqrt(count))
-
-    @property
-    def elo(self) -> float:
-        """The score as a difference of Elo ratings; a clean sweep counts as half a point short of it."""
-        share = min(max(self.score, 0.5 / max(self.games, 1)), 1 - 0.5 / max(self.games, 1))
-        return 400 * math.log10(share / (1 - share))
-
-    def __str__(self) -> str:
-        counts = f"+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)}"
-        return f"{self.score:.1%} ± {self.error:.1%} ({counts})".replace("%", " %")
-
-    def as_json(self) -> dict[str, Any]:
-        """Give what a program would read."""
-        return {
-            "games": self.games,
-            "score": self.score,
-            "error": self.error,
-            "elo": self.elo,
-            "white": {"wins": self.wins[0], "draws": self.draws[0], "losses": self.losses[0]},
-            "black": {"wins": self.wins[1], "draws": self.draws[1], "losses": self.losses[1]},
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,19 +154,14 @@ def whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
 
 def judge(records: Sequence[GameRecord]) -> Match:
     """Count the games of a match for evaluator 0. A game that was cut off counts as a draw."""
-    counts = {"wins": [0, 0], "draws": [0, 0], "losses": [0, 0]}
-    points: dict[int, float] = {}
-    for record in records:
-        plays_black = int(record.white_evaluator != 0)
-        white_points = {"1-0": 1.0, "0-1": 0.0}.get(record.result, 0.5)
-        own = 1.0 - white_points if plays_black else white_points
-        counts[{1.0: "wins", 0.5: "draws", 0.0: "losses"}[own]][plays_black] += 1
-        points[record.game_id // 2] = points.get(record.game_id // 2, 0.0) + own
-    return Match(
-        wins=(counts["wins"][0], counts["wins"][1]),
-        draws=(counts["draws"][0], counts["draws"][1]),
-        losses=(counts["losses"][0], counts["losses"][1]),
-        pairs=tuple(points.values()),
+    white_points = {"1-0": 1.0, "0-1": 0.0}
+    return count_games(
+        (
+            record.game_id // 2,
+            record.white_evaluator == 0,
+            abs(white_points.get(record.result, 0.5) - (record.white_evaluator != 0)),
+        )
+        for record in records
     )
 
 

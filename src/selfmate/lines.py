@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["Source", "numbered_lines"]
+__all__ = ["Source", "decode", "numbered_lines"]
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 """A file: its path, or the file itself, opened for text or bytes."""
@@ -32,10 +32,10 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
     most = limit + 3  # a line of `limit` characters with its end, and one more
     while raw := source.readline(most):
         number += 1
-        line = _decode(raw)
+        line = decode(raw)
         if len(raw) == most and line[-1] != "\n":
             rest = raw
-            while rest and _decode(rest)[-1] != "\n":
+            while rest and decode(rest)[-1] != "\n":
                 rest = source.readline(most)
             yield number, line[: limit + 1]
             continue
@@ -47,7 +47,12 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _decode(raw: str | bytes) -> str:
+def decode(raw: str | bytes) -> str:
+    r"""Read bytes as UTF-8 or, where they are not, as Latin-1.
+
+    >>> decode(b"\xc3\xa9"), decode(b"\xe9")
+    ('é', 'é')
+    """
     if isinstance(raw, str):
         return raw
     try:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from selfmate.gate import Match, Standing
+    from selfmate.gate import Standing
     from selfmate.learner import Losses
+    from selfmate.stats import Match
 
 __all__ = [
     "LiveView",

@@ -1,0 +1,267 @@
+r"""`selfmate rate`: ratings of the players in PGN files of any game: only the tags White, Black and Result are read.
+
+>>> import io
+>>> text = '[White "Anna"]\n[Black "Ben"]\n[Result "1-0"]\n\n1. e4 1-0\n\n[White "Ben"]\n[Black "Anna"]\n\n1/2-1/2\n'
+>>> list(read_results(io.BytesIO(text.encode())))
+[('Anna', 'Ben', '1-0'), ('Ben', 'Anna', '*')]
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+from selfmate.errors import PgnError, SelfmateError, clip
+from selfmate.lines import decode
+from selfmate.pgn_text import TAG_NAME
+from selfmate.rating import RESULTS, Ratings, tally
+from selfmate.stats import Z95
+from selfmate.trueskill import Skill
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Played", "as_csv", "as_json", "parse_anchors", "read_all", "read_results", "show", "show_skills"]
+
+LONGEST_LINE: Final = 1 << 16
+"""A longer line is read in pieces; no tag is so long."""
+BEFORE_A_TAG: Final = 1 << 20
+"""Bytes without a tag after which a file is not PGN."""
+TAG: Final = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"(.*)"\s*+\]'.encode())
+NAMES: Final = {b"White": 0, b"Black": 1, b"Result": 2}
+BLANK: Final = b" \t\xef\xbb\xbf"
+"""What may stand before a tag: spaces, and at the beginning of a file the mark of UTF-8."""
+DRAWS: Final = ("1/2", "½-½", "0.5-0.5")
+"""Other ways to write a draw."""
+
+
+class Played(NamedTuple):
+    """The finished games of some files, in their order, and how many were left out."""
+
+    games: list[tuple[str, str, str]]
+    unfinished: int
+
+
+def read_results(source: IO[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Read White, Black and result of every game; `*` where there is no result, `?` where there is no name.
+
+    The moves are passed over, whatever they are: it takes a second or two for a hundred thousand games.
+    """
+    game: list[str | None] | None = None
+    in_tags = False
+    seen = 0
+    for line in iter(lambda: source.readline(LONGEST_LINE), b""):
+        # 1. Pass over moves. A file in which no tag comes for long is none of ours.
+        if line[:1] != b"[" and line.lstrip(BLANK)[:1] != b"[":
+            if game is None:
+                seen += len(line)
+                if seen > BEFORE_A_TAG:
+                    return
+            in_tags = in_tags and line.isspace()
+            continue
+        # 2. A tag after moves begins a game. Of other tags only three are of interest.
+        if in_tags and line[1:2].isalpha() and line[1:3] not in (b"Wh", b"Bl", b"Re"):
+            continue
+        found = TAG.match(line.lstrip(BLANK))
+        if found is None:
+            continue
+        place = NAMES.get(found[1])
+        # 3. So does a tag for the second time: the game before had no moves.
+        if game is None or not in_tags or (place is not None and game[place] is not None):
+            if game is not None:
+                yield _named(game)
+            game, in_tags = [None, None, None], True
+        if place is not None:
+            game[place] = decode(found[2]).replace('\\"', '"').replace("\\\\", "\\").strip()
+    if game is not None:
+        yield _named(game)
+
+
+def _named(game: Sequence[str | None]) -> tuple[str, str, str]:
+    white, black, result = game
+    return white or "?", black or "?", result or "*"
+
+
+def read_all(paths: Iterable[str]) -> Played:
+    """Read the finished games of PGN files; `-` is standard input."""
+    games: list[tuple[str, str, str]] = []
+    unfinished = 0
+    for path in paths:
+        found = 0
+        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
+            for white, black, result in read_results(file):
+                found += 1
+                plain = "1/2-1/2" if result in DRAWS else result
+                if plain in RESULTS and "?" not in (white, black) and white != black:
+                    games.append((white, black, plain))
+                else:
+                    unfinished += 1
+        if not found:
+            raise PgnError(f'{path}: no PGN: there is no tag such as [White "Anna"]', path)
+    if not games:
+        files = "this file" if unfinished == 1 else "these files"
+        raise SelfmateError(f"no finished game between two named players among the {unfinished} of {files}")
+    return Played(games, unfinished)
+
+
+def leave_out(played: Played, least: int) -> Played:
+    """Leave out the games of players with fewer than `least`, until none is left that has fewer."""
+    games = played.games
+    while True:
+        count: dict[str, int] = {}
+        for white, black, _ in games:
+            count[white] = count.get(white, 0) + 1
+            count[black] = count.get(black, 0) + 1
+        kept = [game for game in games if count[game[0]] >= least and count[game[1]] >= least]
+        if len(kept) == len(games):
+            break
+        games = kept
+    if not games:
+        raise SelfmateError(f"no players with {least} games or more against each other")
+    return Played(games, played.unfinished)
+
+
+def parse_anchors(texts: Iterable[str]) -> dict[str, float]:
+    """Read anchors, `NAME=ELO`.
+
+    >>> parse_anchors(["random=0", "net=3 (64 visits)=1500.5"])
+    {'random': 0.0, 'net=3 (64 visits)': 1500.5}
+    """
+    anchors: dict[str, float] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        try:
+            elo = float(number)
+        except ValueError:
+            elo = math.nan
+        if not equals or not name or not math.isfinite(elo):
+            raise SelfmateError(f"--anchor: {clip(text)!r} is not NAME=ELO, such as heuristic-1=1000", text)
+        if anchors.get(name, elo) != elo:
+            raise SelfmateError(f"--anchor: {name!r} cannot be both {anchors[name]:g} and {elo:g}", name)
+        anchors[name] = elo
+    return anchors
+
+
+# -- telling it -------------------------------------------------------------------------------------------------------
+
+
+def apart(ratings: Ratings) -> str | None:
+    """Say in one line that there are groups of players which no game connects and no anchors either."""
+    if not ratings.loose or len(ratings.groups) == 1:
+        return None
+
+    def few(group: Sequence[str]) -> str:
+        return ", ".join(group[:3]) + (f" and {len(group) - 3} more" if len(group) > 3 else "")
+
+    shown = "; ".join(few(group) for group in ratings.groups[:3]) + ("; …" if len(ratings.groups) > 3 else "")
+    return (
+        f"{len(ratings.groups)} groups of players never met, so their ratings cannot be compared "
+        f"(each has its mean at 0 unless it is anchored): {shown}"
+    )
+
+
+def as_json(ratings: Ratings, played: Played, *, los: bool) -> dict[str, Any]:
+    """Give what a program would read."""
+    chances = ratings.los() if los else None
+    return {
+        "model": ratings.model,
+        "games": len(played.games),
+        "unfinished": played.unfinished,
+        "white_advantage": ratings.white[0],
+        "white_advantage_error": ratings.white[1],
+        "draw_rate": ratings.draw_rate,
+        "groups": [list(group) for group in ratings.groups],
+        "players": [each._asdict() for each in ratings.players],
+        **({} if chances is None else {"los": [[_number(each) for each in row] for row in chances.tolist()]}),
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)
+
+
+def as_csv(ratings: Ratings) -> str:
+    """Give a line for each player."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["rank", "player", "elo", "error", "games", "score", "draws"])
+    for rank, each in enumerate(ratings.players, start=1):
+        numbers = f"{each.elo:.1f}", f"{each.error:.1f}", each.games, f"{each.score:.4f}", f"{each.draws:.4f}"
+        writer.writerow([rank, each.player, *numbers])
+    return text.getvalue()
+
+
+def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> None:
+    """Print the players as a table, and what else was found."""
+    from rich.table import Table
+    from rich.text import Text
+
+    chances = ratings.los()
+    table = Table()
+    for column in ("rank", "player", "rating ± 95 %", "games", "score", "draws", "LOS to next"):
+        table.add_column(column, justify="left" if column == "player" else "right", overflow="fold")
+    for index, each in enumerate(ratings.players):
+        below = chances[index, index + 1] if index + 1 < len(ratings.players) else math.nan
+        table.add_row(
+            str(index + 1),
+            Text(each.player),
+            f"{each.elo:.0f} ± {each.error:.0f}" if each.error else f"{each.elo:.0f} (anchor)",
+            str(each.games),
+            _percent(each.score),
+            _percent(each.draws),
+            _percent(below),
+        )
+    console.print(table)
+    white, error = ratings.white
+    left_out = f" {played.unfinished} without a result were left out." if played.unfinished else ""
+    console.print(
+        f"{len(played.games)} games.{left_out} White's advantage {white:+.0f} ± {error:.0f} Elo, draws between equals "
+        f"{_percent(ratings.draw_rate)}; model {ratings.model}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if los:
+        matrix = Table(title="Likelihood that the player of the row is stronger")
+        matrix.add_column("player")
+        for rank in range(1, len(ratings.players) + 1):
+            matrix.add_column(str(rank), justify="right")
+        for index, each in enumerate(ratings.players):
+            row = ("" if other == index else _percent(chance) for other, chance in enumerate(chances[index]))
+            matrix.add_row(Text(f"{index + 1} {each.player}"), *row)
+        console.print(matrix)
+
+
+def _percent(share: float) -> str:
+    return "" if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def skills_as_json(skills: dict[str, Skill], played: Played) -> dict[str, Any]:
+    """Give what a program would read, the strongest first."""
+    order = sorted(skills, key=lambda name: -skills[name].mu)
+    players = [{"player": name, **skills[name]._asdict()} for name in order]
+    return {"model": "trueskill", "games": len(played.games), "unfinished": played.unfinished, "players": players}
+
+
+def show_skills(skills: dict[str, Skill], played: Played, console: Console) -> None:
+    """Print the skills as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    count: dict[str, int] = {}
+    for (white, black), results in tally(played.games).items():
+        for name in (white, black):
+            count[name] = count.get(name, 0) + sum(results)
+    table = Table()
+    for column in ("rank", "player", "skill ± 95 %", "games"):
+        table.add_column(column, justify="left" if column == "player" else "right", overflow="fold")
+    for rank, name in enumerate(sorted(skills, key=lambda name: -skills[name].mu), start=1):
+        skill = skills[name]
+        table.add_row(str(rank), Text(name), f"{skill.mu:.1f} ± {Z95 * skill.sigma:.1f}", str(count[name]))
+    console.print(table)
+    console.print(f"{len(played.games)} games, in their order; TrueSkill begins at 25 ± 16.", highlight=False)

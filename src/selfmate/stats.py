@@ -1,0 +1,402 @@
+"""What a match says about two players: score, Elo and normalised Elo with 95 % intervals, superiority, SPRT.
+
+The two games with one opening are alike, so the unit of chance is the pair where games come in pairs: five counts, of
+pairs with 0, ½, 1, 1½ and 2 points. Games that are not paired are three counts: losses, draws, wins.
+
+>>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
+>>> match.games, match.score, match.counts, str(match)
+(40, 0.6, (4, 0, 8, 0, 8), '60.0 % ± 16.8 % (+20 =8 -12)')
+
+A sequential test stops as soon as the result is clear. Its bounds are given beforehand:
+
+>>> test = Sprt(elo0=0, elo1=10, alpha=0.05, beta=0.05)
+>>> print(test.judge(match))
+LLR 0.19 (-2.94 to 2.94) for 0 against 10 normalised Elo
+>>> test.judge(Match(wins=(500, 500), draws=(400, 400), losses=(300, 300), pairs=(2.0, 1.0, 0.5, 1.5) * 300)).verdict
+'H1'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import NormalDist
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from selfmate.errors import SelfmateError
+
+__all__ = [
+    "Match",
+    "Sprt",
+    "SprtStanding",
+    "count_games",
+    "elo_bounds",
+    "elo_of_score",
+    "score_line",
+    "score_of_elo",
+    "superiority",
+    "with_mean",
+    "with_ratio",
+]
+
+Array = npt.NDArray[np.float64]
+Model = Literal["normalised", "logistic"]
+
+NORMAL: Final = NormalDist()
+Z95: Final = NORMAL.inv_cdf(0.975)
+"""Standard errors on either side of an interval that holds the truth 95 times in 100."""
+NELO: Final = 800 / math.log(10)
+"""Normalised Elo of a player whose mean score is one standard deviation of a game above one half (Van den Bergh)."""
+EMPTY: Final = 1e-3
+"""What an empty cell counts in a likelihood ratio, as in fishtest and fastchess."""
+MOST_ELO: Final = {"normalised": 200.0, "logistic": 1000.0}
+"""Largest bound of a test: beyond it the likelihood has no maximum where we look for it."""
+
+
+def score_of_elo(elo: float) -> float:
+    """Give the mean score of a player who is `elo` stronger.
+
+    >>> score_of_elo(0), round(score_of_elo(200), 2)
+    (0.5, 0.76)
+    """
+    return 1 / (1 + 10 ** (-elo / 400))
+
+
+def elo_of_score(score: float) -> float | None:
+    """Give the difference of ratings that a mean score says; None for nothing and for all, where it has no bound.
+
+    >>> elo_of_score(0.5), elo_of_score(1)
+    (0.0, None)
+    """
+    return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
+
+
+def superiority(difference: float, error: float) -> float:
+    """Give the likelihood that a difference is above zero, from its estimate and the 95 % error of that.
+
+    >>> superiority(0, 10), round(superiority(10, 10), 3)
+    (0.5, 0.975)
+    """
+    if error == 0:
+        return 0.5 + math.copysign(0.5, difference) if difference else 0.5
+    return NORMAL.cdf(Z95 * difference / error)
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """How a match ended for its first side; pairs of numbers are as White, as Black.
+
+    `pairs` are the points of each pair of games with one opening. They may be left out when games are not paired:
+    whatever follows is then computed from single games.
+    """
+
+    wins: tuple[int, int]
+    draws: tuple[int, int]
+    losses: tuple[int, int]
+    pairs: tuple[float, ...] = ()
+
+    @property
+    def games(self) -> int:
+        """How many games were played."""
+        return sum(self.wins) + sum(self.draws) + sum(self.losses)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Pairs with 0, ½, 1, 1½ and 2 points; or losses, draws and wins, when not every game has its pair.
+
+        >>> Match(wins=(2, 1), draws=(0, 0), losses=(0, 1)).counts
+        (1, 0, 3)
+        """
+        if self.games and 2 * len(self.pairs) == self.games:
+            return tuple(sum(points == half / 2 for points in self.pairs) for half in range(5))
+        return sum(self.losses), sum(self.draws), sum(self.wins)
+
+    @property
+    def score(self) -> float:
+        """Points per game, a draw half a point; one half when nothing was played."""
+        return (sum(self.wins) + sum(self.draws) / 2) / self.games if self.games else 0.5
+
+    @property
+    def error(self) -> float:
+        """Half the 95 % interval of the score, from how the pairs differ, but never less than what n pairs can tell.
+
+        Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval a kind of pair that was
+        not seen once in n may still be z² / (n + z²) of all, z = 1.96, and such a pair takes the score to its far end.
+
+        >>> str(Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50))
+        '100.0 % ± 7.1 % (+100 =0 -0)'
+        """
+        counts = self.counts
+        units = sum(counts)
+        unseen = Z95**2 / (units + Z95**2) * max(self.score, 1 - self.score)
+        if units < 2:
+            return unseen
+        variance = _moments(counts)[1] * units / (units - 1)
+        return max(unseen, Z95 * math.sqrt(variance / units))
+
+    @property
+    def elo(self) -> float:
+        """The score as a difference of Elo ratings; a clean sweep counts as half a point short of it."""
+        least = 0.5 / max(self.games, 1)
+        return elo_of_score(min(max(self.score, least), 1 - least)) or 0.0
+
+    @property
+    def nelo(self) -> tuple[float, float] | None:
+        """Normalised Elo with half its 95 % interval; None while all pairs are alike.
+
+        The score above one half, in standard deviations of a game: how sure n games can be of the difference. It hardly
+        depends on the share of draws or on how even the openings are. Its error takes into account that the deviation
+        is estimated from the same games.
+        """
+        counts = self.counts
+        units, (mean, variance) = sum(counts), _moments(counts)
+        if not variance:
+            return None
+        scale = NELO / math.sqrt(2 if len(counts) == 5 else 1)  # a pair has half the variance of a game
+        deviation = math.sqrt(variance)
+        t = (mean - 0.5) / deviation
+        standard = [(value - mean) / deviation for value in _values(counts)]
+        skew, kurtosis = (
+            sum(count * each**power for count, each in zip(counts, standard, strict=True)) / units for power in (3, 4)
+        )
+        spread = max(1 - t * skew + t * t * (kurtosis - 1) / 4, 0.0)  # of the ratio of a mean and a deviation
+        return scale * t, Z95 * scale * math.sqrt(spread / units)
+
+    @property
+    def los(self) -> float:
+        """Likelihood of superiority: that the first side is the stronger one, all strengths being as likely before.
+
+        >>> Match(wins=(1, 1), draws=(0, 0), losses=(1, 1), pairs=(2.0, 0.0)).los
+        0.5
+        """
+        return superiority(self.score - 0.5, self.error)
+
+    def __str__(self) -> str:
+        counts = f"+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)}"
+        return f"{self.score:.1%} ± {self.error:.1%} ({counts})".replace("%", " %")
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        low, high = elo_bounds(self)
+        nelo = self.nelo
+        return {
+            "games": self.games,
+            "score": self.score,
+            "error": self.error,
+            "elo": self.elo,
+            "elo_low": low,
+            "elo_high": high,
+            "nelo": nelo and nelo[0],
+            "nelo_error": nelo and nelo[1],
+            "los": self.los,
+            "counts": list(self.counts),
+            "white": {"wins": self.wins[0], "draws": self.draws[0], "losses": self.losses[0]},
+            "black": {"wins": self.wins[1], "draws": self.draws[1], "losses": self.losses[1]},
+        }
+
+
+def count_games(games: Iterable[tuple[int, bool, float]]) -> Match:
+    """Count games of the first side: the number of their pair, whether it had White, and its points.
+
+    >>> count_games([(0, True, 1.0), (0, False, 0.5), (1, True, 0.0), (1, False, 1.0)])
+    Match(wins=(1, 1), draws=(0, 1), losses=(1, 0), pairs=(1.5, 1.0))
+    """
+    results = {1.0: [0, 0], 0.5: [0, 0], 0.0: [0, 0]}
+    points: dict[int, list[float]] = {}
+    for pair, with_white, own in games:
+        results[own][not with_white] += 1
+        points.setdefault(pair, []).append(own)
+    wins, draws, losses = ((with_white, with_black) for with_white, with_black in results.values())
+    return Match(
+        wins=wins, draws=draws, losses=losses, pairs=tuple(sum(each) for each in points.values() if len(each) == 2)
+    )
+
+
+def elo_bounds(match: Match) -> tuple[float | None, float | None]:
+    """Give the Elo differences at the ends of the score's 95 % interval (`Match.error`).
+
+    None where the interval reaches a score of nothing or of all: no difference of ratings is too large then.
+
+    >>> pairs = (2.0, 2.0, 1.0, 1.0, 0.0) * 4
+    >>> low, high = elo_bounds(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=pairs))
+    >>> round(low), round(high)
+    (-48, 208)
+    """
+    return elo_of_score(match.score - match.error), elo_of_score(match.score + match.error)
+
+
+def score_line(match: Match) -> str:
+    """Say score and Elo in one line.
+
+    >>> score_line(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
+    'Score 60.0 % ± 16.8 % (+20 =8 -12), Elo +70 (-48 to +208), LOS 87.8 %, from 20 pairs'
+    >>> score_line(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
+    'Score 100.0 % ± 39.0 % (+12 =0 -0), Elo above +77, LOS 99.4 %, from 6 pairs'
+    """
+    if not match.games:
+        return "Nothing was played to its end."
+    units = sum(match.counts)
+    kind = "pair" if len(match.counts) == 5 else "game"
+    end = f"LOS {match.los:.1%}, from {units} {kind}{'' if units == 1 else 's'}".replace("%", " %")
+    low, high = elo_bounds(match)
+    if match.score in (0.0, 1.0):  # a clean sweep bounds the difference of ratings on one side only
+        bound = f"above {low:+.0f}" if match.score == 1.0 else f"below {high:+.0f}"
+        return f"Score {match}, Elo {bound}, {end}"
+    least = "-∞" if low is None else f"{low:+.0f}"
+    most = "+∞" if high is None else f"{high:+.0f}"
+    return f"Score {match}, Elo {match.elo:+.0f} ({least} to {most}), {end}"
+
+
+def _values(counts: Sequence[int]) -> list[float]:
+    """Scores that the cells of `counts` stand for, from 0 to 1."""
+    return [index / (len(counts) - 1) for index in range(len(counts))]
+
+
+def _moments(counts: Sequence[int]) -> tuple[float, float]:
+    """Mean and variance of the score of one pair (or game)."""
+    units, values = max(sum(counts), 1), _values(counts)
+    mean = sum(count * value for count, value in zip(counts, values, strict=True)) / units
+    return mean, sum(count * (value - mean) ** 2 for count, value in zip(counts, values, strict=True)) / units
+
+
+# -- the sequential test ----------------------------------------------------------------------------------------------
+
+
+class SprtStanding(NamedTuple):
+    """Where a sequential test stands: it ends when the ratio leaves the bounds."""
+
+    llr: float
+    """Logarithm of the likelihood of `elo1` over that of `elo0`."""
+    lower: float
+    upper: float
+    verdict: Literal["H0", "H1"] | None
+    """The hypothesis that is accepted: `elo0` or less, `elo1` or more; None while the match must go on."""
+    hypotheses: str
+
+    def __str__(self) -> str:
+        says = f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f}) for {self.hypotheses}"
+        return says if self.verdict is None else f"{says}: {self.verdict} accepted"
+
+
+class Sprt(Struct, frozen=True):
+    """A sequential probability ratio test: is the first side `elo1` stronger, or only `elo0`?
+
+    `alpha` is the chance to accept `elo1` when `elo0` is true, `beta` the chance to accept `elo0` when `elo1` is true.
+    All four are fixed before the first game. The Elo is that of the score (`logistic`) or normalised (`normalised`,
+    which asks for about as many games whatever the share of draws). The ratio is the generalised one of the multinomial
+    distribution, as Van den Bergh worked it out for fishtest: each hypothesis takes the distribution over the cells
+    that is most likely among those with its mean (or its ratio of mean and deviation).
+
+    >>> Sprt(elo0=5, elo1=0)
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: SPRT: elo0 must be below elo1, not 5 and 0
+    """
+
+    elo0: float
+    elo1: float
+    alpha: float = 0.05
+    beta: float = 0.05
+    model: Model = "normalised"
+
+    def __post_init__(self) -> None:
+        if self.model not in MOST_ELO:
+            raise SelfmateError(f"SPRT: the model is {' or '.join(MOST_ELO)}, not {self.model!r}", str(self.model))
+        most = MOST_ELO[self.model]
+        for elo in (self.elo0, self.elo1):
+            if not -most <= elo <= most:
+                raise SelfmateError(f"SPRT: {self.model} Elo goes from {-most:g} to {most:g}, not {elo:g}", f"{elo:g}")
+        if self.elo0 >= self.elo1:
+            raise SelfmateError(f"SPRT: elo0 must be below elo1, not {self.elo0:g} and {self.elo1:g}", f"{self.elo0:g}")
+        for name, chance in (("alpha", self.alpha), ("beta", self.beta)):
+            if not 0 < chance < 0.5:
+                raise SelfmateError(f"SPRT: {name} lies between 0 and 0.5, not at {chance:g}", f"{chance:g}")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ratios at which the test ends, by Wald.
+
+        >>> low, high = Sprt(0, 5, alpha=0.05, beta=0.1).bounds
+        >>> round(low, 3), round(high, 3)
+        (-2.251, 2.89)
+        """
+        return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
+
+    def judge(self, match: Match | Sequence[int]) -> SprtStanding:
+        """Say how the test stands after `match`, or after these counts of pairs (five) or games (three)."""
+        counts = match.counts if isinstance(match, Match) else match
+        llr = float(self.llr(counts)) if sum(counts) else 0.0
+        lower, upper = self.bounds
+        verdict: Literal["H0", "H1"] | None = "H1" if llr >= upper else "H0" if llr <= lower else None
+        kind = "normalised Elo" if self.model == "normalised" else "Elo"
+        return SprtStanding(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}")
+
+    def llr(self, counts: npt.ArrayLike) -> Array:
+        """Give the logarithm of the likelihood ratio, `[...]`, of counts `[..., 5]` or `[..., 3]`, none of them empty.
+
+        >>> Sprt(0, 10).llr([[0, 5, 10, 5, 0], [1, 2, 3, 4, 5]]).round(2).tolist()
+        [-0.02, 0.28]
+        """
+        cells = np.moveaxis(np.asarray(counts, np.float64), -1, 0)  # [K, ...]: sums over the first axis are fast
+        if len(cells) not in (3, 5):
+            raise ValueError(f"five counts of pairs or three of games, not {len(cells)}")
+        cells = np.where(cells > 0, cells, EMPTY)
+        total = cells.sum(0)
+        shares = cells / total
+        values = np.linspace(0, 1, len(cells)).reshape(-1, *(1,) * total.ndim)
+        logs = []
+        for elo in (self.elo0, self.elo1):
+            if self.model == "logistic":
+                fitted = with_mean(shares, values, score_of_elo(elo))
+            else:
+                fitted = with_ratio(shares, values, elo / NELO * math.sqrt(2 if len(cells) == 5 else 1))
+            logs.append(np.log(fitted))
+        return np.asarray(total * (shares * (logs[1] - logs[0])).sum(0))
+
+
+def with_mean(shares: Array, values: Array, mean: float) -> Array:
+    """Give the most likely distribution with this mean, for the observed shares `[K, ...]` of `values`."""
+    return _tilted(shares, np.broadcast_to(values - mean, shares.shape), np.zeros(shares.shape[1:]))[0]
+
+
+def with_ratio(shares: Array, values: Array, ratio: float) -> Array:
+    """Give the most likely distribution whose mean is `ratio` standard deviations above one half.
+
+    The condition is not linear. It is replaced by its tangent at the last estimate, until that no longer changes
+    (Van den Bergh, "Comments on normalized Elo", 4.1).
+    """
+    found = np.full(shares.shape, 1 / len(shares))
+    x = np.zeros(shares.shape[1:])
+    for _ in range(10):
+        mean = (found * values).sum(0)
+        deviation = np.sqrt((found * (values - mean) ** 2).sum(0))
+        before = found
+        found, x = _tilted(shares, values - 0.5 - ratio / 2 * (deviation + (values - mean) ** 2 / deviation), x)
+        if np.abs(found - before).max() < 1e-6:
+            break
+    return found
+
+
+def _tilted(shares: Array, offsets: Array, x: Array) -> tuple[Array, Array]:
+    """Give the most likely distribution under which the mean of `offsets` is zero, shares / (1 + x · offsets), and x.
+
+    x is the root of Σ shares · offsets / (1 + x · offsets), which falls between two poles. Newton's steps find it, from
+    the `x` that is given; one that leaves the bracket is replaced by a bisection.
+    """
+    low, high = -1 / offsets.max(0), -1 / offsets.min(0)
+    x = np.where((x > low) & (x < high), x, 0.0)
+    for _ in range(60):
+        terms = offsets / (1 + x * offsets)
+        weighted = shares * terms
+        value, slope = weighted.sum(0), (weighted * terms).sum(0)
+        low, high = np.where(value > 0, x, low), np.where(value > 0, high, x)
+        step = x + value / slope
+        after = np.where((step > low) & (step < high), step, (low + high) / 2)
+        done = bool((np.abs(after - x) <= 1e-9 * (1 + np.abs(after))).all())
+        x = after
+        if done:
+            break
+    return shares / (1 + x * offsets), x
