@@ -26,29 +26,6 @@ void bind_search(nb::module_& m);  // bindings_search.cpp
 
 namespace {
 
-struct Reason {
-    Termination termination;
-    const char* name;
-    const char* phrase;
-};
-constexpr Reason REASONS[] = {
-    {Termination::CHECKMATE, "CHECKMATE", "checkmate"},
-    {Termination::STALEMATE, "STALEMATE", "stalemate"},
-    {Termination::INSUFFICIENT_MATERIAL, "INSUFFICIENT_MATERIAL", "insufficient material"},
-    {Termination::SEVENTYFIVE_MOVES, "SEVENTYFIVE_MOVES", "75 moves without progress"},
-    {Termination::FIVEFOLD_REPETITION, "FIVEFOLD_REPETITION", "fivefold repetition"},
-    {Termination::FIFTY_MOVES, "FIFTY_MOVES", "50 moves without progress"},
-    {Termination::THREEFOLD_REPETITION, "THREEFOLD_REPETITION", "threefold repetition"},
-    {Termination::KING_EXPLODED, "KING_EXPLODED", "king exploded"},
-    {Termination::KING_ON_HILL, "KING_ON_HILL", "king on the hill"},
-    {Termination::THREE_CHECKS, "THREE_CHECKS", "three checks"},
-    {Termination::RACE_WON, "RACE_WON", "race won"},
-    {Termination::RACE_DRAWN, "RACE_DRAWN", "race drawn"},
-    {Termination::NO_PIECES_LEFT, "NO_PIECES_LEFT", "no pieces left"},
-    {Termination::NO_MOVES_LEFT, "NO_MOVES_LEFT", "no moves left"},
-    {Termination::HORDE_DESTROYED, "HORDE_DESTROYED", "horde destroyed"},
-};
-
 std::string_view text_of(nb::str text) {
     Py_ssize_t size = 0;
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
@@ -194,7 +171,7 @@ void bind_outcome(nb::module_& m) {
                          return self.winner == Winner::NOBODY ? std::nullopt
                                                               : std::optional(self.winner == Winner::WHITE);
                      })
-        .def_prop_ro("reason", [](const Outcome& self) { return REASONS[std::size_t(self.termination)].phrase; })
+        .def_prop_ro("reason", [](const Outcome& self) { return phrase(self.termination); })
         .def("result",
              [](const Outcome& self) {
                  return self.winner == Winner::NOBODY ? "1/2-1/2" : self.winner == Winner::WHITE ? "1-0" : "0-1";

@@ -1,6 +1,7 @@
 #include "pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "error.h"
@@ -16,10 +17,11 @@ constexpr int MAX_PLAYOUTS_PER_GATHER = 64;
 
 }  // namespace
 
-Pool::Pool(const PoolConfig& config, std::vector<PlayerConfig> players, std::size_t slots, std::size_t lanes,
-           int threads, std::size_t leaves_per_slot)
+Pool::Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots, std::size_t lanes, int threads,
+           std::size_t leaves_per_slot)
     : config_(config),
-      players_(std::move(players)),
+      seats_(std::move(seats)),
+      has_outside_(std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.outside; })),
       encoding_(encoding_of(*config.variant)),
       lanes_(lanes),
       leaves_per_slot_(leaves_per_slot),
@@ -28,19 +30,34 @@ Pool::Pool(const PoolConfig& config, std::vector<PlayerConfig> players, std::siz
       threads_(std::make_unique<Threads>(threads)) {}
 
 void Pool::add(std::vector<Fixture> fixtures) {
+    for (const Fixture& fixture : fixtures) {
+        if (const std::size_t seat = std::max(fixture.white_seat, fixture.black_seat); seat >= seats_.size())
+            throw Error("SearchError",
+                        "no seat " + std::to_string(seat) + "; there are " + std::to_string(seats_.size()),
+                        std::to_string(seat));
+        if (!fixture.start_fen.empty())
+            validate(parse_fen(*config_.variant, config_.chess960, fixture.start_fen), false);
+    }
+    const std::lock_guard lock(mutex_);
     std::reverse(fixtures.begin(), fixtures.end());
     fixtures.insert(fixtures.end(), waiting_.begin(), waiting_.end());
     waiting_ = std::move(fixtures);
+    tell_news();
 }
 
 void Pool::resume(std::vector<GameRecord> games) {
-    for (const GameRecord& game : games)
+    for (const GameRecord& game : games) {
         if (game.variant != config_.variant || game.chess960 != config_.chess960)
             throw Error(
                 "RecordError",
                 "a game of " + std::string(game.variant->name) + " in a pool of " + std::string(config_.variant->name),
                 game.variant->name);
+        if (const std::size_t seat = std::max(game.white_seat, game.black_seat); seat >= seats_.size())
+            throw Error("RecordError", "no seat " + std::to_string(seat), std::to_string(seat));
+    }
+    const std::lock_guard lock(mutex_);
     begun_.insert(begun_.end(), std::make_move_iterator(games.rbegin()), std::make_move_iterator(games.rend()));
+    tell_news();
 }
 
 // ---- one game ----------------------------------------------------------------------------------
@@ -61,7 +78,8 @@ void Pool::begin_game(Slot& slot, Fixture fixture) {
         slot.record.variant = &variant;
         slot.record.chess960 = config_.chess960;
         slot.record.start_fen = fen;
-        slot.record.white_evaluator = slot.fixture.white_evaluator;
+        slot.record.white_seat = slot.fixture.white_seat;
+        slot.record.black_seat = slot.fixture.black_seat;
         Random random(config_.seed, slot.fixture.id, attempt, OPENING);
         const std::uint32_t plies = random.below(config_.random_plies + 1);
         bool ended = false;
@@ -83,10 +101,10 @@ void Pool::begin_game(Slot& slot, Fixture fixture) {
     begin_search(slot);
 }
 
-// Self-play only: evaluator 0 plays both sides. The search of the present position begins anew, with the same
-// random numbers, so that the game is the one that it would have been.
+// The search of the present position begins anew, with the same random numbers, so that the game is the one that it
+// would have been.
 void Pool::take_up(Slot& slot, GameRecord record) {
-    slot.fixture = {record.id, {}, 0, 0};
+    slot.fixture = {record.id, {}, record.white_seat, record.black_seat};
     slot.playing = true;
     slot.finished = false;
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
@@ -94,6 +112,11 @@ void Pool::take_up(Slot& slot, GameRecord record) {
     const std::vector<Move> moves = std::exchange(record.moves, {});
     slot.record = std::move(record);
     for (const Move move : moves) play(slot, move);
+    go_on(slot);
+}
+
+// A move was played: see whether the game is over.
+void Pool::go_on(Slot& slot) {
     slot.record.outcome = outcome(slot);
     if (slot.record.outcome || slot.record.moves.size() >= config_.max_plies)
         slot.finished = true;
@@ -102,13 +125,19 @@ void Pool::take_up(Slot& slot, GameRecord record) {
 }
 
 void Pool::begin_search(Slot& slot) {
+    const Seat& mover = seat(slot);
+    if (mover.outside) {
+        slot.awaited = true;
+        slot.announced = false;
+        return;
+    }
     const std::uint64_t ply = slot.record.moves.size();
     slot.full = Random(config_.seed, slot.fixture.id, ply, CAP).uniform() < config_.full_probability;
     const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
     const bool forced = config_.variant->count_moves(slot.state) == 1;  // nothing to choose
-    const std::uint32_t visits = slot.full ? player(slot).visits : config_.fast_visits;
-    slot.search.begin(*config_.variant, slot.state, std::span(slot.keys).last(reach), player(slot).search,
-                      forced ? 1 : visits, Random(config_.seed, slot.fixture.id, ply, SEARCH).bits());
+    const std::uint32_t visits = slot.full ? mover.visits : config_.fast_visits;
+    slot.search.begin(*config_.variant, slot.state, std::span(slot.keys).last(reach), mover.search, forced ? 1 : visits,
+                      Random(config_.seed, slot.fixture.id, ply, SEARCH).bits());
 }
 
 void Pool::play(Slot& slot, Move move) {
@@ -122,12 +151,12 @@ std::optional<Outcome> Pool::outcome(const Slot& slot) const {
     return selfmate::outcome(*config_.variant, slot.state, slot.keys, true);
 }
 
-// The search is done: record what it found, play its move, and see whether the game goes on.
+// The search is done: record what it found, and play its move.
 void Pool::finish_search(Slot& slot) {
     const std::uint64_t ply = slot.record.moves.size();
     Random random(config_.seed, slot.fixture.id, ply, CHOICE);
     const Search& search = slot.search;
-    if (player(slot).at_random) {
+    if (seat(slot).at_random()) {
         MoveList moves;
         config_.variant->legal_moves(slot.state, moves);
         play(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
@@ -148,11 +177,7 @@ void Pool::finish_search(Slot& slot) {
         ++slot.plies;
         play(slot, search.root_move(search.sample(temperature, random)));
     }
-    slot.record.outcome = outcome(slot);
-    if (slot.record.outcome || slot.record.moves.size() >= config_.max_plies)
-        slot.finished = true;
-    else
-        begin_search(slot);
+    go_on(slot);
 }
 
 // ---- the machine -------------------------------------------------------------------------------
@@ -182,16 +207,17 @@ void Pool::refill(std::size_t first, std::size_t last) {
     }
 }
 
-// Plays on until the slot has leaves for this evaluator, or needs another one.
+// Plays on until the slot has leaves for this evaluator, or needs another one or a move from outside.
 void Pool::walk(Slot& slot, std::uint8_t evaluator) {
     slot.staged.clear();
     for (int playouts = 0; playouts < MAX_PLAYOUTS_PER_GATHER && slot.staged.size() < leaves_per_slot_;) {
-        if (slot.finished) return;
-        if (player(slot).at_random) {
+        if (slot.finished || slot.awaited) return;
+        const Seat& mover = seat(slot);
+        if (mover.at_random()) {
             finish_search(slot);
             continue;
         }
-        if (evaluator_of(slot) != evaluator) return;
+        if (mover.evaluator != evaluator) return;
         if (slot.search.done()) {
             finish_search(slot);
             continue;
@@ -205,6 +231,7 @@ void Pool::walk(Slot& slot, std::uint8_t evaluator) {
 }
 
 std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place& place) {
+    const std::lock_guard lock(mutex_);
     const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
     refill(first, last);
     // 1. Every game of the lane walks to its leaves.
@@ -222,11 +249,15 @@ std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place
     });
     // 2. The leaves become rows, in the order of the slots.
     std::size_t size = 0, most_moves = 0;
+    bool ended = false;
     for (std::size_t i = first; i < last; ++i) {
         staged_[i].first_row = static_cast<std::uint32_t>(size);
         size += staged_[i].leaves;
         most_moves = std::max<std::size_t>(most_moves, staged_[i].most_moves);
+        ended |= staged_[i].vacant && slots_[i].playing;
     }
+    if (ended) ++news_;
+    if (ended || has_outside_) changed_.notify_all();
     if (!size) return 0;
     Ticket ticket{next_ticket_, std::vector<Row>(size)};
     const LeafRows rows = place(size, most_moves);
@@ -274,6 +305,7 @@ void Pool::each_slot(const std::vector<Row>& rows, const std::function<void(Sear
 }
 
 void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl) {
+    const std::lock_guard lock(mutex_);
     const auto open =
         std::find_if(tickets_.begin(), tickets_.end(), [&](const Ticket& each) { return each.id == ticket; });
     if (open != tickets_.end() && open->rows.size() != size)
@@ -288,17 +320,20 @@ void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, st
 }
 
 void Pool::apply(std::uint64_t ticket, NativeEvaluator evaluator) {
+    const std::lock_guard lock(mutex_);
     const std::vector<Row> rows = close(ticket);
     each_slot(rows, [&](Search& search, std::size_t row) { search.answer(rows[row].leaf, evaluator); });
 }
 
 void Pool::run(NativeEvaluator evaluator) {
-    while (!done()) {
+    if (has_outside_) throw Error("SearchError", "somebody sits outside, whose moves nobody would bring", "outside");
+    const std::lock_guard lock(mutex_);
+    while (!is_done()) {
         refill(0, slots_.size());
         threads_->each(slots_.size(), [&](std::size_t i) {
             Slot& slot = slots_[i];
             while (slot.playing && !slot.finished) {
-                if (!player(slot).at_random) slot.search.run(evaluator);
+                if (!seat(slot).at_random()) slot.search.run(evaluator);
                 finish_search(slot);
             }
             staged_[i].vacant = true;
@@ -307,12 +342,97 @@ void Pool::run(NativeEvaluator evaluator) {
     }
 }
 
+// ---- moves from outside ------------------------------------------------------------------------
+
+std::vector<Awaited> Pool::awaiting(double seconds) {
+    std::unique_lock lock(mutex_);
+    std::vector<Awaited> games;
+    const auto look = [&] {
+        for (std::size_t i = 0; i < slots_.size(); ++i)
+            if (Slot& slot = slots_[i]; slot.playing && slot.awaited && !slot.announced) {
+                slot.announced = true;
+                games.push_back({i, slot.fixture.id, slot.record.start_fen, slot.record.moves});
+            }
+        return !games.empty();
+    };
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), look);
+    return games;
+}
+
+Pool::Slot& Pool::awaited_slot(std::size_t slot) {
+    if (slot >= slots_.size() || !slots_[slot].playing || !slots_[slot].announced)
+        throw Error("SearchError", "no game in slot " + std::to_string(slot) + " waits for a move from outside",
+                    std::to_string(slot));
+    return slots_[slot];
+}
+
+void Pool::play(std::size_t index, Move move) {
+    const std::lock_guard lock(mutex_);
+    Slot& slot = awaited_slot(index);
+    Position position(parse_fen(*config_.variant, config_.chess960, slot.record.start_fen), false);
+    for (const Move played : slot.record.moves) position.play(played);
+    play(slot, position.normalise(move));
+    slot.awaited = slot.announced = false;
+    go_on(slot);
+    staged_[index].vacant = slot.finished;
+    tell_news();
+}
+
+void Pool::forfeit(std::size_t index, std::optional<Winner> winner, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    Slot& slot = awaited_slot(index);
+    slot.awaited = slot.announced = false;
+    if (winner) slot.record.outcome = Outcome{Termination::ADJUDICATED, *winner};
+    slot.record.ending = reason;
+    slot.finished = staged_[index].vacant = true;
+    tell_news();
+}
+
+bool Pool::idle(std::size_t lane) const {
+    const std::lock_guard lock(mutex_);
+    const bool more = !begun_.empty() || !waiting_.empty();
+    const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
+    return std::none_of(slots_.begin() + static_cast<std::ptrdiff_t>(first),
+                        slots_.begin() + static_cast<std::ptrdiff_t>(last),
+                        [&](const Slot& slot) { return slot.playing && !slot.finished ? !slot.awaited : more; });
+}
+
+void Pool::tell_news() {
+    ++news_;
+    changed_.notify_all();
+}
+
+std::uint64_t Pool::news() const {
+    const std::lock_guard lock(mutex_);
+    return news_;
+}
+
+void Pool::wait(std::uint64_t seen, double seconds) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return news_ != seen; });
+}
+
+// ---- what is there -----------------------------------------------------------------------------
+
 bool Pool::done() const {
+    const std::lock_guard lock(mutex_);
+    return is_done();
+}
+
+bool Pool::is_done() const {
     return waiting_.empty() && begun_.empty() &&
            std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.playing && !slot.finished; });
 }
 
+std::size_t Pool::evaluators() const {
+    std::size_t count = 0;
+    for (const Seat& seat : seats_)
+        if (seat.visits) count = std::max(count, seat.evaluator + std::size_t(1));
+    return count;
+}
+
 std::vector<GameRecord> Pool::drain() {
+    const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         retire(slots_[i]);
         staged_[i].vacant = !slots_[i].playing;
@@ -324,6 +444,7 @@ std::vector<GameRecord> Pool::drain() {
 }
 
 std::vector<GameRecord> Pool::in_flight() const {
+    const std::lock_guard lock(mutex_);
     std::vector<GameRecord> games;
     for (const Slot& slot : slots_)
         if (slot.playing && !slot.finished) games.push_back(slot.record);
@@ -333,17 +454,20 @@ std::vector<GameRecord> Pool::in_flight() const {
 }
 
 std::size_t Pool::finished() const {
+    const std::lock_guard lock(mutex_);
     return finished_.size() + static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(),
                                                                      [](const Slot& slot) { return slot.finished; }));
 }
 
 std::uint64_t Pool::playouts() const {
+    const std::lock_guard lock(mutex_);
     std::uint64_t sum = 0;
     for (const Slot& slot : slots_) sum += slot.playouts;
     return sum;
 }
 
 std::uint64_t Pool::plies() const {
+    const std::lock_guard lock(mutex_);
     std::uint64_t sum = 0;
     for (const Slot& slot : slots_) sum += slot.plies;
     return sum;

@@ -2,13 +2,18 @@
 // brings the evaluator's answers back, and games go on by themselves: the search is done, a move is played and
 // recorded, the game ends, the next begins.
 //
-// A game is a function of (seed, id, evaluator) alone. Each game names one evaluator for each colour, so that
-// self-play, the gate and the arena are the same machine.
+// A game is a function of (seed, id, evaluators) alone. Each game names a seat for each colour: who sits there has a
+// search and an evaluator, plays any move, or is asked from outside (an engine in a process of its own). So self-play,
+// the gate, the arena, populations and matches against engines are the same machine, and the leaves of all seats
+// with the same evaluator go in one batch.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "leaves.h"
@@ -31,26 +36,40 @@ struct PoolConfig {
     std::uint32_t max_plies = 512;  // then the game is cut off, without a result
 };
 
-// Who plays: how it searches, or that it does not.
-struct PlayerConfig {
+// Who plays: how it searches and who evaluates for it, or that it does not search.
+struct Seat {
     SearchConfig search;
-    std::uint32_t visits = 64;
-    bool at_random = false;  // any legal move
+    std::uint32_t visits = 64;  // none: any legal move
+    std::uint8_t evaluator = 0;
+    bool outside = false;  // somebody else brings the moves
+    bool at_random() const { return !visits && !outside; }
 };
 
-// A game to play: its id, the position it begins with (the variant's, if empty) and who plays White.
+// A game to play: its id, the position it begins with (the variant's, if empty) and who plays.
 struct Fixture {
     std::uint64_t id;
     std::string start_fen;
-    std::uint8_t white_evaluator = 0, black_evaluator = 0;
+    std::uint8_t white_seat = 0, black_seat = 0;
 };
 
+// A game whose next move comes from outside.
+struct Awaited {
+    std::size_t slot;
+    std::uint64_t id;
+    std::string start_fen;
+    std::vector<Move> moves;
+};
+
+// Every function may be called by any thread at any time; one of them works, the others wait.
 class Pool {
 public:
-    // One player for each evaluator, by number.
-    Pool(const PoolConfig& config, std::vector<PlayerConfig> players, std::size_t slots, std::size_t lanes, int threads,
+    static constexpr std::size_t MAX_SEATS = 256;
+
+    // The seats are known by their numbers.
+    Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots, std::size_t lanes, int threads,
          std::size_t leaves_per_slot);
 
+    // Throws for a seat or a position that does not exist, and adds nothing then.
     void add(std::vector<Fixture> fixtures);
     // Games that were in flight elsewhere go on where they stopped, before any other.
     void resume(std::vector<GameRecord> games);
@@ -67,13 +86,28 @@ public:
     // The same with an evaluator of our own.
     void apply(std::uint64_t ticket, NativeEvaluator evaluator);
 
-    // Plays everything to the end with an evaluator of our own.
+    // Plays everything to the end with an evaluator of our own; nobody may sit outside.
     void run(NativeEvaluator evaluator);
+
+    // Games that wait for a move from outside, each once for each move; waits for one for so many seconds.
+    std::vector<Awaited> awaiting(double seconds);
+    // That move; throws IllegalMove, and the game waits on.
+    void play(std::size_t slot, Move move);
+    // The end of such a game by a referee; none: it has no result.
+    void forfeit(std::size_t slot, std::optional<Winner> winner, const std::string& reason);
+
+    // Whether no game of a lane can go on before something comes from outside.
+    bool idle(std::size_t lane) const;
+    // Counts what may give an idle lane work or tell it that all is done: moves from outside, games that end or are
+    // added. `wait` returns when it is not `seen` any more, or after so many seconds.
+    std::uint64_t news() const;
+    void wait(std::uint64_t seen, double seconds) const;
 
     bool done() const;
     std::vector<GameRecord> drain();            // finished games, by id
     std::vector<GameRecord> in_flight() const;  // the others, with the moves so far
     const Encoding& encoding() const { return encoding_; }
+    std::size_t evaluators() const;  // that seats ask, by number: so many must be there
     std::size_t lanes() const { return lanes_; }
     std::size_t lane_rows() const { return (slots_.size() + lanes_ - 1) / lanes_ * leaves_per_slot_; }
     std::uint64_t playouts() const;
@@ -84,6 +118,8 @@ private:
     struct Slot {
         bool playing = false;
         bool full = false;
+        bool awaited = false;    // the next move comes from outside
+        bool announced = false;  // and somebody knows
         Fixture fixture;
         State state;
         std::vector<Key> keys;  // of the positions before this one
@@ -113,10 +149,13 @@ private:
     void finish_search(Slot& slot);
     void play(Slot& slot, Move move);
     std::optional<Outcome> outcome(const Slot& slot) const;
-    std::uint8_t evaluator_of(const Slot& slot) const {
-        return slot.state.turn == WHITE ? slot.fixture.white_evaluator : slot.fixture.black_evaluator;
+    void go_on(Slot& slot);
+    Slot& awaited_slot(std::size_t slot);
+    void tell_news();
+    bool is_done() const;
+    const Seat& seat(const Slot& slot) const {
+        return seats_[slot.state.turn == WHITE ? slot.fixture.white_seat : slot.fixture.black_seat];
     }
-    const PlayerConfig& player(const Slot& slot) const { return players_[evaluator_of(slot)]; }
     std::vector<Row> close(std::uint64_t ticket);
     void each_slot(const std::vector<Row>& rows, const std::function<void(Search&, std::size_t row)>& work);
     void walk(Slot& slot, std::uint8_t evaluator);
@@ -124,7 +163,8 @@ private:
     void retire(Slot& slot);
 
     PoolConfig config_;
-    std::vector<PlayerConfig> players_;
+    std::vector<Seat> seats_;
+    bool has_outside_;
     Encoding encoding_;
     std::size_t lanes_;
     std::size_t leaves_per_slot_;
@@ -136,6 +176,9 @@ private:
     std::uint64_t next_ticket_ = 1;
     std::vector<GameRecord> finished_;
     std::unique_ptr<Threads> threads_;
+    mutable std::mutex mutex_;  // around everything
+    mutable std::condition_variable changed_;
+    std::uint64_t news_ = 0;
 };
 
 }  // namespace selfmate

@@ -10,6 +10,7 @@ namespace selfmate {
 namespace {
 
 constexpr std::string_view MAGIC = "SMG2";
+constexpr std::string_view MATCH_MAGIC = "SMG3";  // the same with the black seat and the referee's word
 constexpr std::uint8_t NO_OUTCOME = 255;
 
 class Writer {
@@ -98,13 +99,18 @@ std::size_t place_of(Move move, const std::vector<Move>& moves) {
 // beside like and compresses well.
 std::string write_record(const GameRecord& record) {
     Writer out;
-    out.bytes = MAGIC;
+    const bool match = record.white_seat || record.black_seat || !record.ending.empty();
+    out.bytes = match ? MATCH_MAGIC : MAGIC;
     out.number(record.id);
     out.text(record.variant->name);
     out.number(static_cast<std::uint8_t>(record.chess960));
     out.text(record.start_fen == record.variant->start ? "" : record.start_fen);
     out.number(record.random_plies);
-    out.number(record.white_evaluator);
+    out.number(record.white_seat);
+    if (match) {
+        out.number(record.black_seat);
+        out.text(record.ending);
+    }
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->termination) : NO_OUTCOME);
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->winner) : NO_OUTCOME);
     out.number(static_cast<std::uint16_t>(record.moves.size()));
@@ -140,7 +146,8 @@ std::string write_record(const GameRecord& record) {
 GameRecord read_record(std::string_view bytes) {
     // 1. The head
     Reader in(bytes);
-    if (in.take(MAGIC.size()) != MAGIC) Reader::fail("it does not begin with " + std::string(MAGIC));
+    const std::string_view magic = in.take(MAGIC.size());
+    if (magic != MAGIC && magic != MATCH_MAGIC) Reader::fail("it does not begin with " + std::string(MAGIC));
     GameRecord record;
     record.id = in.number<std::uint64_t>();
     const std::string name(in.text());
@@ -150,10 +157,14 @@ GameRecord read_record(std::string_view bytes) {
     record.start_fen = in.text();
     if (record.start_fen.empty()) record.start_fen = record.variant->start;
     record.random_plies = in.number<std::uint16_t>();
-    record.white_evaluator = in.number<std::uint8_t>();
+    record.white_seat = in.number<std::uint8_t>();
+    if (magic == MATCH_MAGIC) {
+        record.black_seat = in.number<std::uint8_t>();
+        record.ending = in.text();
+    }
     const std::uint8_t termination = in.number<std::uint8_t>(), winner = in.number<std::uint8_t>();
     if (termination != NO_OUTCOME) {
-        if (termination > static_cast<std::uint8_t>(Termination::HORDE_DESTROYED) ||
+        if (termination > static_cast<std::uint8_t>(Termination::ADJUDICATED) ||
             winner > static_cast<std::uint8_t>(Winner::NOBODY))
             Reader::fail("its outcome is none of ours");
         record.outcome = Outcome{Termination(termination), Winner(winner)};

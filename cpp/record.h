@@ -27,15 +27,16 @@ struct GameRecord {
     std::uint64_t id = 0;
     const Variant* variant = nullptr;
     bool chess960 = false;
-    std::string start_fen;           // the position before the first of `moves`
-    std::uint16_t random_plies = 0;  // moves at the beginning that nobody chose
-    std::uint8_t white_evaluator = 0;
+    std::string start_fen;                        // the position before the first of `moves`
+    std::uint16_t random_plies = 0;               // moves at the beginning that nobody chose
+    std::uint8_t white_seat = 0, black_seat = 0;  // who played; in self-play both are the same
     std::vector<Move> moves;
     std::optional<Outcome> outcome;  // none: the game was truncated, or is not over
+    std::string ending;              // why a referee ended it; empty if none did
     std::vector<TrainedPosition> positions;
 };
 
-// Little-endian bytes that begin with a version. Reading replays the game and throws RecordError for anything
+// Little-endian bytes that begin with a version; games between different seats have one of their own. Reading replays the game and throws RecordError for anything
 // that is not one.
 std::string write_record(const GameRecord& record);
 GameRecord read_record(std::string_view bytes);

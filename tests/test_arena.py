@@ -61,7 +61,7 @@ def report() -> ArenaReport:
 def test_every_opening_is_played_with_either_colour(report: ArenaReport) -> None:
     assert report.complete
     assert [record.start_fen for record in report.records] == [fen for fen in OPENINGS for _ in range(2)]
-    assert [record.white_evaluator for record in report.records] == [0, 1] * len(OPENINGS)
+    assert [record.white_seat for record in report.records] == [0, 1] * len(OPENINGS)
     assert report.match.games == 8
     assert report.match.score > 0.8
     assert report.visits == (32, 0)
@@ -146,7 +146,7 @@ def test_the_games_read_back_from_pgn(report: ArenaReport, tmp_path: Path) -> No
     assert len(games) == 8
     for game, record in zip(games, report.records, strict=True):
         names = ["heuristic-1 (32 visits)", "random"]
-        white, black = names[:: -1 if record.white_evaluator else 1]
+        white, black = names[:: -1 if record.white_seat else 1]
         assert (game.headers["White"], game.headers["Black"]) == (white, black)
         assert (game.variant, game.headers["FEN"], game.result) == ("gardner", record.start_fen, record.result)
         assert game.headers["Termination"] == "normal"

@@ -459,7 +459,7 @@ def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch
             watched.append(game.game_id)
         shown_plies = len(view._board.move_stack)
         assert view._board.move_stack == whole[game.game_id].moves[:shown_plies]
-        assert f"White {'uniform' if game.white_evaluator else 'champion'}" in shown
+        assert f"White {'uniform' if game.white_seat else 'champion'}" in shown
         over = game.game_id in {record.game_id for record in standing.finished}
         assert f"game {game.game_id}  {whole[game.game_id].result if over else ' '}" in shown
     assert watched[0] in {record.game_id for record in heard[1].playing}

@@ -22,7 +22,7 @@ import peer_report
 import same_terms
 import seed_designs
 from selfmate import Position, SelfmateError, read_tactics
-from selfmate._core import Pool, SearchConfig
+from selfmate._core import Pool, SearchConfig, Seat
 from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves
 
 TACTICS = Path(__file__).parent / "tactics"
@@ -90,10 +90,10 @@ def test_a_search_goes_on_when_a_win_is_proven() -> None:
     problem = next(iter(read_tactics(TACTICS / "gardner_mate2.epd", "gardner")))
     visits = {}
     for name, config in (("terms", same_terms.search_config()), ("default", SearchConfig(gumbel=True))):
-        pool = Pool("gardner", config, seed=1, visits=512, max_plies=1, slots=2, threads=1)
-        pool.start_match([problem.position.fen()])
+        pool = Pool("gardner", [Seat(visits=512, search=config)], max_plies=1, slots=2, threads=1)
+        pool.start_games([(problem.position.fen(), 0, 0)] * 2)
         pool.run("heuristic-1")
-        assert pool.plies == 2  # one from either side of the pair
+        assert pool.plies == 2
         visits[name] = pool.playouts / 2
     assert visits["default"] < 512
     assert visits["terms"] == 512

@@ -1,19 +1,21 @@
-"""The pool: leaves in memory of others, and games that are stopped and taken up."""
+"""The pool: leaves in memory of others, games that are stopped and taken up, and who sits at the board."""
 
 from __future__ import annotations
 
 import itertools
-from typing import cast
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from selfmate import RecordError, SearchError
+from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchError, SelfmateError, Termination
 from selfmate import pool as pool_module
-from selfmate._core import GameRecord, LeafRoom, Pool, SearchConfig
+from selfmate._core import GameRecord, LeafRoom, Pool, SearchConfig, Seat
 from selfmate._core import encoding as encoding_of
-from selfmate.evaluator import Evaluator, EvaluatorError
-from selfmate.pool import choose_slots
+from selfmate.evaluator import Answer, Desk, Evaluator, EvaluatorError, Leaves
+from selfmate.pool import choose_slots, drive
 from selfmate.recipe import change, load
 
 
@@ -150,3 +152,240 @@ def test_the_trees_have_room_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     slots, why, _ = chosen(monkeypatch, FAST)
     assert slots == 3
     assert "the trees of more would not fit into memory" in why
+
+
+# -- seats ----------------------------------------------------------------------------------------
+
+START = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
+OPENINGS = [START, "rnbqk/1pppp/p4/1PPPP/RNBQK w - - 0 2", "rnbqk/pp1pp/2p2/PPP1P/RNBQK w - - 0 2"]
+
+
+def games_of(records: list[GameRecord]) -> dict[int, tuple[str, int, int, str, list[str]]]:
+    return {
+        record.game_id: (
+            record.start_fen,
+            record.white_seat,
+            record.black_seat,
+            record.result,
+            [move.uci() for move in record.moves],
+        )
+        for record in records
+    }
+
+
+def test_many_seats_play_as_if_each_game_were_alone() -> None:
+    """Three seats on two evaluators, in one pool of two lanes, and every game in a pool of its own."""
+    searches = [SearchConfig(), SearchConfig(gumbel=True, gumbel_scale=0.0), SearchConfig(cpuct=3.0)]
+    seats = [
+        Seat(visits=visits, evaluator=evaluator, search=search)
+        for visits, evaluator, search in zip((24, 12, 16), (0, 1, 0), searches, strict=True)
+    ]
+    pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
+    games = [(opening, white, black) for opening in OPENINGS for white, black in pairs]
+    pool = Pool("gardner", seats, max_plies=40, slots=7, lanes=2, threads=2)
+    pool.start_games(games, first_game=100)
+    drive(pool, ["heuristic-1", "fake"], lanes=2)
+    together = games_of(pool.drain())
+    assert [game[:3] for game in together.values()] == games
+    assert list(together) == list(range(100, 118))
+    alone: dict[int, Any] = {}
+    for number, game in enumerate(games, start=100):
+        pool = Pool("gardner", seats, max_plies=40, slots=1, threads=1)
+        pool.start_games([game], first_game=number)
+        drive(pool, ["heuristic-1", "fake"], lanes=1)
+        alone |= games_of(pool.drain())
+    assert together == alone
+    assert len({tuple(game[4]) for game in together.values()}) > 12  # the seats differ
+
+
+def test_leaves_of_seats_with_one_evaluator_are_one_batch() -> None:
+    pool = Pool("gardner", [Seat(visits=50), Seat(visits=9), Seat(visits=9, evaluator=1)], slots=6, threads=1)
+    pool.start_games([(START, 0, 1), (START, 1, 0), (START, 2, 0)] * 2)
+    assert (pool.evaluators, pool.lane_rows) == (2, 6)
+    leaves = pool.gather(0, 0)
+    assert leaves.size == 4
+    assert pool.gather(0, 1).size == 2
+
+
+def test_a_seat_without_visits_asks_nobody() -> None:
+    pool = Pool("gardner", [Seat(visits=0)], seed=3, slots=2, max_plies=200)
+    pool.start_games([(START, 0, 0)] * 4)
+    assert pool.evaluators == 0
+    drive(pool, [], lanes=1)
+    records = pool.drain()
+    assert len(records) == 4
+    assert all(record.reason for record in records if record.outcome)
+    assert len({tuple(record.moves) for record in records}) == 4
+
+
+def test_seats_and_openings_that_do_not_exist_are_refused() -> None:
+    pool = Pool("gardner", [Seat(visits=4), Seat(visits=4, evaluator=1)])
+    with pytest.raises(SearchError, match="no seat 2; there are 2"):
+        pool.start_games([(START, 0, 1), (START, 0, 2)])
+    with pytest.raises(SelfmateError, match="rank"):
+        pool.start_games([(START, 0, 1), ("rnbqk/ppppp/5/PPPPP w - - 0 1", 0, 1)])
+    assert pool.done()  # nothing was added
+    with pytest.raises(EvaluatorError, match="2 evaluators are asked for, not 1"):
+        drive(pool, ["uniform"], lanes=1)
+    with pytest.raises(ValueError, match="1 to 256 seats"):
+        Pool("gardner", [])
+
+
+# -- moves from outside ---------------------------------------------------------------------------
+
+
+def outside_pool(games: int = 6, *, slots: int = 4, lanes: int = 1) -> Pool:
+    pool = Pool("gardner", [Seat(visits=8), Seat.outside()], max_plies=30, slots=slots, lanes=lanes, threads=1)
+    pool.start_games([(START, number % 2, 1 - number % 2) for number in range(games)])
+    return pool
+
+
+def test_games_wait_for_moves_from_outside() -> None:
+    pool = outside_pool(games=2, slots=2)
+    assert pool.awaiting() == []  # no game has begun
+    leaves = pool.gather()
+    assert leaves.size == 1
+    [(slot, game_id, opening, moves)] = pool.awaiting()
+    assert (slot, game_id, opening, moves) == (1, 1, START, [])
+    assert pool.awaiting() == []  # each once
+    assert not pool.idle()  # the other game goes on
+    pool.apply_native(leaves.ticket, "uniform")
+    while not pool.idle():
+        leaves = pool.gather()
+        if leaves.size:
+            pool.apply_native(leaves.ticket, "uniform")
+    assert not pool.done()
+    [(slot, game_id, opening, moves)] = pool.awaiting()
+    assert (slot, game_id, opening, len(moves)) == (0, 0, START, 1)
+    # An illegal move is refused with the reason, and the game waits on.
+    for text, why in (("a2a4", "cannot go there"), ("a4a3", "belongs to the other side"), ("c3c4", "no piece")):
+        with pytest.raises(IllegalMove, match=why):
+            pool.play(1, Move.from_uci(text))
+    pool.play(1, Move.from_uci("a2a3"))
+    with pytest.raises(SearchError, match="no game in slot 1 waits"):
+        pool.play(1, Move.from_uci("a4a3"))
+    assert not pool.idle()
+    assert [record.moves for record in pool.in_flight() if record.game_id == 1] == [[Move.from_uci("a2a3")]]
+    with pytest.raises(SearchError, match="no game in slot 9 waits"):
+        pool.play(9, Move.from_uci("a2a3"))
+    with pytest.raises(SearchError, match="sits outside"):
+        pool.run("uniform")
+
+
+@pytest.mark.parametrize("result", ["1-0", "0-1", "1/2-1/2", "*"])
+def test_a_referee_ends_a_game(result: str) -> None:
+    pool = outside_pool(games=2, slots=1)
+    leaves = pool.gather()
+    assert leaves.size == 1
+    while not pool.idle():
+        pool.apply_native(leaves.ticket, "uniform")
+        leaves = pool.gather()
+    with pytest.raises(ValueError, match="a result is"):
+        pool.forfeit(0, "2-0", "why")
+    with pytest.raises(SearchError, match="waits"):
+        pool.forfeit(0, result, "nobody was asked yet")
+    [(slot, *_)] = pool.awaiting()
+    pool.forfeit(slot, result, "seat 1 crashed")
+    [record] = pool.drain()
+    assert (record.result, record.reason, len(record.moves)) == (result, "seat 1 crashed", 1)
+    assert (record.outcome is None) == (result == "*")
+    if record.outcome:
+        assert record.outcome.termination == Termination.ADJUDICATED
+    # The next game takes its place.
+    pool.gather()
+    assert [game_id for _, game_id, _, _ in pool.awaiting()] == [1]
+
+
+def test_records_of_matches_keep_seats_and_reason() -> None:
+    pool = Pool("gardner", [Seat(visits=4), Seat.outside(), Seat.outside()], slots=1)
+    pool.start_games([(START, 2, 1)])
+    pool.gather()
+    pool.play(pool.awaiting()[0][0], Move.from_uci("a2a3"))
+    [(slot, *_)] = pool.awaiting()
+    flight = GameRecord.from_bytes(pool.in_flight()[0].to_bytes())
+    pool.forfeit(slot, "1-0", "time")
+    [record] = pool.drain()
+    again = GameRecord.from_bytes(record.to_bytes())
+    assert (again.white_seat, again.black_seat, again.result, again.reason) == (2, 1, "1-0", "time")
+    assert again.to_bytes() == record.to_bytes()
+    # A game in flight goes on between the same seats.
+    other = Pool("gardner", [Seat(visits=4), Seat.outside(), Seat.outside()], slots=1)
+    other.resume([flight])
+    other.gather()
+    [(_, game_id, opening, moves)] = other.awaiting()
+    assert (game_id, opening, moves) == (0, START, [Move.from_uci("a2a3")])
+    with pytest.raises(RecordError, match="no seat 2"):
+        Pool("gardner", [Seat(visits=4), Seat.outside()]).resume([flight])
+
+
+def test_castling_from_outside_may_be_written_either_way() -> None:
+    fen = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1"
+    pool = Pool("chess", [Seat.outside()], slots=1)
+    pool.start_games([(fen, 0, 0)])
+    pool.gather()
+    for text in ("e1g1", "e8a8"):
+        [(slot, *_)] = pool.awaiting()
+        pool.play(slot, Move.from_uci(text))
+    [(_, _, _, moves)] = pool.awaiting()
+    assert [move.uci() for move in moves] == ["e1h1", "e8a8"]
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_lanes_run_while_somebody_outside_plays(lanes: int) -> None:
+    """The outside seat plays what `uniform` would, by the pool's own records; nothing waits for it but its games."""
+    pool = outside_pool(games=10, slots=4, lanes=lanes)
+    ended: list[int] = []
+
+    def outside() -> None:
+        while not pool.done():
+            for slot, game_id, opening, moves in pool.awaiting(seconds=0.05):
+                position = Position("gardner", opening)
+                for move in moves:
+                    position.play(move)
+                assert (position.turn == WHITE) == (game_id % 2 == 1)
+                if len(moves) > 20:
+                    pool.forfeit(slot, "1-0" if position.turn else "0-1", "tired")
+                    ended.append(game_id)
+                else:
+                    pool.play(slot, position.legal_moves[0])
+
+    with ThreadPoolExecutor(1) as executor:
+        playing = executor.submit(outside)
+        drive(pool, ["heuristic-1"], lanes=lanes, stopping=playing.done)
+        playing.result()
+    records = pool.drain()
+    assert [record.game_id for record in records] == list(range(10))
+    assert {record.game_id for record in records if record.reason == "tired"} == set(ended)
+
+
+def test_an_idle_lane_sleeps() -> None:
+    """Nobody plays outside: the lane waits without turning, until a move comes."""
+    pool = outside_pool(games=1, slots=1)
+    gathers: list[float] = []
+
+    class Counting(Evaluator):
+        name, net_id, variant = "counting", "counting", "gardner"
+
+        def evaluate(self, leaves: Leaves) -> Answer:
+            even = np.ones(leaves.moves.shape, np.float32) / leaves.counts[:, None]
+            return Answer(
+                even.astype(np.float32), np.full((leaves.size, 3), 1 / 3, np.float32), np.zeros(leaves.size, np.float32)
+            )
+
+    class Watched(Desk):
+        def gather(self, pool: Pool, lane: int, evaluator: int) -> Any:
+            gathers.append(time.monotonic())
+            return super().gather(pool, lane, evaluator)
+
+    counting = Counting()
+    counting.desk = lambda rows: Watched(counting)  # type: ignore[method-assign]
+    with ThreadPoolExecutor(1) as executor:
+        driving = executor.submit(drive, pool, [counting], lanes=1)
+        [(slot, _, _, moves)] = pool.awaiting(seconds=20)
+        before = len(gathers)
+        time.sleep(0.5)
+        assert len(gathers) - before < 20
+        pool.forfeit(slot, "1-0", "asleep")
+        driving.result(timeout=20)
+    assert len(moves) == 1
+    assert pool.drain()[0].reason == "asleep"

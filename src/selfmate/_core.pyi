@@ -104,6 +104,8 @@ class Termination(enum.Enum):
 
     HORDE_DESTROYED = 14
 
+    ADJUDICATED = 15
+
 class Outcome:
     """
     How a game ended: who won, and why.
@@ -732,7 +734,10 @@ class GameRecord:
     def random_plies(self) -> int: ...
 
     @property
-    def white_evaluator(self) -> int: ...
+    def white_seat(self) -> int: ...
+
+    @property
+    def black_seat(self) -> int: ...
 
     @property
     def moves(self) -> list[Move]: ...
@@ -743,6 +748,18 @@ class GameRecord:
 
     @property
     def result(self) -> str: ...
+
+    @property
+    def reason(self) -> str:
+        """
+        Why the game ended, by the rules or as a referee said; nothing for one that was cut off or is not over
+        """
+
+    @property
+    def values(self) -> list[tuple[int, float]]:
+        """
+        (ply, value) of every position that was searched fully, seen by the side to move
+        """
 
     @property
     def positions(self) -> int:
@@ -761,23 +778,95 @@ class GameRecord:
         Read a record; the game is replayed, and anything that is not one raises RecordError.
         """
 
-class Pool:
-    """Many games at once: gather, evaluate, apply, drain."""
+class Seat:
+    """
+    Who plays in a pool: a search and the number of its evaluator; any legal move without visits; or
+    `Seat.outside()`, whose moves `Pool.play` brings.
 
-    def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, second_search: SearchConfig | None = None, second_visits: int | None = None) -> None: ...
+    >>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.outside().is_outside
+    (1, True, True)
+    """
+
+    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ...) -> None: ...
+
+    @staticmethod
+    def outside() -> Seat: ...
+
+    @property
+    def visits(self) -> int: ...
+
+    @property
+    def evaluator(self) -> int: ...
+
+    @property
+    def is_outside(self) -> bool: ...
+
+    @property
+    def is_random(self) -> bool: ...
+
+class Pool:
+    """
+    Many games at once: gather, evaluate, apply, drain. Self-play has one search for everybody, games
+    between players have seats. Any thread may call anything at any time.
+
+    >>> pool = Pool('gardner', [Seat(visits=32), Seat(visits=0)], max_plies=60)
+    >>> pool.start_games([('rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1', 0, 1)])
+    >>> pool.run('heuristic-1')
+    >>> [(record.white_seat, record.black_seat, record.result) for record in pool.drain()]
+    [(0, 1, '1-0')]
+    """
+
+    @overload
+    def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1) -> None:
+        """For self-play: seat 0 plays both sides."""
+
+    @overload
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1) -> None:
+        """
+        For games between players, whose seats are known by their numbers; `seed` is for those without visits.
+        """
 
     def start(self, first_game: int, games: int) -> None:
         """
-        Self-play games with the ids first_game, first_game + 1, …; evaluator 0 plays both sides.
+        Self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
-    def start_match(self, openings: Sequence[str]) -> None:
-        """Each opening (a FEN) twice, evaluators 0 and 1 with either colour."""
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
+        """
+        Games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening is a
+        FEN; an empty one is the variant's start.
+        """
 
     def resume(self, games: Sequence[GameRecord]) -> None:
         """
-        Self-play games that were in flight when another pool stopped: they go on before others begin.
+        Games that were in flight when another pool stopped: they go on before others begin.
         """
+
+    def awaiting(self, seconds: float = 0.0) -> list[tuple[int, int, str, list[Move]]]:
+        """
+        Games that wait for a move from outside, as (slot, game id, opening, moves so far): each once for each
+        move. Waits for the first of them for so many seconds.
+        """
+
+    def play(self, slot: int, move: Move) -> None:
+        """
+        Play the move that a game waits for. One that is not legal raises IllegalMove, and the game waits on.
+        """
+
+    def forfeit(self, slot: int, result: str, reason: str) -> None:
+        """End a game that waits for a move, as a referee does."""
+
+    def idle(self, lane: int = 0) -> bool:
+        """Whether no game of a lane can go on before a move comes from outside."""
+
+    @property
+    def news(self) -> int:
+        """
+        Counts moves from outside, games that end and games that are added: what ends an idle lane's sleep.
+        """
+
+    def wait(self, news: int, seconds: float) -> None:
+        """Sleep until there is other news than this, or for so long."""
 
     def gather_into(self, room: LeafRoom, lane: int = 0, evaluator: int = 0) -> None:
         """As `gather`, into memory that stays where it is."""
@@ -806,6 +895,10 @@ class Pool:
     @property
     def plies(self) -> int:
         """Moves that were searched for"""
+
+    @property
+    def evaluators(self) -> int:
+        """How many evaluators its seats name, by number"""
 
     @property
     def lane_rows(self) -> int:

@@ -20,13 +20,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from selfmate._core import GameRecord, Pool, SearchConfig
+from selfmate._core import GameRecord, Pool, SearchConfig, Seat
 from selfmate.epd import read_epd
 from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator import NATIVE, cores
 from selfmate.gate import as_game, judge, whole_pairs
 from selfmate.player import RANDOM, Player
-from selfmate.pool import drive
+from selfmate.pool import drive, paired
 from selfmate.stats import Match, score_line
 
 if TYPE_CHECKING:
@@ -121,18 +121,17 @@ def play_arena(
     lanes = 1 if native else 2 if gpu else min(cores(), len(openings))
     slots = min(2 * len(openings), (SLOTS_PER_GPU_LANE if gpu else SLOTS_PER_LANE) * lanes)
     of_side = tuple(0 if side == RANDOM else each for side, each in zip(sides, visits, strict=True))
+    search = SearchConfig(gumbel=gumbel, gumbel_scale=0.0)
     pool = Pool(
         variant,
-        SearchConfig(gumbel=gumbel, gumbel_scale=0.0),
+        [Seat(visits=each, evaluator=index, search=search) for index, each in enumerate(of_side)],
         seed=seed,
-        visits=of_side[0],
-        second_visits=of_side[1],
         max_plies=max_plies,
         slots=slots,
         lanes=lanes,
         threads=0 if native or gpu else 1,
     )
-    pool.start_match(list(openings))
+    pool.start_games(paired(openings))
     # 2. Play, and say now and then how it stands.
     began = told = time.monotonic()
     records: list[GameRecord] = []
@@ -228,7 +227,7 @@ def terminations(records: Sequence[GameRecord]) -> dict[str, int]:
     """Count why the games ended, the most frequent reason first."""
     counts: dict[str, int] = {}
     for record in records:
-        reason = record.outcome.reason if record.outcome else "cut off"
+        reason = record.reason or "cut off"
         counts[reason] = counts.get(reason, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
@@ -236,7 +235,7 @@ def terminations(records: Sequence[GameRecord]) -> dict[str, int]:
 def arena_games(report: ArenaReport) -> Iterator[Game]:
     """Give every game, ready to be written as PGN; how it ended stands as a comment behind its last move."""
     for record in report.records:
-        white, black = report.labels[:: -1 if record.white_evaluator else 1]
+        white, black = report.labels[:: -1 if record.white_seat else 1]
         game = as_game(record, white, black, EVENT)
         game.headers["Termination"] = "normal" if record.outcome else "unterminated"
         game.end().comment = record.outcome.reason if record.outcome else f"cut off after {len(record.moves)} plies"

@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from selfmate._core import GameRecord, Pool, Search, SearchConfig
+from selfmate._core import GameRecord, Pool, Search, SearchConfig, Seat
 from selfmate.evaluator import Evaluator
 from selfmate.game import Position
 from selfmate.pgn import Game
-from selfmate.pool import drive
+from selfmate.pool import drive, paired
 from selfmate.stats import Match, count_games
 
 __all__ = ["Match", "Standing", "as_game", "balanced_openings", "judge", "play_match", "whole_pairs"]
@@ -102,15 +102,13 @@ def play_match(
     lanes = min(lanes, slots)
     pool = Pool(
         variant,
-        search,
-        seed=0,
-        visits=visits,
+        [Seat(visits=visits, evaluator=evaluator, search=search) for evaluator in (0, 1)],
         max_plies=max_plies,
         slots=slots,
         lanes=lanes,
         threads=threads,
     )
-    pool.start_match(list(openings))
+    pool.start_games(paired(openings))
     records: list[GameRecord] = []
     began = told = time.monotonic()
     evaluated = 0
@@ -153,13 +151,13 @@ def whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
 
 
 def judge(records: Sequence[GameRecord]) -> Match:
-    """Count the games of a match for evaluator 0. A game that was cut off counts as a draw."""
+    """Count the games of a match for seat 0. A game that was cut off counts as a draw."""
     white_points = {"1-0": 1.0, "0-1": 0.0}
     return count_games(
         (
             record.game_id // 2,
-            record.white_evaluator == 0,
-            abs(white_points.get(record.result, 0.5) - (record.white_evaluator != 0)),
+            record.white_seat == 0,
+            abs(white_points.get(record.result, 0.5) - (record.white_seat != 0)),
         )
         for record in records
     )

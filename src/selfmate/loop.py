@@ -603,8 +603,7 @@ class Trainer:
             text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
             names = {0: self._name(state.champion), 1: opponent}
             pgn = [
-                as_game(record, names[record.white_evaluator], names[1 - record.white_evaluator], "final match")
-                for record in records
+                as_game(record, names[record.white_seat], names[record.black_seat], "final match") for record in records
             ]
             written = (
                 self.run.write_text(f"{name}.json", text),

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from selfmate._core import Pool, SearchConfig
 from selfmate.errors import DeviceError
-from selfmate.evaluator import Desk, Evaluator, EvaluatorError
+from selfmate.evaluator import NATIVE, Desk, Evaluator, EvaluatorError
 from selfmate.recipe import Recipe, SearchPart, at
 
-__all__ = ["Turn", "choose_slots", "drive", "search_config", "selfplay_pool"]
+__all__ = ["Turn", "choose_slots", "drive", "paired", "search_config", "selfplay_pool"]
 
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 NEARLY: Final = 0.9
@@ -28,6 +28,8 @@ LONGEST_BATCH: Final = 0.1
 MEMORY_SHARE: Final = 0.5
 VISIT_BYTES: Final = 2000
 """Memory that a visit of a search takes at most: a node and its edges."""
+IDLE_SECONDS: Final = 0.1
+"""How long a lane sleeps at a time while all its games wait for moves from outside."""
 
 
 def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
@@ -112,6 +114,15 @@ def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, slots: int, lanes: i
     )
 
 
+def paired(openings: Sequence[str], first: int = 0, second: int = 1) -> list[tuple[str, int, int]]:
+    """Give the games of a match between two seats: every opening twice, `first` with White and then with Black.
+
+    >>> paired(["a", "b"])
+    [('a', 0, 1), ('a', 1, 0), ('b', 0, 1), ('b', 1, 0)]
+    """
+    return [(opening, *colours) for opening in openings for colours in ((first, second), (second, first))]
+
+
 class Turn(NamedTuple):
     """One batch of one lane, and when (`time.perf_counter`) its steps began and ended."""
 
@@ -139,13 +150,16 @@ def drive(
 ) -> None:
     """Play the games of a pool to their end, a thread for each lane.
 
-    `prepare` is called once in each thread; `tell` hears how many leaves were evaluated, and may drain the pool;
-    `watch` hears when everything happened.
+    `evaluators` are those that the seats name by number. `prepare` is called once in each thread; `tell` hears how many
+    leaves were evaluated, and may drain the pool; `watch` hears when everything happened.
 
     A thread for each lane, and each evaluator on one thread of its own: threads inside one small evaluation would
     wait for each other longer than they work, above all when other programs want the processor too. Which thread
-    comes first changes no game.
+    comes first changes no game. A lane whose games all wait for moves from outside (`Pool.play`) sleeps.
     """
+    if len(evaluators) < pool.evaluators:
+        raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
+    evaluators = evaluators or [NATIVE[0]]  # nobody asks it, but games go on when leaves are gathered
     lock = threading.Lock()  # around the pool, which is quick; not around the evaluators
     failures: list[BaseException] = []
 
@@ -154,7 +168,7 @@ def drive(
             prepare()
             desks = [None if isinstance(each, str) else each.desk(pool.lane_rows) for each in evaluators]
             while not stopping() and not failures:
-                busy = False
+                busy, news = False, pool.news
                 for index, (evaluator, desk) in enumerate(zip(evaluators, desks, strict=True)):
                     asked = time.perf_counter()
                     with lock:
@@ -182,7 +196,8 @@ def drive(
                 if not busy:
                     if pool.done():
                         return
-                    time.sleep(0.0005)  # the games that are left are in another lane
+                    if pool.idle(lane):  # the games that are left are in another lane, or wait for somebody outside
+                        pool.wait(news, IDLE_SECONDS)
         except BaseException as error:
             failures.append(error)
 

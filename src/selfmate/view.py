@@ -283,7 +283,7 @@ class LiveView:
             result = "" if self._game.game_id in playing else self._game.result
             text.append(f"game {self._game.game_id}  {result}", style="dim")
             if match:
-                white, black = progress.sides[:: -1 if self._game.white_evaluator else 1]
+                white, black = progress.sides[:: -1 if self._game.white_seat else 1]
                 text.append(f"\nWhite {white}\nBlack {black}", style="dim")
         return text
 
