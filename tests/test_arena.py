@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from selfmate import SelfmateError, read_games
+from selfmate import read_games
 from selfmate.arena import (
     ArenaReport,
     arena_games,
     play_arena,
-    read_openings,
     show,
     write_pgn,
 )
 from selfmate.cli import main
 from selfmate.evaluator import Answer, Evaluator, Leaves
-from selfmate.gate import balanced_openings
+from selfmate.openings import balanced_openings
 from selfmate.player import Player, PlayerError
 from selfmate.stats import Match
 
@@ -161,21 +160,6 @@ def test_a_game_that_was_cut_off_is_told_so() -> None:
         assert (game.result, game.headers["Termination"]) == ("*", "unterminated")
         assert game.end().comment == "cut off after 6 plies"
     assert report.as_json()["terminations"] == {"cut off": 2}
-
-
-def test_openings_are_read_once_each(tmp_path: Path) -> None:
-    path = tmp_path / "openings.epd"
-    lines = ["# openings", OPENINGS[0], "", OPENINGS[1].rsplit(" ", 2)[0] + ' id "one";', OPENINGS[0]]
-    path.write_text("\n".join(lines), encoding="ascii")
-    assert len(read_openings(path, "gardner", 2)) == 2
-    assert read_openings(path, "gardner", 1) == [OPENINGS[0]]
-    with pytest.raises(SelfmateError, match="2 different openings are enough for 4 games, not 6"):
-        read_openings(path, "gardner", 3)
-    with pytest.raises(SelfmateError, match="line 2"):
-        read_openings(path, "chess", 1)
-    path.write_text("4k/4Q/4K/5/5 b - - 0 1\n", encoding="ascii")
-    with pytest.raises(SelfmateError, match="the game is over"):
-        read_openings(path, "gardner", 1)
 
 
 def test_a_player_of_another_variant_is_refused() -> None:

@@ -29,9 +29,10 @@ from selfmate import view as view_module
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.evaluator import Answer, Evaluator, EvaluatorError, Leaves
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
-from selfmate.gate import Standing, balanced_openings, play_match
+from selfmate.gate import Standing, play_match
 from selfmate.learner import Learner, Losses
 from selfmate.loop import Stop, Summary, Trainer, find_device, program_name, train
+from selfmate.openings import balanced_openings
 from selfmate.pool import selfplay_pool
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
@@ -434,7 +435,7 @@ def picture(view: LiveView) -> str:
 def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
     heard: list[Standing] = []
-    openings = balanced_openings("gardner", 6, seed=3)
+    openings = balanced_openings("gardner", 6, seed=5)
     options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
     play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)
     progress = Progress(variant="gardner", stage="final match against uniform", sides=("champion", "uniform"))

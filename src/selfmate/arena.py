@@ -1,6 +1,6 @@
 """`selfmate arena`: a match between two players, batched, with paired openings and either colour.
 
->>> from selfmate.gate import balanced_openings
+>>> from selfmate.openings import balanced_openings
 >>> openings = balanced_openings("gardner", 2, seed=1)
 >>> report = play_arena(Player("heuristic-1"), Player("random"), "gardner", openings, visits=(16, 16))
 >>> report.match.games, report.match.score
@@ -21,8 +21,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate._core import GameRecord, Pool, SearchConfig, Seat
-from selfmate.epd import read_epd
-from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator import NATIVE, cores
 from selfmate.gate import as_game, judge, whole_pairs
 from selfmate.player import RANDOM, Player
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
     from selfmate.pgn import Game
 
-__all__ = ["ArenaReport", "Interrupt", "arena_games", "play_arena", "read_openings", "show", "write_pgn"]
+__all__ = ["ArenaReport", "Interrupt", "arena_games", "play_arena", "show", "write_pgn"]
 
 SLOTS_PER_LANE: Final = 64
 """Games at once in a lane: batches that keep a core busy. A GPU wants more."""
@@ -167,26 +165,6 @@ def _one_thread() -> None:
 
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-
-
-def read_openings(path: str | Path, variant: str, count: int) -> list[str]:
-    """Read `count` openings from a file of FENs or EPDs, one to a line; as FENs.
-
-    None of them is repeated: players without noise would play the same games again.
-    """
-    found: dict[str, None] = {}
-    try:
-        for number, epd in enumerate(read_epd(path, variant), start=1):
-            if epd.position.is_game_over(claim_draw=True):
-                raise EpdError(f"in opening {number} the game is over", epd.position.fen())
-            found[epd.position.fen()] = None
-    except EpdError as error:
-        raise SelfmateError(f"{path}: {error}", error.part) from error
-    if len(found) < count:
-        raise SelfmateError(
-            f"{path}: {len(found)} different openings are enough for {2 * len(found)} games, not {2 * count}", str(path)
-        )
-    return list(found)[:count]
 
 
 class Interrupt:

@@ -528,7 +528,12 @@ def arena(
     visits_b: Annotated[int | None, typer.Option("--visits-b", min=1, max=10_000_000, help="Those of B.")] = None,
     gumbel: Annotated[bool, typer.Option("--gumbel", help="Gumbel's root, as in training, not PUCT's.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="Of the openings.")] = 0,
-    openings: Annotated[Path | None, typer.Option("--openings", help="File of FENs or EPDs (default: drawn).")] = None,
+    openings: Annotated[
+        Path | None, typer.Option("--openings", help="A book: FENs or EPDs, or .pgn (default: drawn, and even).")
+    ] = None,
+    opening_plies: Annotated[
+        int | None, typer.Option("--opening-plies", min=0, max=1000, help="Of a PGN book (default: whole games).")
+    ] = None,
     device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
     pgn: Annotated[Path | None, typer.Option("--pgn", help="Write all games to this file.")] = None,
     as_json: Json = False,
@@ -544,7 +549,7 @@ def arena(
     from rich.console import Console
 
     from selfmate import arena as match
-    from selfmate.gate import balanced_openings
+    from selfmate.openings import balanced_openings, read_openings
     from selfmate.player import Player
 
     # 1. Everything that can be wrong is found before a game begins.
@@ -559,7 +564,9 @@ def arena(
         player.check(played)
     pairs = games // 2
     starts = (
-        balanced_openings(played, pairs, seed) if openings is None else match.read_openings(openings, played, pairs)
+        balanced_openings(played, pairs, seed)
+        if openings is None
+        else read_openings(openings, played, pairs, opening_plies)
     )
     if len(set(starts)) < pairs:
         print(f"selfmate: only {len(set(starts))} different openings; the others repeat them", file=sys.stderr)

@@ -1,8 +1,9 @@
 """Matches between two evaluators, and the gate that a candidate must pass.
 
-Every opening is played twice, with either colour, so that a lopsided opening favours nobody; and it was found even
-by a short search, so that it does not decide the pair. Both sides search alike, without noise.
+Every opening is played twice, with either colour, so that a lopsided opening favours nobody. Both sides search alike,
+without noise.
 
+>>> from selfmate.openings import balanced_openings
 >>> openings = balanced_openings("gardner", 2, seed=1)
 >>> match, records = play_match("gardner", "heuristic-1", "uniform", openings, search=SearchConfig(), visits=16)
 >>> match.games, [record.start_fen == openings[record.game_id // 2] for record in records]
@@ -11,24 +12,19 @@ by a short search, so that it does not decide the pair. Both sides search alike,
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from selfmate._core import GameRecord, Pool, Search, SearchConfig, Seat
+from selfmate._core import GameRecord, Pool, SearchConfig, Seat
 from selfmate.evaluator import Evaluator
-from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.pool import drive, paired
 from selfmate.stats import Match, count_games
 
-__all__ = ["Match", "Standing", "as_game", "balanced_openings", "judge", "play_match", "whole_pairs"]
+__all__ = ["Match", "Standing", "as_game", "judge", "play_match", "whole_pairs"]
 
-EVEN: Final = 0.3
-"""An opening counts as even while a search of `EVEN_VISITS` visits by heuristic-1 values it between -0.3 and 0.3."""
-EVEN_VISITS: Final = 64
 TELL_SECONDS: Final = 0.25
 
 
@@ -45,37 +41,6 @@ class Standing:
     """Of the pairs that are complete."""
     evaluations: int
     seconds: float
-
-
-def balanced_openings(variant: str, count: int, seed: int, plies: int = 4) -> list[str]:
-    """Draw `count` different positions, `plies` random moves from the start, that are about even (FENs).
-
-    Small variants have few of them: when none is left, the openings repeat.
-
-    >>> openings = balanced_openings("gardner", 3, seed=1)
-    >>> len(set(openings)), openings == balanced_openings("gardner", 3, seed=1)
-    (3, True)
-    """
-    chance = random.Random(seed)
-    found: dict[str, None] = {}
-    for _ in range(100 * count):
-        if len(found) == count:
-            break
-        position = Position(variant)
-        for _ in range(plies):
-            if position.is_game_over(claim_draw=True):
-                break
-            position.play(chance.choice(position.legal_moves))
-        fen = position.fen()
-        if fen in found or position.is_game_over(claim_draw=True):
-            continue
-        search = Search(position, SearchConfig(), EVEN_VISITS)
-        search.run("heuristic-1")
-        result = search.result()
-        if result.proven is None and abs(result.value) <= EVEN:
-            found[fen] = None
-    openings = list(found) or [Position(variant).fen()]
-    return [openings[index % len(openings)] for index in range(count)]
 
 
 def play_match(

@@ -34,9 +34,10 @@ from selfmate._core import GameRecord
 from selfmate.errors import clip
 from selfmate.evaluator import Evaluator, cores, open_evaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
-from selfmate.gate import Standing, as_game, balanced_openings, play_match
+from selfmate.gate import Standing, as_game, play_match
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.net import Net, NetConfig
+from selfmate.openings import balanced_openings
 from selfmate.pool import choose_slots, drive, search_config, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
