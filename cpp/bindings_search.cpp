@@ -701,18 +701,19 @@ void bind_games(nb::module_& m) {
         .def(
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
-               std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads,
-               std::size_t leaves_per_slot) {
+               std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
+               std::size_t batch) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, max_plies);
                 if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
                 PoolConfig config{variant.variant, variant.chess960, seed};
                 config.max_plies = max_plies;
-                new (self) Pool(config, std::move(seats), slots, lanes, thread_count(threads), leaves_per_slot);
+                new (self) Pool(config, std::move(seats), slots, lanes, thread_count(threads), leaves_per_slot, batch);
             },
             "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
-            "threads"_a = 0, "leaves_per_slot"_a = 1,
-            "For games between players, whose seats are known by their numbers; `seed` is for those without visits.")
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0,
+            "For games between players, whose seats are known by their numbers; `seed` is for those without visits.\n"
+            "A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).")
         .def(
             "start",
             [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
@@ -792,6 +793,14 @@ void bind_games(nb::module_& m) {
                 return self.idle(lane);
             },
             "lane"_a = 0, "Whether no game of a lane can go on before a move comes from outside.")
+        .def(
+            "waiting",
+            [](const Pool& self, std::size_t lane) {
+                if (lane >= self.lanes()) throw nb::index_error("no such lane");
+                nb::gil_scoped_release release;
+                return self.waiting(lane);
+            },
+            "lane"_a = 0, "How many games of a lane need each of the evaluators next.")
         .def_prop_ro(
             "news",
             [](const Pool& self) {

@@ -18,15 +18,17 @@ constexpr int MAX_PLAYOUTS_PER_GATHER = 64;
 }  // namespace
 
 Pool::Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots, std::size_t lanes, int threads,
-           std::size_t leaves_per_slot)
+           std::size_t leaves_per_slot, std::size_t batch)
     : config_(config),
       seats_(std::move(seats)),
       has_outside_(std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.outside; })),
       encoding_(encoding_of(*config.variant)),
       lanes_(lanes),
       leaves_per_slot_(leaves_per_slot),
+      batch_(batch ? std::max(batch, leaves_per_slot) : slots * leaves_per_slot),
       slots_(slots),
       staged_(slots),
+      next_(lanes),
       threads_(std::make_unique<Threads>(threads)) {}
 
 void Pool::add(std::vector<Fixture> fixtures) {
@@ -203,8 +205,17 @@ void Pool::refill(std::size_t first, std::size_t last) {
             }
             retire(slot);  // an opening may be over already
         }
-        staged_[i].vacant = !slot.playing;
+        note(i);
     }
+}
+
+void Pool::note(std::size_t index) {
+    const Slot& slot = slots_[index];
+    Staged& staged = staged_[index];
+    staged.vacant = !slot.playing || slot.finished;
+    staged.wants = staged.vacant || slot.awaited ? NOBODY
+                   : seat(slot).at_random()      ? ANYBODY
+                                                 : std::int16_t(seat(slot).evaluator);
 }
 
 // Plays on until the slot has leaves for this evaluator, or needs another one or a move from outside.
@@ -234,38 +245,50 @@ std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place
     const std::lock_guard lock(mutex_);
     const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
     refill(first, last);
-    // 1. Every game of the lane walks to its leaves.
-    threads_->each(last - first, [&](std::size_t i) {
-        Slot& slot = slots_[first + i];
-        Staged& staged = staged_[first + i];
-        slot.staged.clear();
-        if (slot.playing && !slot.finished) walk(slot, evaluator);
-        staged.leaves = static_cast<std::uint16_t>(slot.staged.size());
-        staged.most_moves = 0;
-        for (const std::uint32_t leaf : slot.staged)
-            staged.most_moves =
-                std::max(staged.most_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
-        staged.vacant = !slot.playing || slot.finished;
-    });
-    // 2. The leaves become rows, in the order of the slots.
-    std::size_t size = 0, most_moves = 0;
+    // 1. The games of the lane that need this evaluator walk to their leaves: all of them, or in turn as many as there
+    //    is room for. Some come back without a leaf, for it is the other side's turn now; then others take their place.
+    std::size_t size = 0, most_moves = 0, looked = 0;
     bool ended = false;
-    for (std::size_t i = first; i < last; ++i) {
-        staged_[i].first_row = static_cast<std::uint32_t>(size);
-        size += staged_[i].leaves;
-        most_moves = std::max<std::size_t>(most_moves, staged_[i].most_moves);
-        ended |= staged_[i].vacant && slots_[i].playing;
+    turn_.clear();
+    while (looked < last - first && size + leaves_per_slot_ <= batch_) {
+        const std::size_t before = turn_.size(), room = (batch_ - size) / leaves_per_slot_;
+        for (; looked < last - first && turn_.size() < before + room; ++looked) {
+            const std::size_t i = first + (next_[lane] + looked) % (last - first);
+            if (staged_[i].wants == evaluator || staged_[i].wants == ANYBODY)
+                turn_.push_back(static_cast<std::uint32_t>(i));
+        }
+        threads_->each(turn_.size() - before, [&](std::size_t k) {
+            const std::size_t i = turn_[before + k];
+            Slot& slot = slots_[i];
+            Staged& staged = staged_[i];
+            walk(slot, evaluator);
+            staged.leaves = static_cast<std::uint16_t>(slot.staged.size());
+            staged.most_moves = 0;
+            for (const std::uint32_t leaf : slot.staged)
+                staged.most_moves =
+                    std::max(staged.most_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
+            note(i);
+        });
+        for (std::size_t k = before; k < turn_.size(); ++k) {
+            Staged& staged = staged_[turn_[k]];
+            staged.first_row = static_cast<std::uint32_t>(size);
+            size += staged.leaves;
+            most_moves = std::max<std::size_t>(most_moves, staged.most_moves);
+            ended |= staged.vacant;
+        }
     }
+    if (looked < last - first) next_[lane] = (next_[lane] + looked) % (last - first);
     if (ended) ++news_;
     if (ended || has_outside_) changed_.notify_all();
     if (!size) return 0;
+    // 2. The leaves become rows, in the order of the slots.
     Ticket ticket{next_ticket_, std::vector<Row>(size)};
     const LeafRows rows = place(size, most_moves);
-    threads_->each(last - first, [&](std::size_t i) {
-        const Slot& slot = slots_[first + i];
-        std::uint32_t row = staged_[first + i].first_row;
+    threads_->each(turn_.size(), [&](std::size_t k) {
+        const Slot& slot = slots_[turn_[k]];
+        std::uint32_t row = staged_[turn_[k]].first_row;
         for (const std::uint32_t leaf : slot.staged) {
-            ticket.rows[row] = {static_cast<std::uint32_t>(first + i), leaf};
+            ticket.rows[row] = {turn_[k], leaf};
             rows.write(row++, *config_.variant, slot.search, leaf);
         }
     });
@@ -336,7 +359,7 @@ void Pool::run(NativeEvaluator evaluator) {
                 if (!seat(slot).at_random()) slot.search.run(evaluator);
                 finish_search(slot);
             }
-            staged_[i].vacant = true;
+            note(i);
         });
         refill(0, slots_.size());
     }
@@ -374,7 +397,7 @@ void Pool::play(std::size_t index, Move move) {
     play(slot, position.normalise(move));
     slot.awaited = slot.announced = false;
     go_on(slot);
-    staged_[index].vacant = slot.finished;
+    note(index);
     tell_news();
 }
 
@@ -384,7 +407,8 @@ void Pool::forfeit(std::size_t index, std::optional<Winner> winner, const std::s
     slot.awaited = slot.announced = false;
     if (winner) slot.record.outcome = Outcome{Termination::ADJUDICATED, *winner};
     slot.record.ending = reason;
-    slot.finished = staged_[index].vacant = true;
+    slot.finished = true;
+    note(index);
     tell_news();
 }
 
@@ -400,6 +424,15 @@ bool Pool::idle(std::size_t lane) const {
 void Pool::tell_news() {
     ++news_;
     changed_.notify_all();
+}
+
+std::vector<std::size_t> Pool::waiting(std::size_t lane) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::size_t> counts(evaluators());
+    const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
+    for (std::size_t i = first; i < last; ++i)
+        if (staged_[i].wants >= 0) ++counts[static_cast<std::size_t>(staged_[i].wants)];
+    return counts;
 }
 
 std::uint64_t Pool::news() const {
@@ -435,7 +468,7 @@ std::vector<GameRecord> Pool::drain() {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         retire(slots_[i]);
-        staged_[i].vacant = !slots_[i].playing;
+        note(i);
     }
     std::vector<GameRecord> drained = std::move(finished_);
     finished_.clear();

@@ -65,9 +65,9 @@ class Pool {
 public:
     static constexpr std::size_t MAX_SEATS = 256;
 
-    // The seats are known by their numbers.
+    // The seats are known by their numbers. `batch`: leaves that a gather gives at most; 0: those of every game.
     Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots, std::size_t lanes, int threads,
-         std::size_t leaves_per_slot);
+         std::size_t leaves_per_slot, std::size_t batch = 0);
 
     // Throws for a seat or a position that does not exist, and adds nothing then.
     void add(std::vector<Fixture> fixtures);
@@ -109,7 +109,8 @@ public:
     const Encoding& encoding() const { return encoding_; }
     std::size_t evaluators() const;  // that seats ask, by number: so many must be there
     std::size_t lanes() const { return lanes_; }
-    std::size_t lane_rows() const { return (slots_.size() + lanes_ - 1) / lanes_ * leaves_per_slot_; }
+    std::size_t lane_rows() const { return std::min(batch_, (slots_.size() + lanes_ - 1) / lanes_ * leaves_per_slot_); }
+    std::vector<std::size_t> waiting(std::size_t lane) const;  // games for each evaluator
     std::uint64_t playouts() const;
     std::uint64_t plies() const;  // moves that were searched for
     std::size_t finished() const;
@@ -129,11 +130,13 @@ private:
         std::uint64_t playouts = 0, plies = 0;  // of all its games
         bool finished = false;
     };
+    static constexpr std::int16_t NOBODY = -1, ANYBODY = -2;
     // What a gather must know of all slots, side by side: the slots themselves are far apart.
     struct Staged {
         std::uint32_t first_row = 0;
         std::uint16_t leaves = 0, most_moves = 0;
-        bool vacant = true;  // has room for a game, or a game that is over
+        std::int16_t wants = NOBODY;  // the evaluator that the game needs next
+        bool vacant = true;           // has room for a game, or a game that is over
     };
     struct Row {
         std::uint32_t slot, leaf;
@@ -161,6 +164,7 @@ private:
     void walk(Slot& slot, std::uint8_t evaluator);
     void refill(std::size_t first, std::size_t last);
     void retire(Slot& slot);
+    void note(std::size_t index);
 
     PoolConfig config_;
     std::vector<Seat> seats_;
@@ -168,10 +172,13 @@ private:
     Encoding encoding_;
     std::size_t lanes_;
     std::size_t leaves_per_slot_;
+    std::size_t batch_;
     std::vector<Slot> slots_;
-    std::vector<Staged> staged_;     // of each slot
-    std::vector<Fixture> waiting_;   // the next one last
-    std::vector<GameRecord> begun_;  // games to take up, the next one last
+    std::vector<Staged> staged_;       // of each slot
+    std::vector<std::size_t> next_;    // of each lane: where the next gather begins, if it has no room for all
+    std::vector<std::uint32_t> turn_;  // slots of this gather
+    std::vector<Fixture> waiting_;     // the next one last
+    std::vector<GameRecord> begun_;    // games to take up, the next one last
     std::vector<Ticket> tickets_;
     std::uint64_t next_ticket_ = 1;
     std::vector<GameRecord> finished_;

@@ -387,6 +387,8 @@ def test_a_match_tells_how_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failing_evaluator_ends_the_match() -> None:
     class Broken(Evaluator):
+        name, net_id, variant = "broken", "broken", "gardner"
+
         def evaluate(self, leaves: Leaves) -> Answer:
             raise SelfmateError("broken")
 

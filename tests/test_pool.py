@@ -207,6 +207,38 @@ def test_leaves_of_seats_with_one_evaluator_are_one_batch() -> None:
     assert pool.gather(0, 1).size == 2
 
 
+@pytest.mark.parametrize("batch", [1, 3, 5])
+def test_small_batches_take_the_games_in_turn(batch: int) -> None:
+    """Batches without room for every game: none is left behind, and none is another game than with room."""
+    seats = [Seat(visits=6), Seat(visits=9, evaluator=1), Seat(visits=0)]
+    games = [(opening, white, black) for opening in OPENINGS for white, black in ((0, 1), (1, 0), (0, 2), (2, 1))]
+    played = []
+    for limit in (0, batch):
+        pool = Pool("gardner", seats, seed=4, max_plies=24, slots=8, threads=2, batch=limit)
+        pool.start_games(games)
+        assert pool.lane_rows == (limit or 8)
+        sizes: list[int] = []
+        while not pool.done():
+            waiting = pool.waiting()
+            evaluator = waiting.index(max(waiting))
+            leaves = pool.gather(0, evaluator)
+            sizes.append(leaves.size)
+            if leaves.size:
+                pool.apply_native(leaves.ticket, ("heuristic-1", "fake")[evaluator])
+        assert max(sizes) == limit if limit else max(sizes) > 5
+        played.append(games_of(pool.drain()))
+    assert played[0] == played[1]
+
+
+def test_waiting_says_who_is_asked_next() -> None:
+    pool = Pool("gardner", [Seat(visits=5), Seat(visits=5, evaluator=2), Seat.outside()], slots=6, batch=2)
+    assert pool.waiting() == [0, 0, 0]
+    pool.start_games([(START, 0, 1)] * 3 + [(START, 1, 0)] + [(START, 2, 0)] * 2)
+    assert pool.gather(0, 0).size == 2
+    assert pool.waiting() == [3, 0, 1]
+    assert pool.gather(0, 2).size == 1
+
+
 def test_a_seat_without_visits_asks_nobody() -> None:
     pool = Pool("gardner", [Seat(visits=0)], seed=3, slots=2, max_plies=200)
     pool.start_games([(START, 0, 0)] * 4)

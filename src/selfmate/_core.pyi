@@ -821,9 +821,10 @@ class Pool:
         """For self-play: seat 0 plays both sides."""
 
     @overload
-    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1) -> None:
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
         """
         For games between players, whose seats are known by their numbers; `seed` is for those without visits.
+        A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).
         """
 
     def start(self, first_game: int, games: int) -> None:
@@ -858,6 +859,9 @@ class Pool:
 
     def idle(self, lane: int = 0) -> bool:
         """Whether no game of a lane can go on before a move comes from outside."""
+
+    def waiting(self, lane: int = 0) -> list[int]:
+        """How many games of a lane need each of the evaluators next."""
 
     @property
     def news(self) -> int:

@@ -20,11 +20,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from selfmate._core import GameRecord, Pool, SearchConfig, Seat
-from selfmate.evaluator import NATIVE, cores
+from selfmate._core import GameRecord
 from selfmate.gate import as_game, judge, whole_pairs
-from selfmate.player import RANDOM, Player
-from selfmate.pool import drive, paired
+from selfmate.player import Player
+from selfmate.pool import drive, one_thread, paired
+from selfmate.seating import seat_players
 from selfmate.stats import Match, score_line
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ArenaReport", "Interrupt", "arena_games", "play_arena", "show", "write_pgn"]
 
-SLOTS_PER_LANE: Final = 64
-"""Games at once in a lane: batches that keep a core busy. A GPU wants more."""
-SLOTS_PER_GPU_LANE: Final = 512
 TELL_SECONDS: Final = 0.1
 EVENT: Final = "selfmate arena"
 
@@ -109,27 +106,11 @@ def play_arena(
     Nobody's search has noise. The root is that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for
     the moves of `random`.
     """
-    for player in (first, second):
-        player.check(variant)
-    sides = [player.evaluator for player in (first, second)]
-    # 1. A pool that suits the sides. Evaluators of the core run in the threads of the pool; a net is called from
-    #    one thread for each lane.
-    native = all(isinstance(side, str) for side in sides)
-    gpu = any(not isinstance(side, str) and "cuda" in side.name for side in sides)
-    lanes = 1 if native else 2 if gpu else min(cores(), len(openings))
-    slots = min(2 * len(openings), (SLOTS_PER_GPU_LANE if gpu else SLOTS_PER_LANE) * lanes)
-    of_side = tuple(0 if side == RANDOM else each for side, each in zip(sides, visits, strict=True))
-    search = SearchConfig(gumbel=gumbel, gumbel_scale=0.0)
-    pool = Pool(
-        variant,
-        [Seat(visits=each, evaluator=index, search=search) for index, each in enumerate(of_side)],
-        seed=seed,
-        max_plies=max_plies,
-        slots=slots,
-        lanes=lanes,
-        threads=0 if native or gpu else 1,
-    )
-    pool.start_games(paired(openings))
+    # 1. A pool that suits the sides.
+    games = paired(openings)
+    seating = seat_players(variant, (first, second), visits, len(games), gumbel=gumbel, seed=seed, max_plies=max_plies)
+    pool = seating.pool
+    pool.start_games(games)
     # 2. Play, and say now and then how it stands.
     began = told = time.monotonic()
     records: list[GameRecord] = []
@@ -142,29 +123,20 @@ def play_arena(
                 records.extend(pool.drain())
                 tell(judge(whole_pairs(records)))
 
-    evaluators = [NATIVE[0] if side == RANDOM else side for side in sides]  # a random player asks nobody
-    drive(pool, evaluators, lanes=lanes, stopping=stopping, prepare=_one_thread, tell=look)
+    drive(pool, seating.evaluators, lanes=seating.lanes, stopping=stopping, prepare=one_thread, tell=look)
     # 3. What was played.
     records.extend(pool.drain())
     records.sort(key=lambda record: record.game_id)
     return ArenaReport(
         variant=variant,
         names=(first.name, second.name),
-        visits=(of_side[0], of_side[1]),
+        visits=(seating.seats[0].visits, seating.seats[1].visits),
         gumbel=gumbel,
         openings=len(openings),
         match=judge(whole_pairs(records)),
         records=tuple(records),
         seconds=time.monotonic() - began,
     )
-
-
-def _one_thread() -> None:
-    """Keep torch, where it computes, to one thread in this one."""
-    import sys
-
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
 
 
 class Interrupt:

@@ -456,6 +456,47 @@ def selfplay(
     )
 
 
+@bench_app.command("arena")
+def bench_arena(
+    nets: Annotated[
+        list[str] | None, typer.Argument(metavar="[A B]", help="Two nets (default: untrained ones).")
+    ] = None,
+    variant: Annotated[str, typer.Option("--variant", help="Variant of untrained nets.")] = "gardner",
+    size: Annotated[str, typer.Option("--size", help="Size of untrained nets: tiny, small, medium.")] = "tiny",
+    games: Annotated[int, typer.Option("--games", min=2, max=1_000_000, help="Games, an even number.")] = 512,
+    visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits for a move.")] = 32,
+    max_plies: Annotated[int, typer.Option("--max-plies", min=1, max=10_000, help="Then a game is cut off.")] = 200,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    compiled: Annotated[bool, typer.Option("--compile", help="Fuse untrained nets on a GPU (takes a minute).")] = False,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, max=1_000_000, help="Games at once.")] = None,
+    lanes: Annotated[int | None, typer.Option("--lanes", min=1, max=64, help="Batches in turn.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a match of net against net beside the evaluators alone: evaluations per second, games per hour.
+
+    Example: selfmate bench arena gardner-laptop runs/gardner-laptop --games 1000 --visits 64
+    """
+    from selfmate import bench_arena as measured
+
+    _measure(
+        "arena",
+        as_json,
+        lambda tell: measured.arena(
+            nets=nets or (),
+            variant=variant,
+            size=size,
+            games=games - games % 2,
+            visits=visits,
+            max_plies=max_plies,
+            device=device,
+            compile=compiled,
+            slots=slots,
+            lanes=lanes,
+            tell=tell,
+        ),
+    )
+
+
 @bench_app.command("train")
 def bench_train(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",

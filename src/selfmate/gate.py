@@ -17,10 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from selfmate._core import GameRecord, Pool, SearchConfig, Seat
+from selfmate._core import GameRecord, SearchConfig
 from selfmate.evaluator import Evaluator
 from selfmate.pgn import Game
-from selfmate.pool import drive, paired
+from selfmate.player import Player
+from selfmate.pool import drive, one_thread, paired
+from selfmate.seating import seat_players
 from selfmate.stats import Match, count_games
 
 __all__ = ["Match", "Standing", "as_game", "judge", "play_match", "whole_pairs"]
@@ -52,10 +54,8 @@ def play_match(
     search: SearchConfig,
     visits: int,
     max_plies: int = 512,
-    lanes: int = 2,
-    threads: int = 1,
+    lanes: int | None = None,
     stopping: Callable[[], bool] = lambda: False,
-    prepare: Callable[[], None] = lambda: None,
     tell: Callable[[Standing], None] = lambda standing: None,
 ) -> tuple[Match, list[GameRecord]] | None:
     """Play every opening twice, `first` with White and then with Black; None when `stopping` said so.
@@ -63,17 +63,11 @@ def play_match(
     A side is an evaluator, or the name of a native one. `tell` hears how the match stands: at its beginning, now and
     then, and at its end.
     """
-    slots = min(2 * len(openings), 64 * lanes if threads == 1 else 4096)
-    lanes = min(lanes, slots)
-    pool = Pool(
-        variant,
-        [Seat(visits=visits, evaluator=evaluator, search=search) for evaluator in (0, 1)],
-        max_plies=max_plies,
-        slots=slots,
-        lanes=lanes,
-        threads=threads,
+    players, games = (Player(first), Player(second)), paired(openings)
+    pool, evaluators, lanes, *_ = seat_players(
+        variant, players, (visits, visits), len(games), search=search, max_plies=max_plies, lanes=lanes
     )
-    pool.start_games(paired(openings))
+    pool.start_games(games)
     records: list[GameRecord] = []
     began = told = time.monotonic()
     evaluated = 0
@@ -99,7 +93,7 @@ def play_match(
             say()
 
     say()
-    drive(pool, [first, second], lanes=lanes, stopping=stopping, prepare=prepare, tell=look)
+    drive(pool, evaluators, lanes=lanes, stopping=stopping, prepare=one_thread, tell=look)
     say()
     if not pool.done():
         return None

@@ -570,9 +570,7 @@ class Trainer:
             visits=visits,
             max_plies=at(self.recipe.selfplay.max_plies, cycle),
             lanes=self.lanes,
-            threads=1 if self.device == "cpu" else 0,
             stopping=lambda: self.stop.asked,
-            prepare=_one_thread,
             tell=tell,
         )
 

@@ -8,6 +8,7 @@ Everybody who plays many games at once comes through here: self-play, the gate, 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,17 @@ from selfmate.errors import DeviceError
 from selfmate.evaluator import NATIVE, Desk, Evaluator, EvaluatorError
 from selfmate.recipe import Recipe, SearchPart, at
 
-__all__ = ["Turn", "choose_slots", "drive", "paired", "search_config", "selfplay_pool"]
+__all__ = [
+    "Turn",
+    "best_batch",
+    "choose_slots",
+    "drive",
+    "one_thread",
+    "paired",
+    "room_for_trees",
+    "search_config",
+    "selfplay_pool",
+]
 
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 NEARLY: Final = 0.9
@@ -55,8 +66,25 @@ def choose_slots(recipe: Recipe, evaluator: Evaluator, lanes: int) -> tuple[int,
     part = recipe.selfplay
     if part.slots:
         return part.slots, f"{part.slots:,} games at once, as the recipe says"
+    rows, speeds = best_batch(evaluator)
+    slots = max(lanes, lanes * rows // part.leaves)
+    room = room_for_trees(max(at(part.visits, 0), at(part.fast_visits, 0)))
+    if slots > room:
+        slots = max(lanes, room)
+        return slots, f"{slots:,} games at once: the trees of more would not fit into memory"
+    why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
+    return slots, f"{slots:,} games at once in {lanes} lanes: {why}"
+
+
+def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict[int, float]]:
+    """Find the smallest batch in which an evaluator is nearly as fast as it gets, of about `most` leaves at most.
+
+    Gives also the speed, in evaluations per second, of every batch that was tried.
+    """
     speeds: dict[int, float] = {}
     for rows in BATCHES:
+        if speeds and rows >= 2 * most:
+            break
         speed = _batch_speed(evaluator, rows)
         if speed is None:
             break
@@ -65,15 +93,13 @@ def choose_slots(recipe: Recipe, evaluator: Evaluator, lanes: int) -> tuple[int,
             break
     if not speeds:
         raise EvaluatorError(f"the device has too little memory for {BATCHES[0]} leaves; a smaller net needs less")
-    rows = next(rows for rows, speed in speeds.items() if speed >= NEARLY * max(speeds.values()))
-    slots = max(lanes, lanes * rows // part.leaves)
-    most_visits = max(at(part.visits, 0), at(part.fast_visits, 0))
-    room = int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (most_visits * VISIT_BYTES))
-    if slots > room:
-        slots = max(lanes, room)
-        return slots, f"{slots:,} games at once: the trees of more would not fit into memory"
-    why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
-    return slots, f"{slots:,} games at once in {lanes} lanes: {why}"
+    return next(rows for rows, speed in speeds.items() if speed >= NEARLY * max(speeds.values())), speeds
+
+
+def room_for_trees(visits: int) -> int:
+    """Say how many trees of so many visits a part of the memory holds."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(MEMORY_SHARE * memory / (visits * VISIT_BYTES))
 
 
 def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
@@ -123,6 +149,12 @@ def paired(openings: Sequence[str], first: int = 0, second: int = 1) -> list[tup
     return [(opening, *colours) for opening in openings for colours in ((first, second), (second, first))]
 
 
+def one_thread() -> None:
+    """Keep torch, where it computes, to one thread in this one: `drive` prepares lanes of nets on a CPU with it."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
 class Turn(NamedTuple):
     """One batch of one lane, and when (`time.perf_counter`) its steps began and ended."""
 
@@ -159,7 +191,9 @@ def drive(
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
-    evaluators = evaluators or [NATIVE[0]]  # nobody asks it, but games go on when leaves are gathered
+    evaluators = evaluators[: pool.evaluators] or NATIVE[:1]  # nobody asks it, but games go on when leaves are gathered
+    natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
+    nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
     lock = threading.Lock()  # around the pool, which is quick; not around the evaluators
     failures: list[BaseException] = []
 
@@ -169,7 +203,11 @@ def drive(
             desks = [None if isinstance(each, str) else each.desk(pool.lane_rows) for each in evaluators]
             while not stopping() and not failures:
                 busy, news = False, pool.news
-                for index, (evaluator, desk) in enumerate(zip(evaluators, desks, strict=True)):
+                # The net that most games wait for: its batch is the largest, and the games of the others wait until
+                # theirs are as large.
+                waiting = pool.waiting(lane) if len(nets) > 1 else []
+                for index in [*natives, max(nets, key=waiting.__getitem__)] if waiting else [*natives, *nets]:
+                    evaluator, desk = evaluators[index], desks[index]
                     asked = time.perf_counter()
                     with lock:
                         began = time.perf_counter()

@@ -1,0 +1,123 @@
+"""Who sits where: the players of a match as seats of one pool, and how many games it plays at once.
+
+>>> from selfmate.player import Player
+>>> seating = seat_players("gardner", [Player("heuristic-1"), Player("random"), None], [100, 100, 0], games=10)
+>>> [(seat.visits, seat.is_random, seat.is_outside) for seat in seating.seats], seating.evaluators
+([(100, False, False), (0, True, False), (0, False, True)], ['heuristic-1'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from selfmate._core import Pool, SearchConfig, Seat
+from selfmate.evaluator import Evaluator, cores
+from selfmate.player import RANDOM, Player
+from selfmate.pool import BATCHES, best_batch, room_for_trees
+
+__all__ = ["Seating", "seat_players"]
+
+NATIVE_SLOTS: Final = 256
+"""Games at once where only evaluators of the core play, which need no batches."""
+GPU_LANES: Final = 3
+"""One is computed while the others are gathered and applied."""
+MANY_GAMES: Final = 6144
+"""With fewer, a GPU is better off with larger batches in two lanes."""
+BATCHES_PER_LANE: Final = 2
+"""Games of a lane with several nets, in batches: whatever half of two nets' games wait for, one batch is full."""
+
+
+class Seating(NamedTuple):
+    """A pool for a match: `drive(pool, evaluators, lanes=lanes)` plays the games that are started in it."""
+
+    pool: Pool
+    evaluators: list[Evaluator | str]
+    """By the numbers that the seats name."""
+    lanes: int
+    seats: tuple[Seat, ...]
+    """Of the players, in their order."""
+    slots: int
+    why: str
+    """A sentence that says why so many games are played at once."""
+
+
+def seat_players(
+    variant: str,
+    players: Sequence[Player | None],
+    visits: Sequence[int],
+    games: int,
+    *,
+    gumbel: bool = False,
+    search: SearchConfig | None = None,
+    seed: int = 0,
+    max_plies: int = 512,
+    slots: int | None = None,
+    lanes: int | None = None,
+) -> Seating:
+    """Seat players for a match of so many games; None plays from outside.
+
+    Nobody's search has noise, and the root is that of PUCT, or of Gumbel, unless `search` says how everybody searches.
+    `seed` is for the moves of `random`. Players with the same net share it and its batches. Games at once are as many
+    as the nets need, by a short measurement, to be nearly as fast as they get, unless `slots` says how many.
+    """
+    # 1. The seats
+    search = search or SearchConfig(gumbel=gumbel, gumbel_scale=0.0)
+    evaluators: list[Evaluator | str] = []
+    seats: list[Seat] = []
+    for player, each in zip(players, visits, strict=True):
+        if player is None:
+            seats.append(Seat.outside())
+            continue
+        player.check(variant)
+        if player.evaluator == RANDOM:
+            seats.append(Seat(visits=0))
+        else:
+            seats.append(Seat(visits=each, evaluator=_number(player.evaluator, evaluators), search=search))
+    # 2. Lanes and games at once. Evaluators of the core run in the threads of the pool; a net on a CPU is called from
+    #    one thread for each lane, and the pool needs no more of them.
+    nets = [each for each in evaluators if not isinstance(each, str)]
+    gpu = any("cuda" in net.name for net in nets)
+    lanes = lanes or (1 if not nets else cores() if not gpu else GPU_LANES if games >= MANY_GAMES else 2)
+    lanes = max(1, min(lanes, games // 2, slots or games))
+    batch, why = 0, "all that there are"
+    if slots is not None:
+        why = "as was asked"
+    elif not nets:
+        slots = min(games, NATIVE_SLOTS)
+    else:
+        queues = min(BATCHES_PER_LANE, len(nets))
+        slots, most = games, -(-games // (lanes * queues))
+        if most > BATCHES[0]:
+            rows = max(best_batch(net, most)[0] for net in nets)
+            if lanes * queues * rows <= games:
+                batch, slots = rows, lanes * queues * rows
+                why = f"nets are nearly as fast as they get with {batch:,} leaves"
+        room = room_for_trees(max(1, *(seat.visits for seat in seats)))
+        if slots > room:
+            slots, why = room, "the trees of more would not fit into memory"
+    slots = max(lanes, slots)
+    pool = Pool(
+        variant,
+        seats,
+        seed=seed,
+        max_plies=max_plies,
+        slots=slots,
+        lanes=lanes,
+        threads=0 if gpu or not nets else 1,
+        batch=batch,
+    )
+    return Seating(pool, evaluators, lanes, tuple(seats), slots, f"{slots:,} games at once in {lanes} lanes: {why}")
+
+
+def _number(evaluator: Evaluator | str, evaluators: list[Evaluator | str]) -> int:
+    """Give the number of an evaluator: that of one that gives the same answers, or a new one."""
+
+    def identity(each: Evaluator | str) -> str | tuple[str, str]:
+        return each if isinstance(each, str) else (each.net_id, each.name)
+
+    for number, each in enumerate(evaluators):
+        if identity(each) == identity(evaluator):
+            return number
+    evaluators.append(evaluator)
+    return len(evaluators) - 1
