@@ -14,6 +14,7 @@ from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.openings import balanced_openings
 from selfmate.player import Player, PlayerError
 from selfmate.population import round_robin
+from selfmate.rating import fit, tally
 from selfmate.seating import seat_players
 
 OPENINGS = balanced_openings("gardner", 2, seed=3)
@@ -104,6 +105,8 @@ def test_everybody_plays_everybody_with_either_colour() -> None:
     assert heard[-1] == (24, 24)
     values = json.loads(json.dumps(report.as_json()))
     assert values["rows"][0] == ["strong", "net", report.rows[0].result]
+    rated = fit(tally(report.rows), anchors={"random": 0.0})
+    assert {rating.player for rating in rated.players} == set(report.names)
 
 
 def test_a_pair_plays_the_same_games_whoever_else_is_there() -> None:
