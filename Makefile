@@ -122,6 +122,10 @@ soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200
 	python tests/uci_end.py --count 200
 	python tests/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package
 
+.PHONY: soakarena
+soakarena: .venv/installed-dev  ## 100 timed games of all variants between our engines under our referee
+	python tests/arena_soak.py --games 100 --tc 1+0.02
+
 crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill the disk, damage files
 	python tests/crash.py --kills 100
 

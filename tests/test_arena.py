@@ -14,18 +14,15 @@ import pytest
 from rich.console import Console
 
 from selfmate import read_games
-from selfmate.arena import (
-    ArenaReport,
-    arena_games,
-    play_arena,
-    show,
-    write_pgn,
-)
+from selfmate.arena import ArenaReport, Wishes, make_plan, play_arena
 from selfmate.cli import main
+from selfmate.crosstable import Report, show
 from selfmate.evaluator import Answer, Evaluator, Leaves
+from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
 from selfmate.player import Player, PlayerError
 from selfmate.stats import Match
+from selfmate.tournament import play
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 THREE_CHECK_START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1"
@@ -89,7 +86,6 @@ def test_more_visits_and_another_root_play_otherwise() -> None:
     plain = play_arena(*both, "atomic", balanced_openings("atomic", 2, 1), visits=(16, 16))
     gumbel = play_arena(*both, "atomic", balanced_openings("atomic", 2, 1), visits=(16, 16), gumbel=True)
     assert games_of(plain) != games_of(gumbel)
-    assert (plain.as_json()["root"], gumbel.as_json()["root"]) == ("puct", "gumbel")
 
 
 def test_random_games_depend_on_the_seed() -> None:
@@ -120,46 +116,84 @@ def test_a_match_that_is_stopped_counts_whole_pairs() -> None:
     )
     assert not report.complete
     assert report.match.games == 2 * len(report.match.pairs) <= len(report.records) < 120
+
+
+def told(report: Report) -> str:
+    """What people see of a report."""
     text = io.StringIO()
     show(report, Console(file=text, width=200))
-    assert f"Stopped after {report.match.games} of 120 games" in text.getvalue()
+    return text.getvalue()
+
+
+def test_a_match_that_is_stopped_does_not_contradict_itself() -> None:
+    plan, players = make_plan(
+        Wishes(players=("heuristic-1", "uniform"), variant="gardner", pairs=200, visits=(200, None, None))
+    )
+    heard: list[int] = []
+
+    def hear(report: Report) -> None:
+        heard.append(len(report.entries))
+
+    report = play(plan, players, stopping=lambda: bool(heard and heard[-1]), tell=hear)
+    played, counted = len(report.entries), report.match().games
+    assert 0 < played < 400
+    assert f"Stopped after {played} of 400 games" in told(report)
+    assert (f"{played - counted} of them ha" in told(report)) == (played != counted)
+    assert (
+        sum(int(words.split()[0]) for words in told(report).split("Ended by: ")[1].split(".")[0].split(", ")) == played
+    )
+    assert ("Score" in told(report).splitlines()[-1]) == (counted > 0)
 
 
 def test_nothing_played_is_told_too() -> None:
-    report = play_arena(Player("random"), Player("fake"), "chess", [START], visits=(9, 9), stopping=lambda: True)
-    text = io.StringIO()
-    show(report, Console(file=text))
-    assert report.match.games == 0
-    assert "Nothing was played to its end." in text.getvalue()
+    plan, players = make_plan(Wishes(players=("random", "fake"), pairs=1))
+    report = play(plan, players, stopping=lambda: True)
+    assert report.match().games == 0
+    assert told(report).splitlines()[-1] == "Stopped before a game was over, of 2."
+    assert "Ended by" not in told(report)
     assert json.loads(json.dumps(report.as_json()))["games"] == 0
 
 
 # -- PGN and openings -------------------------------------------------------------------------------------------------
 
 
-def test_the_games_read_back_from_pgn(report: ArenaReport, tmp_path: Path) -> None:
-    path = tmp_path / "games.pgn"
-    write_pgn(report, path)
-    games = list(read_games(path))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["games.pgn"]
+def test_a_match_of_the_command_is_that_of_play_arena(report: ArenaReport, tmp_path: Path) -> None:
+    path = tmp_path / "openings.epd"
+    path.write_text("\n".join(OPENINGS), encoding="ascii")
+    wishes = Wishes(
+        players=("heuristic-1", "random"), variant="gardner", pairs=4, visits=(32, None, None), openings=path
+    )
+    plan, players = make_plan(wishes)
+    pgn = tmp_path / "games.pgn"
+    with MatchFile(pgn, plan.settings) as file:
+        played = play(plan, players, file)
+    assert played.match() == report.match
+    assert played.labels == ("heuristic-1 (32 visits)", "random")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["games.pgn", "games.pgn.json", "openings.epd"]
+    games = sorted(read_games(pgn), key=lambda game: int(game.headers["Round"]))
     assert len(games) == 8
     for game, record in zip(games, report.records, strict=True):
-        names = ["heuristic-1 (32 visits)", "random"]
-        white, black = names[:: -1 if record.white_seat else 1]
+        white, black = played.labels[:: -1 if record.white_seat else 1]
         assert (game.headers["White"], game.headers["Black"]) == (white, black)
         assert (game.variant, game.headers["FEN"], game.result) == ("gardner", record.start_fen, record.result)
         assert game.headers["Termination"] == "normal"
         assert [node.move for node in game.mainline()] == record.moves
-        assert record.outcome is not None
-        assert game.end().comment == record.outcome.reason
+        assert game.end().comment.endswith(record.reason)
+        # Whoever searches tells what it found; the moves of `random` have nothing to tell.
+        for ply, node in enumerate(game.mainline()):
+            searched = (ply + (not game.start.turn)) % 2 == record.white_seat
+            assert ("[%eval" in node.comment) <= searched
 
 
-def test_a_game_that_was_cut_off_is_told_so() -> None:
-    report = play_arena(Player("random"), Player("random"), "chess", [START], visits=(1, 1), max_plies=6)
-    for game in arena_games(report):
+def test_a_game_that_was_cut_off_is_told_so(tmp_path: Path) -> None:
+    plan, players = make_plan(Wishes(players=("random", "random"), pairs=1, max_plies=6))
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        report = play(plan, players, file)
+    for game in read_games(tmp_path / "games.pgn"):
         assert (game.result, game.headers["Termination"]) == ("*", "unterminated")
         assert game.end().comment == "cut off after 6 plies"
     assert report.as_json()["terminations"] == {"cut off": 2}
+    assert report.labels == ("random", "random #2")
 
 
 def test_a_player_of_another_variant_is_refused() -> None:
@@ -227,6 +261,23 @@ def test_command_json(run: Callable[..., tuple[object, str, str]]) -> None:
         (("heuristic-1", "random", "--variant", "atomik"), "did you mean 'atomic'?"),
         (("heuristic-1", "random", "--openings", "/no/such/file"), "/no/such/file"),
         (("heuristic-1", "random", "--pgn", "/no/such/folder/x.pgn"), "no such folder"),
+        (("heuristic-1", "random", "--csv", "/no/such/folder/x.csv"), "no such folder"),
+        (("heuristic-1", "random", "--games", "4", "--pairs", "2"), "give one of them"),
+        (("heuristic-1", "uci:no-such-engine?nodes=1"), "no-such-engine: there is no such program"),
+        (("heuristic-1", "uci:cat"), "an engine needs a limit"),
+        (("heuristic-1", "uci:cat?movetime=9&tc=1"), "movetime and tc contradict each other"),
+        (("heuristic-1", "random", "--visits", "9", "--tc", "1+0.1"), "visits and tc contradict each other"),
+        (("heuristic-1", "random?visits=0"), "visits is a whole number above 0"),
+        (("heuristic-1?nodes=9", "random"), "nodes and depth are for engines"),
+        (("heuristic-1?vists=9", "random"), "nothing is called 'vists'"),
+        (("heuristic-1?option.Hash=9", "random"), "for nets on a clock"),
+        (("heuristic-1", "random", "--nodes", "9"), "none plays"),
+        (("uci:cat?nodes=1", "uci:cat?nodes=2", "--visits", "9"), "none plays"),
+        (("heuristic-1", "random", "--tc", "1 s"), "tc is written SECONDS+INCREMENT"),
+        (("heuristic-1", "random", "--resign", "600,4"), "for games between engines"),
+        (("heuristic-1", "random", "fake", "--visits-a", "9"), "write NAME?visits=N"),
+        (("heuristic-1", "uci:'cat?nodes=1"), "not a command"),
+        (("heuristic-1", "uci:?nodes=1"), "uci: needs a command"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -243,13 +294,13 @@ import os, signal, sys, threading
 from selfmate import arena
 from selfmate.cli import main
 
-play = arena.play_arena
+play = arena.play
 
 def play_and_press(*arguments, **options):
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     return play(*arguments, **options)
 
-arena.play_arena = play_and_press
+arena.play = play_and_press
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     main(sys.argv[1:])
@@ -264,7 +315,7 @@ def test_control_c_shows_what_was_played() -> None:
     command = [sys.executable, "-c", PRESSING, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 130
-    assert "Stopped after" in done.stdout
+    assert "Stopped " in done.stdout
     assert done.stdout.endswith("handler restored: True\n")
     assert done.stderr == "selfmate: interrupted\n"
 

@@ -1,41 +1,48 @@
-"""`selfmate arena`: a match between two players, batched, with paired openings and either colour.
+"""`selfmate arena`: a match between players, nets batched and engines as processes, with paired openings.
 
 >>> from selfmate.openings import balanced_openings
 >>> openings = balanced_openings("gardner", 2, seed=1)
 >>> report = play_arena(Player("heuristic-1"), Player("random"), "gardner", openings, visits=(16, 16))
->>> report.match.games, report.match.score
-(4, 1.0)
+>>> report.match.games, report.match.score > 0.8
+(4, True)
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from selfmate._core import GameRecord
-from selfmate.gate import as_game, judge, whole_pairs
-from selfmate.player import Player
-from selfmate.pool import drive, one_thread, paired
-from selfmate.seating import seat_players
-from selfmate.stats import Match, score_line
+from selfmate.contestant import Contestant, MoveLimit, TimeControl, on_device, read_contestant
+from selfmate.crosstable import Report, as_csv, show, standing_line
+from selfmate.errors import SelfmateError, clip
+from selfmate.game import Position
+from selfmate.gate import judge, whole_pairs
+from selfmate.hall import play_seats
+from selfmate.matchfile import MatchFile
+from selfmate.openings import balanced_openings, read_openings
+from selfmate.player import RANDOM, Player
+from selfmate.referee import ScoreRule, Terms
+from selfmate.run import write_file
+from selfmate.stats import Match, Model, Sprt
+from selfmate.tournament import Plan, ask_names, play, schedule
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from contextlib import AbstractContextManager
 
-    from selfmate.pgn import Game
+    from rich.progress import Progress
 
-__all__ = ["ArenaReport", "Interrupt", "arena_games", "play_arena", "show", "write_pgn"]
+__all__ = ["ArenaReport", "Interrupt", "Wishes", "command", "make_plan", "play_arena"]
 
-TELL_SECONDS: Final = 0.1
-EVENT: Final = "selfmate arena"
+INTERRUPTED: Final = 130
 
 Tell = Callable[[Match], None]
 """Hears how the match stands."""
@@ -63,30 +70,6 @@ class ArenaReport:
         """Whether every game was played."""
         return self.match.games == 2 * self.openings
 
-    @property
-    def labels(self) -> tuple[str, str]:
-        """The names of the players with their visits, for tables and PGN."""
-        first, second = (
-            f"{name} ({visits} visits)" if visits else name
-            for name, visits in zip(self.names, self.visits, strict=True)
-        )
-        return first, second
-
-    def as_json(self) -> dict[str, Any]:
-        """Give the report as plain values."""
-        return {
-            "variant": self.variant,
-            "players": [{"name": name, "visits": visits} for name, visits in zip(self.names, self.visits, strict=True)],
-            "root": "gumbel" if self.gumbel else "puct",
-            "openings": self.openings,
-            "complete": self.complete,
-            **self.match.as_json(),
-            "pairs": list(self.match.pairs),
-            "terminations": terminations(self.records),
-            "plies": sum(len(record.moves) for record in self.records) / max(1, len(self.records)),
-            "seconds": round(self.seconds, 3),
-        }
-
 
 def play_arena(
     first: Player,
@@ -106,31 +89,32 @@ def play_arena(
     Nobody's search has noise. The root is that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for
     the moves of `random`.
     """
-    # 1. A pool that suits the sides.
-    games = paired(openings)
-    seating = seat_players(variant, (first, second), visits, len(games), gumbel=gumbel, seed=seed, max_plies=max_plies)
-    pool = seating.pool
-    pool.start_games(games)
-    # 2. Play, and say now and then how it stands.
-    began = told = time.monotonic()
+    for player in (first, second):
+        player.check(variant)
+    began = time.monotonic()
+    of_side = tuple(0 if side.evaluator == RANDOM else each for side, each in zip((first, second), visits, strict=True))
     records: list[GameRecord] = []
 
-    def look(leaves: int) -> None:
-        nonlocal told
-        if time.monotonic() >= told + TELL_SECONDS:
-            told = time.monotonic()
-            if pool.finished:
-                records.extend(pool.drain())
-                tell(judge(whole_pairs(records)))
+    def done(finished: list[GameRecord]) -> None:
+        records.extend(finished)
+        tell(judge(whole_pairs(records)))
 
-    drive(pool, seating.evaluators, lanes=seating.lanes, stopping=stopping, prepare=one_thread, tell=look)
-    # 3. What was played.
-    records.extend(pool.drain())
+    play_seats(
+        variant,
+        (first, second),
+        of_side,
+        schedule(2, openings),
+        gumbel=gumbel,
+        seed=seed,
+        max_plies=max_plies,
+        stopping=stopping,
+        done=done,
+    )
     records.sort(key=lambda record: record.game_id)
     return ArenaReport(
         variant=variant,
         names=(first.name, second.name),
-        visits=(seating.seats[0].visits, seating.seats[1].visits),
+        visits=(of_side[0], of_side[1]),
         gumbel=gumbel,
         openings=len(openings),
         match=judge(whole_pairs(records)),
@@ -170,64 +154,164 @@ class Interrupt:
         self.asked = True
 
 
-# -- telling it -----------------------------------------------------------------------------------
+# -- the command ------------------------------------------------------------------------------------------------------
 
 
-def terminations(records: Sequence[GameRecord]) -> dict[str, int]:
-    """Count why the games ended, the most frequent reason first."""
-    counts: dict[str, int] = {}
-    for record in records:
-        reason = record.reason or "cut off"
-        counts[reason] = counts.get(reason, 0) + 1
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the command line asks for; its words are explained there."""
+
+    players: tuple[str, ...]
+    variant: str | None = None
+    pairs: int = 50
+    visits: tuple[int | None, int | None, int | None] = (None, None, None)
+    """Of everybody, of A, of B."""
+    nodes: int | None = None
+    depth: int | None = None
+    movetime: int | None = None
+    tc: str | None = None
+    openings: Path | None = None
+    opening_plies: int | None = None
+    seed: int = 0
+    gumbel: bool = False
+    concurrency: int | None = None
+    margin: float = 0.05
+    patience: float = 60.0
+    max_plies: int = 512
+    resign: str | None = None
+    win: str | None = None
+    draw: str | None = None
+    device: str = "cpu"
+    test: Sprt | None = None
 
 
-def arena_games(report: ArenaReport) -> Iterator[Game]:
-    """Give every game, ready to be written as PGN; how it ended stands as a comment behind its last move."""
-    for record in report.records:
-        white, black = report.labels[:: -1 if record.white_seat else 1]
-        game = as_game(record, white, black, EVENT)
-        game.headers["Termination"] = "normal" if record.outcome else "unterminated"
-        game.end().comment = record.outcome.reason if record.outcome else f"cut off after {len(record.moves)} plies"
-        yield game
+def make_plan(wishes: Wishes) -> tuple[Plan, list[Player | None]]:
+    """Make a match of wishes: whatever can be wrong is found before a game begins, and every engine has been tried.
+
+    The players are those of our own that have a seat, None for an engine.
+    """
+    # 1. Who, and what a move of theirs may cost.
+    contestants = _contestants(wishes)
+    terms = Terms(
+        max_plies=wishes.max_plies,
+        margin=wishes.margin,
+        patience=wishes.patience,
+        **{
+            name: None if text is None else ScoreRule.read(text, name)
+            for name, text in (("resign", wishes.resign), ("win", wishes.win), ("draw", wishes.draw))
+        },
+    )
+    if sum(each.engine is not None for each in contestants) < 2 and (terms.resign or terms.win or terms.draw):
+        raise SelfmateError("--resign, --win and --draw are for games between engines, and nets on a clock")
+    # 2. What they play.
+    threads = 1 if wishes.device == "cpu" else None
+    seats = {
+        index: Player(each.player, device=wishes.device, threads=threads)
+        for index, each in enumerate(contestants)
+        if each.player and (each.engine is None or wishes.variant is None)
+    }
+    variant = wishes.variant or next((each.variant for each in seats.values() if each.variant), "chess")
+    Position(variant)  # an unknown one is refused
+    for player in seats.values():
+        player.check(variant)
+    contestants = ask_names(contestants, variant, wishes.patience)
+    # 3. Where they begin.
+    if wishes.openings is None:
+        openings = balanced_openings(variant, wishes.pairs, wishes.seed)
+    else:
+        openings = read_openings(wishes.openings, variant, wishes.pairs, wishes.opening_plies)
+    plan = Plan(
+        variant=variant,
+        contestants=tuple(contestants),
+        openings=tuple(openings),
+        terms=terms,
+        seed=wishes.seed,
+        gumbel=wishes.gumbel,
+        test=wishes.test,
+        concurrency=wishes.concurrency,
+    )
+    return plan, [None if each.engine is not None else seats[index] for index, each in enumerate(contestants)]
 
 
-def write_pgn(report: ArenaReport, path: Path) -> None:
-    """Write every game to a file, which appears whole or not at all."""
-    text = "".join(f"{game}\n\n" for game in arena_games(report))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def _contestants(wishes: Wishes) -> list[Contestant]:
+    if len(wishes.players) < 2:
+        raise SelfmateError("a match needs two players or more: selfmate arena A B")
+    everybody, *own = wishes.visits
+    if len(wishes.players) > 2 and any(own):
+        raise SelfmateError("--visits-a and --visits-b are for two players; with more, write NAME?visits=N")
+    if len(wishes.players) > 2 and wishes.test is not None:
+        raise SelfmateError("--sprt is for two players")
+    control = None if wishes.tc is None else TimeControl.read(wishes.tc)
+    contestants = []
+    for index, text in enumerate(wishes.players):
+        visits = (own[index] if index < 2 else None) or everybody
+        limit = MoveLimit(
+            visits=visits, nodes=wishes.nodes, depth=wishes.depth, movetime=wishes.movetime, control=control
+        )
+        contestants.append(read_contestant(text, limit))
+    if all(each.player for each in contestants) and (wishes.nodes or wishes.depth):
+        raise SelfmateError("--nodes and --depth are for engines, and none plays; nets have --visits")
+    if not any(each.player for each in contestants) and any(wishes.visits):
+        raise SelfmateError("--visits are for nets, and none plays; engines have --nodes")
+    if wishes.device != "cpu":
+        contestants = [on_device(each, wishes.device) for each in contestants]
+    return contestants
+
+
+def read_sprt(text: str, alpha: float, beta: float, model: str) -> Sprt:
+    """Read the two differences of a test.
+
+    >>> read_sprt("0,10", 0.05, 0.05, "logistic").elo1
+    10.0
+    """
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        elo0, elo1 = (float(part) for part in text.split(","))
+    except ValueError:
+        raise SelfmateError(f"--sprt is written ELO0,ELO1, such as 0,10, not {clip(text)!r}", text) from None
+    return Sprt(elo0, elo1, alpha, beta, cast(Model, model))  # which checks them
 
 
-def show(report: ArenaReport, console: Console) -> None:
-    """Print the report."""
-    from rich.table import Table
+def command(
+    wishes: Wishes,
+    *,
+    pgn: Path | None,
+    csv: Path | None,
+    force: bool,
+    as_json: bool,
+    progress: Callable[[], AbstractContextManager[Progress]],
+) -> int:
+    """Play a match and tell of it; the exit code is 0 when it is complete."""
+    import json
 
-    match = report.match
-    first, second = report.labels
-    console.print(f"{first} against {second}, {report.variant}", highlight=False, markup=False, soft_wrap=True)
-    table = Table()
-    table.add_column(report.names[0], overflow="fold")
-    for column in ("games", "won", "drawn", "lost", "score"):
-        table.add_column(column, justify="right")
-    for label, colours in (("with White", [0]), ("with Black", [1]), ("together", [0, 1])):
-        won, drawn, lost = (
-            sum(counts[colour] for colour in colours) for counts in (match.wins, match.draws, match.losses)
-        )
-        games = won + drawn + lost
-        score = f"{(won + drawn / 2) / games:.1%}" if games else ""
-        table.add_row(label, *(str(number) for number in (games, won, drawn, lost)), score)
-    console.print(table)
-    ends = ", ".join(f"{count} {reason}" for reason, count in terminations(report.records).items())
-    if ends:
-        console.print(f"Ended by: {ends}.", highlight=False, soft_wrap=True)
-    if not report.complete:
-        rest = f"{len(report.records) - match.games} more have no game with the other colour yet"
-        console.print(
-            f"Stopped after {match.games} of {2 * report.openings} games; {rest}.", highlight=False, soft_wrap=True
-        )
-    console.print(score_line(match), highlight=False, soft_wrap=True)
+    from rich.console import Console
+
+    # 1. Everything that can be wrong is found before a game begins.
+    for path in (pgn, csv):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise SelfmateError(f"{path}: there is no such folder", str(path))
+    plan, players = make_plan(wishes)
+    different = len(set(plan.openings))
+    if different < len(plan.openings):
+        print(f"selfmate: only {different} different openings; the others repeat them", file=sys.stderr)
+    with contextlib.ExitStack() as stack:
+        file = None if pgn is None else stack.enter_context(MatchFile(pgn, plan.settings, anew=force))
+        # 2. Play.
+        with Interrupt() as interrupt, progress() as bar:
+            task = bar.add_task("arena", total=None, note="")
+
+            def tell(report: Report) -> None:
+                bar.update(task, completed=len(report.entries), total=report.games, note=standing_line(report))
+
+            report = play(plan, players, file, stopping=interrupt, tell=tell)
+    # 3. Tell.
+    if csv is not None:
+        write_file(csv, as_csv(report).encode())
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        show(report, Console())
+        if interrupt() and pgn is not None:
+            print(f"The same command goes on with {pgn}.")
+    if interrupt() and not report.complete:
+        return INTERRUPTED
+    return 0 if report.complete else 1

@@ -558,82 +558,112 @@ WHO = "heuristic-1, uniform, fake, random, a net's folder or .onnx file, or a ru
 
 @app.command()
 def arena(
-    first: Annotated[str, typer.Argument(metavar="A", help=f"A player: {WHO}.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
+    players: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A B …", help=f"Players: {WHO}; or uci:COMMAND?nodes=N (docs/arena.md).", show_default=False
+        ),
+    ],
     variant: Annotated[
         str | None, typer.Option("--variant", help="Variant (default: that of the nets, else chess).")
     ] = None,
-    games: Annotated[int, typer.Option("--games", min=2, max=1_000_000, help="Games, an even number.")] = 100,
-    visits: Annotated[int, typer.Option("--visits", min=1, max=10_000_000, help="Visits of both for a move.")] = 64,
+    games: Annotated[
+        int | None,
+        typer.Option("--games", min=2, max=1_000_000, help="Games of every two, an even number.  [100; --sprt: 2000]"),
+    ] = None,
+    pairs: Annotated[int | None, typer.Option("--pairs", min=1, max=500_000, help="The same as openings.")] = None,
+    visits: Annotated[
+        int | None, typer.Option("--visits", min=1, max=10_000_000, help="Visits of nets for a move.  [64]")
+    ] = None,
     visits_a: Annotated[int | None, typer.Option("--visits-a", min=1, max=10_000_000, help="Those of A.")] = None,
     visits_b: Annotated[int | None, typer.Option("--visits-b", min=1, max=10_000_000, help="Those of B.")] = None,
-    gumbel: Annotated[bool, typer.Option("--gumbel", help="Gumbel's root, as in training, not PUCT's.")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="Of the openings.")] = 0,
+    nodes: Annotated[int | None, typer.Option("--nodes", min=1, help="Nodes of engines for a move.")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", min=1, max=1000, help="Depth of engines.")] = None,
+    movetime: Annotated[
+        int | None, typer.Option("--movetime", min=1, max=86_400_000, help="Milliseconds of everybody for a move.")
+    ] = None,
+    tc: Annotated[str | None, typer.Option("--tc", help="Clock of everybody, seconds+increment: 10+0.1.")] = None,
     openings: Annotated[
         Path | None, typer.Option("--openings", help="A book: FENs or EPDs, or .pgn (default: drawn, and even).")
     ] = None,
     opening_plies: Annotated[
         int | None, typer.Option("--opening-plies", min=0, max=1000, help="Of a PGN book (default: whole games).")
     ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="Of the openings.")] = 0,
+    gumbel: Annotated[bool, typer.Option("--gumbel", help="Gumbel's root, as in training, not PUCT's.")] = False,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", min=1, max=1024, help="Games of engines at a time (default: cores).")
+    ] = None,
+    margin: Annotated[
+        int, typer.Option("--margin", min=0, max=60_000, help="Milliseconds a clock may be overstepped.")
+    ] = 50,
+    patience: Annotated[
+        float, typer.Option("--patience", min=0.1, max=86_400, help="Seconds for an answer without a clock.")
+    ] = 60.0,
+    max_plies: Annotated[int, typer.Option("--max-plies", min=1, max=10_000, help="Then a game is cut off.")] = 512,
+    resign: Annotated[str | None, typer.Option("--resign", help="CENTIPAWNS,MOVES: a side says it of itself.")] = None,
+    win: Annotated[str | None, typer.Option("--win", help="CENTIPAWNS,MOVES: both sides say so.")] = None,
+    draw: Annotated[str | None, typer.Option("--draw", help="CENTIPAWNS,MOVES,AFTER: both sides see less.")] = None,
+    sprt: Annotated[
+        str | None, typer.Option("--sprt", metavar="ELO0,ELO1", help="Stop when A is ELO1 stronger, or only ELO0.")
+    ] = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="Chance to accept ELO1 wrongly.")] = 0.05,
+    beta: Annotated[float, typer.Option("--beta", help="Chance to accept ELO0 wrongly.")] = 0.05,
+    model: Annotated[str, typer.Option("--model", help="Elo of --sprt: normalised or logistic.")] = "normalised",
     device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
-    pgn: Annotated[Path | None, typer.Option("--pgn", help="Write all games to this file.")] = None,
+    pgn: Annotated[Path | None, typer.Option("--pgn", help="The match on disk; the same command goes on.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write a line for each game to this file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew, over a match that is there.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Let two players play a match: each opening twice, with either colour. Ctrl-C shows what was played so far.
+    """Let players play a match: every two of them each opening twice, with either colour.
+
+    Ctrl-C shows what was played so far; with --pgn the same command goes on.
 
     Example: selfmate arena runs/gardner-laptop heuristic-1 --games 200 --visits 64
 
-    Example: selfmate arena heuristic-1 heuristic-1 --variant atomic --visits-a 400 --visits-b 100 --pgn games.pgn
+    Example: selfmate arena runs/atomic 'uci:fairy-stockfish?nodes=1000' --visits 400 --pgn games.pgn
+
+    Example: selfmate arena heuristic-1 'uci:stockfish?option.Skill+Level=3' --tc 10+0.1
     """
-    import json
-
-    from rich.console import Console
-
     from selfmate import arena as match
-    from selfmate.openings import balanced_openings, read_openings
-    from selfmate.player import Player
 
-    # 1. Everything that can be wrong is found before a game begins.
-    if games % 2:
+    if games is not None and pairs is not None:
+        raise SelfmateError("--games and --pairs say the same; give one of them")
+    if games is not None and games % 2:
         raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
-    if pgn is not None and not pgn.absolute().parent.is_dir():
-        raise SelfmateError(f"{pgn}: there is no such folder", str(pgn))
-    threads = 1 if device == "cpu" else None
-    one, other = Player(first, device=device, threads=threads), Player(second, device=device, threads=threads)
-    played = variant or one.variant or other.variant or "chess"
-    for player in (one, other):
-        player.check(played)
-    pairs = games // 2
-    starts = (
-        balanced_openings(played, pairs, seed)
-        if openings is None
-        else read_openings(openings, played, pairs, opening_plies)
-    )
-    if len(set(starts)) < pairs:
-        print(f"selfmate: only {len(set(starts))} different openings; the others repeat them", file=sys.stderr)
-    # 2. Play.
-    with match.Interrupt() as interrupt, _progress() as progress:
-        task = progress.add_task("arena", total=games, note="")
-        report = match.play_arena(
-            one,
-            other,
-            played,
-            starts,
-            visits=(visits_a or visits, visits_b or visits),
-            gumbel=gumbel,
+    code = match.command(
+        match.Wishes(
+            players=tuple(players),
+            variant=variant,
+            pairs=pairs or (games or (100 if sprt is None else 2000)) // 2,
+            visits=(visits, visits_a, visits_b),
+            nodes=nodes,
+            depth=depth,
+            movetime=movetime,
+            tc=tc,
+            openings=openings,
+            opening_plies=opening_plies,
             seed=seed,
-            stopping=interrupt,
-            tell=lambda stands: progress.update(task, completed=stands.games, note=str(stands)),
-        )
-    # 3. Tell.
-    if pgn is not None:
-        match.write_pgn(report, pgn)
-    if as_json:
-        print(json.dumps(report.as_json(), indent=2))
-    else:
-        match.show(report, Console())
-    if not report.complete:
-        raise typer.Exit(INTERRUPTED)
+            gumbel=gumbel,
+            concurrency=concurrency,
+            margin=margin / 1000,
+            patience=patience,
+            max_plies=max_plies,
+            resign=resign,
+            win=win,
+            draw=draw,
+            device=device,
+            test=None if sprt is None else match.read_sprt(sprt, alpha, beta, model),
+        ),
+        pgn=pgn,
+        csv=csv,
+        force=force,
+        as_json=as_json,
+        progress=_progress,
+    )
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()

@@ -28,7 +28,18 @@ from selfmate.evaluator import NATIVE, Evaluator, open_evaluator
 if TYPE_CHECKING:
     from selfmate.net import Net
 
-__all__ = ["RANDOM", "Limit", "MoveResult", "Player", "PlayerError", "Result", "batch_size", "net_of_run", "result_of"]
+__all__ = [
+    "RANDOM",
+    "Limit",
+    "MoveResult",
+    "Player",
+    "PlayerError",
+    "Result",
+    "batch_size",
+    "find_player",
+    "net_of_run",
+    "result_of",
+]
 
 RANDOM: Final = "random"
 """The player that plays any legal move."""
@@ -163,7 +174,7 @@ class Player:
         if isinstance(source, Evaluator):
             self.name, self.evaluator = source.net_id[:12], source
         elif isinstance(source, str | Path):
-            name, where = _find(str(source))
+            name, where = find_player(str(source))
             self.name = "".join(letter if letter.isprintable() else "?" for letter in name)
             self.evaluator = where if isinstance(where, str) else open_evaluator(where, **options)
         else:
@@ -283,7 +294,7 @@ def _random_result(position: _core.Position, seed: int, began: float) -> Result:
 # -- who a spec means -----------------------------------------------------------------------------
 
 
-def _find(spec: str) -> tuple[str, str | Path]:
+def find_player(spec: str) -> tuple[str, str | Path]:
     """Give the name of a player, and the evaluator of the core or the net that it plays with."""
     from selfmate import nets
     from selfmate.export import ONNX_NAME

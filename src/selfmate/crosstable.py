@@ -1,0 +1,261 @@
+"""What a match has come to: tables, JSON and CSV, for two players or more."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from selfmate.contestant import Contestant
+from selfmate.matchfile import Entry
+from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_bounds, score_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Report", "as_csv", "faults", "score", "show", "standing_line", "terminations"]
+
+
+def score(entries: Iterable[Entry], first: int, second: int) -> Match:
+    """Count the games between two players for the first of them; only openings that both have played with White.
+
+    A game that was cut off counts as a draw.
+    """
+    white_points = {"1-0": 1.0, "0-1": 0.0}
+    games = [
+        (entry.number // 2, entry.white == first, abs(white_points.get(entry.result, 0.5) - (entry.white != first)))
+        for entry in entries
+        if {entry.white, entry.black} == {first, second}
+    ]
+    seen = Counter(pair for pair, _, _ in games)
+    return count_games(game for game in games if seen[game[0]] == 2)
+
+
+def faults(entries: Iterable[Entry], player: int) -> dict[str, int]:
+    """Count what a player did wrong."""
+    found: Counter[str] = Counter()
+    for entry in entries:
+        loser = {"1-0": entry.black, "0-1": entry.white}.get(entry.result)
+        if entry.fault and loser == player:
+            found[entry.fault] += 1
+    return dict(found)
+
+
+def terminations(entries: Iterable[Entry]) -> dict[str, int]:
+    """Count why the games ended, the most frequent reason first."""
+    return dict(Counter(entry.reason for entry in entries).most_common())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A match as far as it was played."""
+
+    variant: str
+    contestants: tuple[Contestant, ...]
+    labels: tuple[str, ...]
+    openings: int
+    """Openings that every two players were to play, each of them twice."""
+    entries: tuple[Entry, ...]
+    """Every game that was finished, by number."""
+    out: dict[int, str]
+    """Players that could not go on, and why."""
+    seconds: float
+    gumbel: bool = False
+    test: Sprt | None = None
+    """A test of the first player against the second, which may end the match."""
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Every two players."""
+        return list(itertools.combinations(range(len(self.labels)), 2))
+
+    @property
+    def games(self) -> int:
+        """How many games were to be played."""
+        return 2 * self.openings * len(self.pairs)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every game was played that had to be: all, or as many as the test needed."""
+        standing = self.standing
+        return len(self.entries) == self.games or (standing is not None and standing.verdict is not None)
+
+    @property
+    def standing(self) -> SprtStanding | None:
+        """Where the test stands, if there is one.
+
+        It takes openings in their order, as far as all of them are played: the first games to end are short ones, and
+        those are not like the others.
+        """
+        if self.test is None:
+            return None
+        first = next((index for index, entry in enumerate(self.entries) if entry.number != index), len(self.entries))
+        return self.test.judge(score(self.entries[: first - first % 2], 0, 1))
+
+    def match(self, first: int = 0, second: int = 1) -> Match:
+        """Count the games between two players for the first of them."""
+        return score(self.entries, first, second)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the report as plain values."""
+        matches = {pair: self.match(*pair) for pair in self.pairs}
+        values: dict[str, Any] = {
+            "variant": self.variant,
+            "players": [self._player_json(index) for index in range(len(self.labels))],
+            "root": "gumbel" if self.gumbel else "puct",
+            "openings": self.openings,
+            "complete": self.complete,
+            "played": len(self.entries),
+        }
+        if len(self.labels) == 2:
+            values |= {**matches[0, 1].as_json(), "pairs": list(matches[0, 1].pairs)}
+        else:
+            values["matches"] = [
+                {"first": first, "second": second, **match.as_json()} for (first, second), match in matches.items()
+            ]
+        if (standing := self.standing) is not None:
+            values["sprt"] = {**standing._asdict(), **msgspec.to_builtins(self.test)}
+        return values | {
+            "terminations": terminations(self.entries),
+            "plies": sum(entry.plies for entry in self.entries) / max(1, len(self.entries)),
+            "seconds": round(self.seconds, 3),
+        }
+
+    def _player_json(self, index: int) -> dict[str, Any]:
+        contestant = self.contestants[index]
+        limit = contestant.limit
+        values: dict[str, Any] = {"name": contestant.name}
+        if contestant.engine is None:
+            return values | {"visits": limit.visits or 0}
+        for name in ("nodes", "depth", "movetime"):
+            if getattr(limit, name) is not None:
+                values[name] = getattr(limit, name)
+        if limit.control is not None:
+            values["tc"] = str(limit.control)
+        values |= {"label": self.labels[index], "faults": faults(self.entries, index)}
+        return values | ({"out": self.out[index]} if index in self.out else {})
+
+
+def as_csv(report: Report) -> str:
+    """Write a line for each game."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("game", "pair", "white", "black", "result", "plies", "reason", "fault"))
+    for entry in report.entries:
+        white, black = report.labels[entry.white], report.labels[entry.black]
+        writer.writerow(
+            (entry.number, entry.number // 2, white, black, entry.result, entry.plies, entry.reason, entry.fault or "")
+        )
+    return text.getvalue()
+
+
+# -- for people -----------------------------------------------------------------------------------
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the report."""
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    two = len(report.labels) == 2
+    say(f"{' against '.join(report.labels) if two else ', '.join(report.labels)}, {report.variant}")
+    if two:
+        _show_colours(report.contestants[0].name, report.match(), console)
+    else:
+        _show_players(report, console)
+    ends = ", ".join(f"{count} {reason}" for reason, count in terminations(report.entries).items())
+    if ends:
+        say(f"Ended by: {ends}.")
+    for index, label in enumerate(report.labels):
+        wrong = ", ".join(f"{count} {fault}" for fault, count in faults(report.entries, index).items())
+        if wrong:
+            say(f"{label} lost games by fault of its own: {wrong}.")
+        if index in report.out:
+            say(f"{label} is out: {report.out[index]}")
+    matches = [report.match(*pair) for pair in report.pairs]
+    if not report.complete:
+        say(stopped_line(len(report.entries), report.games, sum(match.games for match in matches)))
+    for (first, second), match in zip(report.pairs, matches, strict=True):
+        if match.games:
+            say(score_line(match) if two else f"{report.labels[first]} - {report.labels[second]}: {score_line(match)}")
+    if (standing := report.standing) is not None:
+        undecided = standing.verdict is None and len(report.entries) == report.games
+        say(f"SPRT: {standing}{'; not decided, --games can be raised' if undecided else ''}.")
+
+
+def stopped_line(played: int, games: int, paired: int) -> str:
+    """Say how far a match came that is not complete.
+
+    >>> stopped_line(0, 10, 0)
+    'Stopped before a game was over, of 10.'
+    >>> stopped_line(3, 10, 2)
+    'Stopped after 3 of 10 games; 1 of them has no game with the other colour yet and does not count.'
+    >>> stopped_line(2, 10, 2)
+    'Stopped after 2 of 10 games.'
+    """
+    if not played:
+        return f"Stopped before a game was over, of {games}."
+    odd = played - paired
+    if not odd:
+        return f"Stopped after {played} of {games} games."
+    have, do = ("has", "does") if odd == 1 else ("have", "do")
+    rest = f"{odd} of them {have} no game with the other colour yet and {do} not count"
+    return f"Stopped after {played} of {games} games; {rest}."
+
+
+def standing_line(report: Report) -> str:
+    """Say in a few words how a match stands, for a progress bar."""
+    played = f"{len(report.entries)} of {report.games} games"
+    match = report.match()
+    if len(report.labels) > 2 or not match.games:
+        return played
+    low, high = elo_bounds(match)
+    error = "" if low is None or high is None else f" ± {(high - low) / 2:.0f}"
+    llr = "" if (standing := report.standing) is None else f", LLR {standing.llr:.2f}"
+    return f"{played}, {match}, Elo {match.elo:+.0f}{error}{llr}"
+
+
+def _show_colours(name: str, match: Match, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    table.add_column(Text(name), overflow="fold")
+    for column in ("games", "won", "drawn", "lost", "score"):
+        table.add_column(column, justify="right")
+    for label, colours in (("with White", [0]), ("with Black", [1]), ("together", [0, 1])):
+        counts = [sum(each[colour] for colour in colours) for each in (match.wins, match.draws, match.losses)]
+        table.add_row(label, *_row(counts))
+    console.print(table)
+
+
+def _show_players(report: Report, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = []
+    for index, label in enumerate(report.labels):
+        own = [report.match(index, other) for other in range(len(report.labels)) if other != index]
+        counts = [sum(sum(each) for each in of) for of in zip(*((m.wins, m.draws, m.losses) for m in own), strict=True)]
+        points = (counts[0] + counts[1] / 2) / max(1, sum(counts))
+        rows.append((-points, index, label, counts))
+    table = Table()
+    table.add_column("player", overflow="fold")
+    for column in ("games", "won", "drawn", "lost", "score"):
+        table.add_column(column, justify="right")
+    for _, _, label, counts in sorted(rows):
+        table.add_row(Text(label), *_row(counts))
+    console.print(table)
+
+
+def _row(counts: Sequence[int]) -> list[str]:
+    won, drawn, lost = counts
+    games = won + drawn + lost
+    return [*(str(number) for number in (games, won, drawn, lost)), f"{(won + drawn / 2) / games:.1%}" if games else ""]

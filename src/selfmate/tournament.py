@@ -1,0 +1,266 @@
+"""A match between two or more contestants: who plays whom, in which hall, and what is written down.
+
+Every two contestants play every opening twice, with either colour. What was played before and stands in the match file
+is not played again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from selfmate._core import GameRecord
+from selfmate.contestant import Contestant
+from selfmate.crosstable import Report
+from selfmate.engine import Engine
+from selfmate.evaluator import cores
+from selfmate.hall import OUT, Attendants, Fixture, Roll, play_engines, play_seats
+from selfmate.matchfile import Entry, MatchFile, MatchSettings
+from selfmate.player import Player
+from selfmate.referee import Finished, Table, Terms, Turn, Verdict
+from selfmate.stats import Sprt
+from selfmate.uci_answers import Score
+from selfmate.uci_info import centipawns
+
+__all__ = ["Plan", "ask_names", "play", "schedule"]
+
+EVENT: Final = "selfmate arena"
+GAMES_PER_CORE: Final = 8
+"""Games at once between a net and an engine: enough for a batch, and not too many processes."""
+MOST_GAMES: Final = 64
+QUIET: Final = 20
+"""Telling how a match stands may take one part in so many of the time."""
+
+
+def schedule(players: int, openings: Sequence[str]) -> list[Fixture]:
+    """List all games. Numbers 2n and 2n+1 are one opening with either colour; all pairs of players take turns.
+
+    >>> [(game.number, game.white, game.black) for game in schedule(3, ["a"])]
+    [(0, 0, 1), (1, 1, 0), (2, 0, 2), (3, 2, 0), (4, 1, 2), (5, 2, 1)]
+    """
+    pairs = list(itertools.combinations(range(players), 2))
+    return [
+        Fixture(2 * (index * len(pairs) + place) + turned, opening, *(pair[::-1] if turned else pair))
+        for index, opening in enumerate(openings)
+        for place, pair in enumerate(pairs)
+        for turned in (0, 1)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A match as it is meant to be."""
+
+    variant: str
+    contestants: tuple[Contestant, ...]
+    openings: tuple[str, ...]
+    terms: Terms
+    seed: int = 0
+    gumbel: bool = False
+    test: Sprt | None = None
+    """Ends the match as soon as it is decided."""
+    concurrency: int | None = None
+    """Games against or between engines at a time."""
+
+    @property
+    def threads(self) -> int:
+        """Cores that an engine uses at most."""
+        return max((each.engine.threads for each in self.contestants if each.engine is not None), default=1)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the contestants are called; those that are alike are numbered."""
+        labels: list[str] = []
+        for contestant in self.contestants:
+            alike = sum(label == contestant.label for label in (each.label for each in self.contestants[: len(labels)]))
+            labels.append(f"{contestant.label} #{alike + 1}" if alike else contestant.label)
+        return tuple(labels)
+
+    @property
+    def settings(self) -> MatchSettings:
+        """What must stay the same when the match goes on another time."""
+        terms, test = self.terms, self.test
+        rules = {
+            "seed": str(self.seed),
+            "root": "gumbel" if self.gumbel else "puct",
+            "max-plies": str(terms.max_plies),
+            "margin": f"{1000 * terms.margin:g}",
+            "sprt": "off" if test is None else f"{test.elo0:g},{test.elo1:g} {test.alpha:g} {test.beta:g} {test.model}",
+            **{name: str(getattr(terms, name) or "off") for name in ("resign", "win", "draw")},
+        }
+        return MatchSettings(variant=self.variant, players=self.labels, openings=self.openings, rules=rules)
+
+
+def play(
+    plan: Plan,
+    players: Sequence[Player | None],
+    file: MatchFile | None = None,
+    *,
+    stopping: Callable[[], bool] = lambda: False,
+    tell: Callable[[Report], None] = lambda report: None,
+) -> Report:
+    """Play what is left of a match; `tell` hears how it stands whenever games are over.
+
+    `players` are those of our own that have a seat, None for an engine.
+    """
+    began = time.monotonic()
+    labels = plan.labels
+    decided, quiet_until = False, 0.0
+
+    def halted() -> bool:
+        return decided or stopping()
+
+    roll = Roll(plan.contestants, plan.variant, plan.terms, halted)
+    entries = {entry.number: entry for entry in file.entries} if file is not None else {}
+
+    def report() -> Report:
+        return Report(
+            variant=plan.variant,
+            contestants=plan.contestants,
+            labels=labels,
+            openings=len(plan.openings),
+            entries=tuple(entries[number] for number in sorted(entries)),
+            out=roll.out,
+            seconds=time.monotonic() - began,
+            gumbel=plan.gumbel,
+            test=plan.test,
+        )
+
+    def look() -> None:
+        """Tell how it stands, and see whether it is decided; not so often that it would take much of the time."""
+        nonlocal decided, quiet_until
+        now = time.monotonic()
+        if now >= quiet_until:
+            stands = report()
+            tell(stands)
+            decided = plan.test is not None and stands.complete
+            quiet_until = time.monotonic() + QUIET * (time.monotonic() - now)
+
+    def write(games: Iterable[tuple[Fixture, Finished]]) -> None:
+        games = list(games)
+        if file is not None:
+            file.add(str(game.game((labels[each.white], labels[each.black]), EVENT)) for each, game in games)
+        for fixture, game in games:
+            entries[fixture.number] = _entry(fixture, game)
+        look()
+
+    # 1. Games by where they are played: none has an engine, one side is an engine, both are.
+    look()
+    todo = [game for game in schedule(len(labels), plan.openings) if game.number not in entries]
+    halls: list[list[Fixture]] = [[], [], []]
+    for fixture in todo:
+        halls[sum(players[index] is None for index in (fixture.white, fixture.black))].append(fixture)
+    # 2. Play.
+    for fixtures in halls[:2]:
+        if not fixtures or halted():
+            continue
+        numbered = {fixture.number: fixture for fixture in fixtures}
+        attendants = _attendants(plan, players, roll, fixtures) if fixtures is halls[1] else None
+
+        def written(
+            records: list[GameRecord],
+            numbered: dict[int, Fixture] = numbered,
+            attendants: Attendants | None = attendants,
+        ) -> None:
+            tables = attendants.tables if attendants is not None else {}
+            write(
+                (numbered[record.game_id], _finished(record, numbered[record.game_id], plan, tables))
+                for record in records
+                if record.reason != OUT
+            )
+
+        play_seats(
+            plan.variant,
+            players,
+            [contestant.limit.visits or 0 for contestant in plan.contestants],
+            fixtures,
+            gumbel=plan.gumbel,
+            seed=plan.seed,
+            max_plies=plan.terms.max_plies,
+            stopping=halted,
+            done=written,
+            attendants=attendants,
+        )
+    if halls[2] and not halted():
+        play_engines(
+            roll,
+            halls[2],
+            concurrency=plan.concurrency or max(1, cores() // plan.threads),
+            done=lambda fixture, table: write([(fixture, table.finished())]),
+        )
+    return report()
+
+
+def _entry(fixture: Fixture, game: Finished) -> Entry:
+    verdict = game.verdict
+    return Entry(
+        number=fixture.number,
+        white=fixture.white,
+        black=fixture.black,
+        result=verdict.result,
+        reason=str(verdict.fault or ("cut off" if verdict.result == "*" else verdict.reason)),
+        fault=None if verdict.fault is None else str(verdict.fault),
+        plies=len(game.moves),
+    )
+
+
+def _finished(record: GameRecord, fixture: Fixture, plan: Plan, tables: dict[int, Table]) -> Finished:
+    """Put together what the pool knows of a game, and what the referee knows of the engine's part in it."""
+    moves = record.moves
+    table = tables.pop(record.game_id, None)
+    turns = list(table.turns) if table is not None else []
+    turns += [Turn()] * (len(moves) - len(turns))
+    for ply, value in record.values:
+        turns[ply] = Turn(score=Score(cp=centipawns(value)))
+    if table is not None and table.verdict is not None and table.verdict.fault is not None:
+        verdict = table.verdict
+    elif record.outcome is None:
+        verdict = Verdict(result="*", reason=f"cut off after {len(moves)} plies", termination="unterminated")
+    else:
+        verdict = Verdict(result=record.result, reason=record.reason, termination="normal")
+    return Finished(
+        number=fixture.number,
+        variant=plan.variant,
+        start=record.start_fen,
+        moves=moves,
+        turns=turns,
+        limits=(plan.contestants[fixture.white].limit, plan.contestants[fixture.black].limit),
+        verdict=verdict,
+    )
+
+
+def _attendants(plan: Plan, players: Sequence[Player | None], roll: Roll, fixtures: Sequence[Fixture]) -> Attendants:
+    """Decide how many games against engines are played at once.
+
+    Our side wants many of them, for its batches; an engine that only waits costs memory, but no time. On a clock
+    engines must not compete with our searches for the processor.
+    """
+    most = cores() // plan.threads
+    gpu = any(
+        player is not None and not isinstance(player.evaluator, str) and "cuda" in player.evaluator.name
+        for player in players
+    )
+    lanes = cores()
+    if any(contestant.engine is not None and contestant.limit.is_timed for contestant in plan.contestants) and not gpu:
+        most, lanes = (cores() - 1) // plan.threads, 1
+    games = plan.concurrency or min(GAMES_PER_CORE * cores(), MOST_GAMES)
+    games = min(games, len(fixtures))
+    return Attendants(
+        roll, fixtures, games=games, thinkers=max(1, min(most, games)), lanes=max(1, min(lanes, games // 4))
+    )
+
+
+def ask_names(contestants: Sequence[Contestant], variant: str, patience: float) -> list[Contestant]:
+    """Start every engine once, with its options and the variant, and learn its name; whatever is wrong is an error."""
+    asked = []
+    for contestant in contestants:
+        if contestant.engine is not None:
+            with Engine(contestant.engine, patience=patience) as engine:
+                engine.play_variant(variant)
+                if not contestant.named and not contestant.player:
+                    contestant = replace(contestant, name=engine.name)
+        asked.append(contestant)
+    return asked
