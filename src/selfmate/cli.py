@@ -571,7 +571,10 @@ def arena(
         int | None,
         typer.Option("--games", min=2, max=1_000_000, help="Games of every two, an even number.  [100; --sprt: 2000]"),
     ] = None,
-    pairs: Annotated[int | None, typer.Option("--pairs", min=1, max=500_000, help="The same as openings.")] = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option("--pairs", min=1, max=500_000, help="Openings, each of them twice (instead of --games)."),
+    ] = None,
     visits: Annotated[
         int | None, typer.Option("--visits", min=1, max=10_000_000, help="Visits of nets for a move.  [64]")
     ] = None,
@@ -592,7 +595,7 @@ def arena(
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="Of the openings.")] = 0,
     gumbel: Annotated[bool, typer.Option("--gumbel", help="Gumbel's root, as in training, not PUCT's.")] = False,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, max=1024, help="Games of engines at a time (default: cores).")
+        int | None, typer.Option("--concurrency", min=1, max=1024, help="Games with engines at a time (docs/arena.md).")
     ] = None,
     margin: Annotated[
         int, typer.Option("--margin", min=0, max=60_000, help="Milliseconds a clock may be overstepped.")

@@ -31,6 +31,8 @@ EVENT: Final = "selfmate arena"
 GAMES_PER_CORE: Final = 8
 """Games at once between a net and an engine: enough for a batch, and not too many processes."""
 MOST_GAMES: Final = 64
+THINKERS_PER_CORE: Final = 4
+"""Engines that think at once where no clock runs: pipes and the start of a search leave a core idle."""
 QUIET: Final = 20
 """Telling how a match stands may take one part in so many of the time."""
 
@@ -158,7 +160,7 @@ def play(
         if not fixtures or halted():
             continue
         numbered = {fixture.number: fixture for fixture in fixtures}
-        attendants = _attendants(plan, players, roll, fixtures) if fixtures is halls[1] else None
+        attendants = _attendants(plan, roll, fixtures) if fixtures is halls[1] else None
 
         def written(
             records: list[GameRecord],
@@ -232,24 +234,19 @@ def _finished(record: GameRecord, fixture: Fixture, plan: Plan, tables: dict[int
     )
 
 
-def _attendants(plan: Plan, players: Sequence[Player | None], roll: Roll, fixtures: Sequence[Fixture]) -> Attendants:
+def _attendants(plan: Plan, roll: Roll, fixtures: Sequence[Fixture]) -> Attendants:
     """Decide how many games against engines are played at once.
 
     Our side wants many of them, for its batches; an engine that only waits costs memory, but no time. On a clock
     engines must not compete with our searches for the processor.
     """
-    most = cores() // plan.threads
-    gpu = any(
-        player is not None and not isinstance(player.evaluator, str) and "cuda" in player.evaluator.name
-        for player in players
-    )
-    lanes = cores()
-    if any(contestant.engine is not None and contestant.limit.is_timed for contestant in plan.contestants) and not gpu:
-        most, lanes = (cores() - 1) // plan.threads, 1
+    thinkers, lanes = THINKERS_PER_CORE * cores() // plan.threads, cores()
+    if any(contestant.engine is not None and contestant.limit.is_timed for contestant in plan.contestants):
+        thinkers, lanes = (cores() - 1) // plan.threads, 1
     games = plan.concurrency or min(GAMES_PER_CORE * cores(), MOST_GAMES)
     games = min(games, len(fixtures))
     return Attendants(
-        roll, fixtures, games=games, thinkers=max(1, min(most, games)), lanes=max(1, min(lanes, games // 4))
+        roll, fixtures, games=games, thinkers=max(1, min(thinkers, games)), lanes=max(1, min(lanes, games // 4))
     )
 
 
