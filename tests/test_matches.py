@@ -447,7 +447,7 @@ def test_stockfish() -> None:
 
 def test_a_few_timed_games_of_our_engines_without_a_fault() -> None:
     # `make soakarena` plays a hundred; here a busy machine is no fault.
-    tally = arena_soak.run(8, "0.5+0.01", margin=10.0, variants=("gardner", "atomic", "chess", "horde"))
+    tally = arena_soak.run(8, "0.2+0.005", margin=10.0, variants=("gardner", "atomic", "chess", "horde"))
     assert tally.games == 8
     assert not tally.wrong
 
