@@ -132,7 +132,7 @@ def test_a_match_of_two_engines(run: Run, start: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_an_engine_does_wrong_is_its_own_loss(fault: str, query: str, kind: str, start: Path) -> None:
-    report = match(fake(fault, query=query), fake(), openings=start, patience=20.0)
+    report = match(fake(fault, query=query), fake(), openings=start, patience=20.0, margin=0.05)
     assert report.complete
     assert [entry.result for entry in report.entries] == ["0-1", "1-0"]
     assert faults(report.entries, 0) == {kind: 2}
@@ -403,7 +403,9 @@ def test_an_engine_that_fails_against_a_net_loses(fault: str, query: str, kind: 
     # The fake engine's moves are legal while nobody disturbs its knights: two plies are enough to get to the fault.
     book = tmp_path / "book.epd"
     book.write_text(Position("chess").fen(), encoding="ascii")
-    plan, players = make_plan(Wishes(players=("heuristic-1", fake(fault, query=query)), pairs=1, openings=book))
+    plan, players = make_plan(
+        Wishes(players=("heuristic-1", fake(fault, query=query)), pairs=1, openings=book, margin=0.05)
+    )
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     assert report.complete

@@ -168,7 +168,7 @@ def test_the_margin_is_not_exceeded() -> None:
 
 def test_a_time_for_each_move() -> None:
     black = Script(seconds=0.2)
-    table = play(Script(seconds=0.1), black, limit=MoveLimit(movetime=100), terms=Terms(margin=0.05))
+    table = play(Script(seconds=0.1), black, limit=MoveLimit(movetime=100), terms=Terms(move_margin=0.05))
     assert table.verdict is not None
     assert (table.verdict.result, table.verdict.fault) == ("1-0", Fault.TIME_LOSS)
     assert black.heard[0][2] == "go movetime 100"

@@ -30,7 +30,7 @@ from selfmate.hall import play_seats
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings, read_openings
 from selfmate.player import RANDOM, Player
-from selfmate.referee import ScoreRule, Terms
+from selfmate.referee import CLOCK_MARGIN, MOVE_MARGIN, ScoreRule, Terms
 from selfmate.run import write_file
 from selfmate.stats import Match, Model, Sprt
 from selfmate.tournament import Plan, ask_names, play, schedule
@@ -175,7 +175,8 @@ class Wishes:
     seed: int = 0
     gumbel: bool = False
     concurrency: int | None = None
-    margin: float = 0.05
+    margin: float | None = None
+    """Seconds by which clocks and times for a move may be overstepped; usual ones when None."""
     patience: float = 60.0
     max_plies: int = 512
     resign: str | None = None
@@ -194,7 +195,8 @@ def make_plan(wishes: Wishes) -> tuple[Plan, list[Player | None]]:
     contestants = _contestants(wishes)
     terms = Terms(
         max_plies=wishes.max_plies,
-        margin=wishes.margin,
+        margin=CLOCK_MARGIN if wishes.margin is None else wishes.margin,
+        move_margin=MOVE_MARGIN if wishes.margin is None else wishes.margin,
         patience=wishes.patience,
         **{
             name: None if text is None else ScoreRule.read(text, name)

@@ -598,8 +598,11 @@ def arena(
         int | None, typer.Option("--concurrency", min=1, max=1024, help="Games with engines at a time (docs/arena.md).")
     ] = None,
     margin: Annotated[
-        int, typer.Option("--margin", min=0, max=60_000, help="Milliseconds a clock may be overstepped.")
-    ] = 50,
+        int | None,
+        typer.Option(
+            "--margin", min=0, max=60_000, help="Milliseconds time may be overstepped.  [50; --movetime: 1000]"
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option("--patience", min=0.1, max=86_400, help="Seconds for an answer without a clock.")
     ] = 60.0,
@@ -650,7 +653,7 @@ def arena(
             seed=seed,
             gumbel=gumbel,
             concurrency=concurrency,
-            margin=margin / 1000,
+            margin=None if margin is None else margin / 1000,
             patience=patience,
             max_plies=max_plies,
             resign=resign,

@@ -89,7 +89,7 @@ class Plan:
             "seed": str(self.seed),
             "root": "gumbel" if self.gumbel else "puct",
             "max-plies": str(terms.max_plies),
-            "margin": f"{1000 * terms.margin:g}",
+            "margin": f"{1000 * terms.margin:g} {1000 * terms.move_margin:g}",
             "sprt": "off" if test is None else f"{test.elo0:g},{test.elo1:g} {test.alpha:g} {test.beta:g} {test.model}",
             **{name: str(getattr(terms, name) or "off") for name in ("resign", "win", "draw")},
         }
