@@ -35,7 +35,7 @@ __all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "play_g
 COLORS: Final = ("White", "Black")
 CLOCK_MARGIN: Final = 0.05
 MOVE_MARGIN: Final = 1.0
-"""Seconds. On a busy machine Stockfish 15.1 took 100 to 154 ms for `movetime 100` (40 times, six processes for a core)."""
+"""Seconds. On a busy machine (six processes for a core) Stockfish 15.1 took 100 to 154 ms for `movetime 100`."""
 FORFEITS: Final = {
     Fault.ILLEGAL_MOVE: "rules infraction",
     Fault.TIME_LOSS: "time forfeit",
