@@ -448,6 +448,23 @@ def test_a_bad_limit_is_said_and_left_out(engine: Uci, go: str, part: str) -> No
     check_lines(lines, Position("chess"))
 
 
+@pytest.mark.parametrize("bad", ["depth x", "nodes 1e9", "wtime", "perft many", "dept 5", "searchmoves e2e5", "winc ?"])
+def test_a_bad_limit_alone_is_answered_at_once(engine: Uci, bad: str) -> None:
+    lines = engine.ask(f"go {bad}")  # no `stop` is sent
+    assert len(said(lines)) == 1
+    assert "at once" in said(lines)[0]
+    check_lines(lines, Position("chess"))
+    lines = engine.ask(f"go {bad} wtime 300 btime 300")
+    assert len(said(lines)) == 1
+    assert "at once" not in said(lines)[0]
+    # Who may not be answered before a word is not.
+    for kind, word in (("infinite", "stop"), ("ponder", "ponderhit")):
+        engine.send(f"go {kind} {bad}")
+        assert engine.is_silent(0.1)
+        check_lines(engine.ask(word), Position("chess"))
+    assert engine.is_silent(0.1)
+
+
 def test_castling_rights_that_cannot_be_are_dropped(engine: Uci) -> None:
     engine.send("position fen 4k3/8/8/8/8/8/8/4K3 w KQkq - 0 1")
     assert any("dropped" in text for text in said(engine.ready()))

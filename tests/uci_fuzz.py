@@ -67,6 +67,7 @@ GARBAGE = [
     "eval",
     "é ü 棋 ♞",
 ]
+BAD_LIMITS = ["nodes", "wtime x", "sideways", "movetime -5 nodes 3", "nodes 1e9", "perft x", "infinite depth x", "winc"]
 POSITIONS = {
     "chess": [
         "7k/5QQ1/6K1/8/8/8/8/8 b - - 0 1",
@@ -210,7 +211,7 @@ class Script:
         elif kind == 6:
             words.append("nodes 20 mate 1")
         elif kind == 7:
-            words.append(self.dice.choice(["nodes", "wtime x", "sideways", "movetime -5 nodes 3", "nodes 1e9", ""]))
+            words.append(self.dice.choice([*BAD_LIMITS, ""]))
         elif self.dice.random() < 0.3:
             return b"go perft 2"  # which has no `bestmove`
         if legal and self.dice.random() < 0.2:

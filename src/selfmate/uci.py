@@ -308,9 +308,13 @@ class Engine:
     # -- `go` ---------------------------------------------------------------------------------------------------------
 
     def _read_limits(self, words: Sequence[str]) -> Limits:
-        """Read what follows `go`. What cannot be is said and left out."""
+        """Read what follows `go`. What cannot be is left out, with one word about it.
+
+        Who asked for an end that we did not understand does not want a search without one: if nothing else ends it, the
+        answer comes at once.
+        """
         limits = Limits()
-        unknown: list[str] = []
+        refused: list[str] = []
         at = 0
         while at < len(words):
             word = words[at]
@@ -321,30 +325,31 @@ class Engine:
                 limits = replace(limits, ponder=True)
             elif word == "searchmoves":
                 moves: list[Move] = []
-                refused: list[str] = []
                 while at < len(words) and words[at] not in _WORDS:
                     try:
                         moves.append(self.position.parse_uci(words[at]))
                     except SelfmateError as error:
-                        refused.append(str(error))
+                        refused.append(f"searchmoves: {error}")
                     at += 1
-                if refused:
-                    self.say(f"searchmoves: {refused[0]}")
                 limits = replace(limits, moves=tuple(dict.fromkeys(moves)))
             elif word in _NUMBERS:
                 name, low = _NUMBERS[word]
                 given = words[at] if at < len(words) and words[at] not in _WORDS else ""
                 at += bool(given)
                 if not re.fullmatch(r"[+-]?[0-9]{1,18}", given):
-                    self.say(f"go {word}: a whole number follows, not {clip(given)!r}")
+                    refused.append(f"{word}: a whole number follows, not {clip(given)!r}")
                 else:
                     number = min(max(int(given), low), MOST)
                     limits = replace(limits, **{name: number})  # type: ignore[arg-type]  # fields that are numbers
             else:
-                unknown.append(word)
-        if unknown:
-            more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-            self.say(f"go: no limit is called {clip(unknown[0])!r}{more}")
+                refused.append(f"no limit is called {clip(word)!r}")
+        if refused:
+            more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+            hint = ""
+            if limits.is_endless and not limits.infinite and limits.perft is None:
+                limits = replace(limits, move_time=0)
+                hint = "; nothing else ends the search: the answer comes at once"
+            self.say(f"go: {refused[0]}{more}{hint}")
         return limits
 
 
