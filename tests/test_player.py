@@ -13,8 +13,10 @@ from typing import cast
 import pytest
 
 from selfmate import VARIANTS, Position, SearchError
+from selfmate.gate import balanced_openings
 from selfmate.nets import shipped
 from selfmate.player import Limit, Player, PlayerError, Result, net_of_run
+from selfmate.thinker import Thinker
 
 MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
 
@@ -114,6 +116,24 @@ def test_the_same_search_gives_the_same_result_and_noise_another() -> None:
 
     assert visits() == visits()
     assert visits(noise=True, seed=1) == visits(noise=True, seed=1) != visits(noise=True, seed=2)
+
+
+def test_every_player_makes_the_engines_choice() -> None:
+    """The surest move is played, not the most visited one, by a search alone as by one that keeps its tree."""
+    player, differ = Player("heuristic-1"), 0
+    for fen in balanced_openings("atomic", 40, seed=3):
+        position = Position("atomic", fen)
+        result = player.search(position, Limit(visits=300))
+        thinker = Thinker(player)
+        thinker.begin(position, visits=300)
+        while not thinker.done:
+            thinker.go_on()
+        kept = thinker.result()
+        assert kept is not None
+        assert result.best == kept.best
+        most = max(result.moves, key=lambda each: each.visits)
+        differ += result.proven is None and result.best != most.move
+    assert 2 <= differ <= 20
 
 
 def test_random_depends_on_the_seed() -> None:

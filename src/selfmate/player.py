@@ -38,6 +38,7 @@ __all__ = [
     "batch_size",
     "find_player",
     "net_of_run",
+    "play_config",
     "result_of",
 ]
 
@@ -59,6 +60,9 @@ ENDLESS: Final = (1 << 32) - 1
 
 NOISE: Final = 0.25
 """Share of Dirichlet noise in the priors of the root, as AlphaZero has it."""
+
+MAX_TREE_BYTES: Final = 1 << 30
+"""A tree of this size gives up its least visited half."""
 
 MAX_STATE_BYTES: Final = 64 << 20
 
@@ -205,9 +209,7 @@ class Player:
         began = time.perf_counter()
         if self.evaluator == RANDOM:
             return _random_result(position, seed, began)
-        # A proven win is searched on: a shorter one may be there.
-        config = SearchConfig(stop_when_proven=False, noise_epsilon=NOISE if noise else 0.0)
-        search = Search(position, config, limit.visits or ENDLESS, seed)
+        search = Search(position, play_config(noise=noise), limit.visits or ENDLESS, seed)
         room = ENDLESS if limit.nodes is None else limit.nodes
         while not search.done() and room > 0:
             self._search_on(search, room)
@@ -226,6 +228,23 @@ class Player:
         if leaves.size:  # else every playout ended by the rules
             priors, wdl, _ = self.evaluator.evaluate(leaves)
             search.apply(leaves.ticket, priors, wdl)
+
+
+def play_config(
+    *, lcb: bool = True, noise: bool = False, draw_score: float = 0.0, max_bytes: int = MAX_TREE_BYTES
+) -> SearchConfig:
+    """Give the search of everybody who plays to win, the choice of the move included; training has one of its own.
+
+    `lcb` plays the move whose value is surely the highest, and otherwise it is the most visited one: 50 to 58 % for it
+    in matches (docs/log.md). `noise` is for other moves than the surest, so the visits choose.
+    """
+    return SearchConfig(
+        stop_when_proven=False,  # a proven win is searched on: a shorter one may be there
+        lcb=lcb and not noise,
+        noise_epsilon=NOISE if noise else 0.0,
+        draw_score=draw_score,
+        max_bytes=max_bytes,
+    )
 
 
 def batch_size(visits: int) -> int:

@@ -24,10 +24,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from selfmate import _core
-from selfmate._core import Leaves, Move, Search, SearchConfig, SearchResult
+from selfmate._core import Leaves, Move, Search, SearchResult
 from selfmate.evaluator import Answer, Evaluator
 from selfmate.evaluator.cache import CachedEvaluator
-from selfmate.player import ENDLESS, NOISE, RANDOM, Player, PlayerError, Result, batch_size, result_of
+from selfmate.player import ENDLESS, RANDOM, Player, PlayerError, Result, batch_size, play_config, result_of
 
 __all__ = ["Thinker"]
 
@@ -87,25 +87,18 @@ class Thinker:
         visits: int = ENDLESS,
         moves: Sequence[Move] = (),
         draw_score: float = 0.0,
-        lcb: bool = False,
+        lcb: bool = True,
         noise: bool = False,
         seed: int = 0,
     ) -> bool:
         """Begin a search, and say whether something was known of the position.
 
         `visits` are those of this search alone. `moves`, if there are any, are the only ones to consider; `draw_score`
-        is what a draw is worth to the side to move, and `lcb` chooses the move whose value is surely the highest
-        instead of the most visited one.
+        is what a draw is worth to the side to move; `lcb` and `noise` are those of `play_config`.
         """
         self.player.check(position.variant)
         self._settle()
-        config = SearchConfig(
-            stop_when_proven=False,
-            max_bytes=self._tree_bytes,
-            draw_score=draw_score,
-            lcb=lcb,
-            noise_epsilon=NOISE if noise else 0.0,
-        )
+        config = play_config(lcb=lcb, noise=noise, draw_score=draw_score, max_bytes=self._tree_bytes)
         self._began = time.perf_counter()
         if self._search is None or noise:
             self._search = Search(position, config, visits, seed, list(moves))

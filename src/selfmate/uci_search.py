@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from selfmate import _core, clock
-from selfmate._core import Move, SearchConfig
+from selfmate._core import Move
 from selfmate.errors import SelfmateError
-from selfmate.player import ENDLESS, MoveResult, Player, Result, result_of
+from selfmate.player import ENDLESS, MoveResult, Player, Result, play_config, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
 from selfmate.uci_info import centipawns, info_lines, move_statistics, uci_line
@@ -399,7 +399,7 @@ def _wait_for_the_word(go: Go) -> None:
 
 def _at_once(go: Go) -> Result:
     """Find a move without the evaluator that was asked for, in about a millisecond."""
-    search = _core.Search(go.position, SearchConfig(), 200, 0, list(go.limits.moves))
+    search = _core.Search(go.position, play_config(), 200, 0, list(go.limits.moves))
     search.run(FALLBACK)
     return result_of(search.result(), 0.0)
 
