@@ -52,7 +52,7 @@ run: .venv/installed  ## build, train Gardner chess for two minutes, then play a
 
 # -- proving ----------------------------------------------------------------------------------
 
-.PHONY: test check format stub sanitize fuzz soak crash bench
+.PHONY: test check format stub sanitize tsan fuzz soak crash bench
 test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest, doctests included)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
 	pytest --numprocesses=auto
@@ -81,6 +81,12 @@ sanitize: .venv/tools  ## the C++ tests under AddressSanitizer and UndefinedBeha
 		-DSELFMATE_PYTHON=OFF -DSELFMATE_TESTS=ON -DSELFMATE_SANITIZE=ON
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --no-tests=error --output-on-failure --parallel 2
+
+tsan: .venv/tools  ## the C++ tests with threads under ThreadSanitizer
+	$(CONFIGURE) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+		-DSELFMATE_PYTHON=OFF -DSELFMATE_TESTS=ON -DSELFMATE_TSAN=ON
+	cmake --build build/tsan --target test_play_v2 test_selfplay_v2
+	ctest --test-dir build/tsan --no-tests=error --output-on-failure --parallel 2 -R '^(play|selfplay)[.]v2$$'
 
 fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 each (needs clang)
 	$(CONFIGURE) -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \

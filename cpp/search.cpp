@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <thread>
@@ -12,6 +12,15 @@
 
 namespace selfmate {
 namespace {
+
+Node new_node(std::size_t first_edge, std::size_t edges, Proof proof) {
+    Node node;
+    node.first_edge = static_cast<std::uint32_t>(first_edge);
+    node.edges = static_cast<std::uint16_t>(edges);
+    node.proof = proof;
+    if (proof.known()) node.net_value = proof.value();
+    return node;
+}
 
 // Visits that a candidate should have had before each simulation of sequential halving (as mctx has it).
 void fill_schedule(std::vector<std::uint32_t>& schedule, std::uint32_t considered, std::uint32_t simulations) {
@@ -107,8 +116,9 @@ Playout Search::playout() {
     const Proof proof = examine(trail_.state, moves, [&](std::size_t i, Proof result) {
         edges[i] = Edge{.prior = 0, .move = moves[i], .proof = result};
     });
-    const std::uint32_t at = settle(trail_, first, proof);
-    if (at == NO_NODE) return Playout::BACKED_UP;
+    const std::uint32_t at = static_cast<std::uint32_t>(tree_.nodes.size());
+    *tree_.nodes.add(1) = new_node(first, moves.size(), proof);
+    if (settle(trail_, at)) return Playout::BACKED_UP;
     // 5. The leaf waits for the evaluator.
     tree_.nodes[at].waiting = true;
     ++waiting_;
@@ -209,32 +219,23 @@ void Search::draw(const Trail& trail) {
     prove(trail.path);
 }
 
-// 4. The new position becomes a node, with the edges from `first` on. What is decided is backed up at once and gives
-// NO_NODE.
-std::uint32_t Search::settle(const Trail& trail, std::size_t first, Proof proof) {
-    const std::uint32_t at = static_cast<std::uint32_t>(tree_.nodes.size());
-    Node node;
-    node.first_edge = static_cast<std::uint32_t>(first);
-    node.edges = static_cast<std::uint16_t>(tree_.edges.size() - first);
-    node.proof = proof;
-    if (proof.known()) node.net_value = proof.value();
-    *tree_.nodes.add(1) = node;
+// 4. The new position, already a node, becomes a part of the tree. Says whether it is decided; then it is backed up.
+bool Search::settle(const Trail& trail, std::uint32_t at) {
+    const Proof proof = tree_.nodes[at].proof;
     const std::uint32_t depth = static_cast<std::uint32_t>(trail.path.size() / 2);
     depth_sum_ += depth;
     max_depth_ = std::max(max_depth_, depth);
-    if (trail.path.empty())
-        consider_moves();
-    else
-        tree_.edges[trail.path.back()].child = at;
-    if (!proof.known()) return at;
     if (trail.path.empty()) {
-        prepare_root();
-        return NO_NODE;
+        consider_moves();
+        if (proof.known()) prepare_root();
+        return proof.known();
     }
+    tree_.edges[trail.path.back()].child = at;
+    if (!proof.known()) return false;
     tree_.edges[trail.path.back()].proof = proof.for_mover();
     back_up(trail.path, worth(proof, trail.state.turn), proof.is_draw() ? 1.0f : 0.0f);
     prove(trail.path);
-    return NO_NODE;
+    return true;
 }
 
 void Search::apply(std::uint32_t id, std::span<const float> priors, const float* wdl) {
@@ -251,7 +252,7 @@ void Search::accept(std::uint32_t at, std::span<const std::uint32_t> path, Color
     Edge* const edges = tree_.edges_of(node);
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
     node.waiting = false;
-    const float value = std::clamp(wdl[0] - wdl[2] + wdl[1] * worth(Proof::draw(), turn), -1.0f, 1.0f);
+    const float value = value_of(wdl, turn);
     node.net_value = value;
     if (path.empty()) {
         node.value = value;
@@ -272,6 +273,10 @@ void Search::abandon(std::uint32_t id) {
         tree_.edges[leaf.path.back()].child = NO_NODE;  // its node is out of reach until the next `keep`
         release(leaf.path);
     }
+}
+
+float Search::value_of(const float* wdl, Color side) const {
+    return std::clamp(wdl[0] - wdl[2] + wdl[1] * worth(Proof::draw(), side), -1.0f, 1.0f);
 }
 
 float Search::worth(Proof proof, Color side) const {
@@ -686,71 +691,110 @@ void Search::run(NativeEvaluator evaluator, std::uint32_t more_visits) {
         if (playout() == Playout::LEAF) answer(last_leaf_, evaluator);
 }
 
-// Leaves that one of several threads takes from the tree at a time: at most so many, and one for each so many visits.
-constexpr std::size_t MOST_LEAVES = 16, VISITS_PER_LEAF = 256;
-
 void Search::run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     const std::uint32_t before = done_visits_;
-    if (tree_.nodes.empty() && playout() == Playout::LEAF) answer(last_leaf_, evaluator);
-    // The tree is locked while walks go down and while their values come up; the rules and the evaluator run beside
-    // each other. Several leaves at a time, once the tree is large: each turn at the lock costs more than a walk.
+    while (Clock::now() < end && !full() && wants_playout() && done_visits_ - before < more_visits) {
+        if (threads.size() > 1 && !tree_.nodes.empty())
+            share_for(end, evaluator, more_visits - (done_visits_ - before), threads);
+        else if (playout() == Playout::LEAF)
+            answer(last_leaf_, evaluator);
+    }
+}
+
+// Leaves that one of several threads takes from the tree at a time: at most so many, and one for each so many visits.
+constexpr std::size_t MOST_LEAVES = 16, VISITS_PER_LEAF = 256;
+
+// The tree is locked while walks go down and while values come up; the rules, the evaluator and the writing of new nodes
+// run beside each other. Several leaves at a time, once the tree is large: what one thread has changed must come from its
+// core to the next. Nothing that others read may move, so it ends when the room that was made for new nodes is used up.
+void Search::share_for(std::chrono::steady_clock::time_point end, NativeEvaluator evaluator, std::uint32_t more_visits,
+                       Threads& threads) {
     struct Work {
         Trail trail;
+        bool drawn;
         MoveList moves;
         Proof proof, results[MAX_MOVES];
-        bool drawn;
         float priors[MAX_MOVES], wdl[3];
+        std::uint32_t at;
     };
-    const auto compute = [&](Work& work) {
-        const State& state = work.trail.state;
-        work.drawn = follow(work.trail);
-        if (work.drawn) return;
-        work.moves.clear();
-        variant_->legal_moves(state, work.moves);
-        work.proof = examine(state, work.moves, [&](std::size_t i, Proof result) { work.results[i] = result; });
-        if (!work.proof.known())
-            evaluator(*variant_, state, encoded_key(state, work.trail.repeated), {work.moves.begin(), work.moves.end()},
-                      work.priors, work.wdl);
+    // 1. Room for twice what all threads may add between two looks.
+    const std::size_t most = MOST_LEAVES * static_cast<std::size_t>(threads.size());
+    tree_.nodes.reserve(2 * most);
+    tree_.edges.reserve(2 * most * MAX_MOVES);
+    // 2. One number says how many nodes (its high half) and edges there are: edges lie in the order of their nodes.
+    const std::size_t nodes = tree_.nodes.size(), edges = tree_.edges.size();
+    const std::uint32_t before = done_visits_;
+    alignas(64) std::atomic<std::uint64_t> used = std::uint64_t(nodes) << 32 | edges;
+    alignas(64) SpinLock turn;
+    const auto goes_on = [&] {
+        const std::size_t n = used >> 32, e = used & 0xffffffff;
+        return n + most <= tree_.nodes.capacity() && e + most * MAX_MOVES <= tree_.edges.capacity() &&
+               n * sizeof(Node) + e * sizeof(Edge) <= config_.max_bytes && wants_playout() &&
+               done_visits_ + waiting_ - before < more_visits && std::chrono::steady_clock::now() < end;
     };
-    const auto write = [&](const Work& work) {
-        if (work.drawn) {
-            draw(work.trail);
-            return;
-        }
-        const std::size_t first = tree_.edges.size();
-        Edge* const edges = tree_.edges.add(work.moves.size());
-        for (std::size_t i = 0; i < work.moves.size(); ++i)
-            edges[i] = Edge{.prior = 0, .move = work.moves[i], .proof = work.results[i]};
-        if (const std::uint32_t at = settle(work.trail, first, work.proof); at != NO_NODE)
-            accept(at, work.trail.path, work.trail.state.turn, {work.priors, work.moves.size()}, work.wdl);
-    };
-    std::mutex mutex;
     threads.each(static_cast<std::size_t>(threads.size()), [&](std::size_t) {
-        std::vector<Work> works(threads.size() > 1 ? MOST_LEAVES : 1);
+        std::vector<Work> works(MOST_LEAVES);
         for (Work& work : works) work.trail.line = trail_.line;
-        std::unique_lock lock(mutex);
-        const auto goes_on = [&] {
-            return Clock::now() < end && !full() && wants_playout() && done_visits_ + waiting_ - before < more_visits;
-        };
+        std::unique_lock lock(turn);
         while (goes_on()) {
+            // 3. Walks, with the lock.
             const std::size_t room = std::clamp<std::size_t>(done_visits_ / VISITS_PER_LEAF, 1, works.size());
             std::size_t leaves = 0;
             Playout walked = Playout::LEAF;
-            while (leaves < room && walked != Playout::BLOCKED && goes_on())
+            while (leaves < room && walked != Playout::BLOCKED && wants_playout() &&
+                   done_visits_ + waiting_ - before < more_visits)
                 if ((walked = walk(works[leaves].trail)) == Playout::LEAF) {
                     ++leaves;
                     ++waiting_;
                 }
             lock.unlock();
+            // 4. What is at their ends.
+            std::uint64_t size = 0;
+            for (std::size_t i = 0; i < leaves; ++i) {
+                Work& work = works[i];
+                const State& state = work.trail.state;
+                work.drawn = follow(work.trail);
+                if (work.drawn) continue;
+                work.moves.clear();
+                variant_->legal_moves(state, work.moves);
+                work.proof = examine(state, work.moves, [&](std::size_t j, Proof result) { work.results[j] = result; });
+                if (!work.proof.known())
+                    evaluator(*variant_, state, encoded_key(state, work.trail.repeated),
+                              {work.moves.begin(), work.moves.end()}, work.priors, work.wdl);
+                size += std::uint64_t(1) << 32 | work.moves.size();
+            }
+            // 5. New nodes, which nobody can find yet.
+            std::uint64_t place = used.fetch_add(size);
+            for (std::size_t i = 0; i < leaves; ++i) {
+                Work& work = works[i];
+                if (work.drawn) continue;
+                work.at = static_cast<std::uint32_t>(place >> 32);
+                const std::uint32_t first = static_cast<std::uint32_t>(place);
+                const bool known = work.proof.known();
+                Node& node = tree_.nodes[work.at] = new_node(first, work.moves.size(), work.proof);
+                if (!known) node.net_value = value_of(work.wdl, work.trail.state.turn);
+                for (std::size_t j = 0; j < work.moves.size(); ++j)
+                    new (&tree_.edges[first + j])
+                        Edge{.prior = known ? 0 : work.priors[j], .move = work.moves[j], .proof = work.results[j]};
+                place += std::uint64_t(1) << 32 | work.moves.size();
+            }
             if (!leaves && walked == Playout::BLOCKED) std::this_thread::yield();
-            for (std::size_t i = 0; i < leaves; ++i) compute(works[i]);
+            // 6. The way back, with the lock.
             lock.lock();
             waiting_ -= static_cast<std::uint32_t>(leaves);
-            for (std::size_t i = 0; i < leaves; ++i) write(works[i]);
+            for (std::size_t i = 0; i < leaves; ++i) {
+                const Work& work = works[i];
+                if (work.drawn)
+                    draw(work.trail);
+                else if (!settle(work.trail, work.at))
+                    back_up(work.trail.path, tree_.nodes[work.at].net_value, work.wdl[1]);
+            }
         }
     });
+    tree_.nodes.add((used >> 32) - nodes);
+    tree_.edges.add((used & 0xffffffff) - edges);
 }
 
 // ---- from one search to the next ---------------------------------------------------------------

@@ -2,6 +2,7 @@
 // evaluator. Many leaves may wait at once; they are answered in any order.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <vector>
@@ -100,7 +101,7 @@ public:
     // The search with an evaluator of our own, to its end or for so many more visits.
     void run(NativeEvaluator evaluator, std::uint32_t more_visits = 0xffffffff);
     // The same for a short time, on several threads that share the tree; ends early when the tree is full. With one
-    // thread, the visits are those of `run`.
+    // thread the visits are those of `run`.
     void run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads);
 
     // What is known of the moves at the root or at another node.
@@ -126,7 +127,9 @@ private:
     bool follow(Trail& trail) const;
     template <class Write>
     Proof examine(const State& state, const MoveList& moves, Write write) const;
-    std::uint32_t settle(const Trail& trail, std::size_t first, Proof proof);
+    void share_for(std::chrono::steady_clock::time_point end, NativeEvaluator evaluator, std::uint32_t more_visits,
+                   Threads& threads);
+    bool settle(const Trail& trail, std::uint32_t at);
     void draw(const Trail& trail);
     void accept(std::uint32_t node, std::span<const std::uint32_t> path, Color turn, std::span<const float> priors,
                 const float* wdl);
@@ -147,6 +150,7 @@ private:
     bool is_considered(std::uint32_t at, std::size_t edge) const {
         return at || considered_.empty() || considered_[edge];
     }
+    float value_of(const float* wdl, Color side) const;
     // What a result is worth to a side; a draw has the worth that the side at the root gives it.
     float worth(Proof proof, Color side) const;
 

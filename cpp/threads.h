@@ -12,6 +12,30 @@
 
 namespace selfmate {
 
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// A lock for microseconds: who waits stays awake, for being woken takes longer than what it waits for.
+class SpinLock {
+public:
+    void lock() {
+        for (int looks = 0; locked_.exchange(true, std::memory_order_acquire);)
+            while (locked_.load(std::memory_order_relaxed))
+                if (++looks % LOOKS)
+                    pause();
+                else
+                    std::this_thread::yield();  // on a busy machine its holder may have been put to sleep
+    }
+    void unlock() { locked_.store(false, std::memory_order_release); }
+
+private:
+    static constexpr int LOOKS = 1000;  // tens of microseconds
+    std::atomic<bool> locked_ = false;
+};
+
 class Threads {
 public:
     explicit Threads(int count) {
@@ -59,11 +83,6 @@ private:
             pause();
         }
         return false;
-    }
-    static void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
     }
     static constexpr int SPINS = 1000;  // tens of microseconds
 

@@ -106,10 +106,15 @@ public:
     void clear() { size_ = 0; }
     // Room for n more, to be written by the caller.
     T* add(std::size_t n) {
-        if (size_ + n > capacity_) reallocate(std::max(size_ + n, capacity_ + capacity_ / 2 + 64));
+        reserve(n);
         size_ += n;
         return data_ + size_ - n;
     }
+    // Makes room: what is added next, up to n, moves nothing.
+    void reserve(std::size_t n) {
+        if (size_ + n > capacity_) reallocate(std::max(size_ + n, capacity_ + capacity_ / 2 + 64));
+    }
+    std::size_t capacity() const { return capacity_; }
     // Keeps the first n, and no more memory than twice what they need.
     void cut(std::size_t n) {
         size_ = n;

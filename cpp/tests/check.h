@@ -12,7 +12,7 @@
 namespace selfmate::test {
 
 // Sanitizers make everything ten times slower; they need fewer games, not other ones.
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int SHARE = 6;
 #else
 constexpr int SHARE = 1;

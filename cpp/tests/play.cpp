@@ -80,9 +80,29 @@ void play(const Variant& variant, int threads, std::uint64_t seed) {
     }
 }
 
+// Threads on a tree that grows many times over: not a visit is lost.
+void share(const Variant& variant, int threads) {
+    const std::string where(variant.name);
+    constexpr std::uint32_t VISITS = 30'000 / SHARE;
+    Threads pool(threads);
+    Search search;
+    SearchConfig config;
+    config.stop_when_proven = false;
+    const State state = validate(parse_fen(variant, false, variant.start), false);
+    search.begin(variant, state, {}, config, VISITS, 1);
+    while (!search.done()) search.run_for(0.05, find_native_evaluator("heuristic-1"), 0xffffffff, pool);
+    check_tree(search, where);
+    std::uint32_t visits = 0;
+    for (const MoveStats& stats : search.moves()) visits += stats.visits;
+    CHECK(visits == VISITS && search.visits() == VISITS, where);
+    CHECK(search.root().visits == VISITS + 1, where);
+}
+
 }  // namespace
 
 int main() {
+    for (const char* name : {"chess", "atomic", "gardner"})
+        for (const int threads : {2, 5}) share(*find_variant(name), threads);
     for (const Variant& variant : variants())
         for (const int threads : {1, 4}) play(variant, threads, static_cast<std::uint64_t>(threads));
     return finish();
