@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from selfmate import evaluator as evaluators
+from selfmate import nets
 from selfmate._core import encoding
 from selfmate.agreement import agreement, difference, leaves_of
 from selfmate.evaluator import BACKENDS, Answer, Evaluator, EvaluatorError, LeafBatch, open_evaluator
@@ -291,23 +292,34 @@ def test_an_int8_file_is_opened_as_it_is(tmp_path: Path, int8: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("openvino", "flags", "int8", "expected"),
+    ("openvino", "flags", "size", "expected"),
     [
-        (True, {"avx512_vnni", "avx512_bf16"}, True, "openvino-int8"),
-        (False, {"avx512_vnni", "avx512_bf16"}, True, "onnx-int8"),
-        (True, {"avx512_vnni", "avx512_bf16"}, False, "openvino-bf16"),
-        (True, {"avx2"}, True, "onnx"),
-        (True, {"avx2"}, False, "onnx"),
-        (False, {"avx512_bf16"}, False, "onnx"),
+        (True, {"avx512_vnni", "avx512_bf16"}, 3_600_000, "openvino-int8"),
+        (True, {"avx512_vnni", "avx512_bf16"}, 156_000, "onnx-int8"),
+        (False, {"avx512_vnni", "avx512_bf16"}, 3_600_000, "onnx-int8"),
+        (True, {"avx512_vnni", "avx512_bf16"}, None, "openvino-bf16"),
+        (True, {"avx2"}, 3_600_000, "onnx"),
+        (True, {"avx2"}, None, "onnx"),
+        (False, {"avx512_bf16"}, None, "onnx"),
     ],
 )
 def test_auto_goes_by_what_there_is(
-    monkeypatch: pytest.MonkeyPatch, openvino: bool, flags: set[str], int8: bool, expected: str
+    monkeypatch: pytest.MonkeyPatch, openvino: bool, flags: set[str], size: int | None, expected: str
 ) -> None:
     monkeypatch.setattr(evaluators, "cpu_flags", lambda: frozenset(flags))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if openvino else None)
-    assert evaluators._fastest(has_int8=int8, has_f32=True) == expected
-    assert evaluators._fastest(has_int8=True, has_f32=False).endswith("-int8")
+    backend, why = evaluators._fastest(int8_bytes=size, has_f32=True)
+    assert backend == expected
+    assert why
+    assert evaluators._fastest(int8_bytes=1000, has_f32=False)[0].endswith("-int8")
+
+
+def test_auto_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluators, "cpu_flags", lambda: frozenset({"avx512_vnni"}))
+    shipped = open_evaluator(nets.find("gardner") or tmp_path, backend="auto", threads=1)
+    assert shipped.name.startswith("onnx int8")
+    assert "small" in shipped.chosen or "not installed" in shipped.chosen
+    assert not open_evaluator(nets.find("gardner") or tmp_path, backend="onnx").chosen
 
 
 def test_the_uci_option_knows_every_backend() -> None:

@@ -91,6 +91,8 @@ def test_it_says_who_plays() -> None:
         uci.send("setoption name UCI_Variant value racingkings")
         assert any("racingkings" in text for text in said(uci.ready()))
         assert not said(uci.ready())  # and only once
+        uci.send("setoption name UCI_Variant value gardner")
+        assert any("shipped net" in text and "auto: " in text for text in said(uci.ready()))
 
 
 # -- searching --------------------------------------------------------------------------------------------------------

@@ -362,7 +362,11 @@ def open_player(source: str | Path, backend: str) -> Player:
 
 
 def _computes(player: Player) -> str:
-    return player.evaluator if isinstance(player.evaluator, str) else player.evaluator.name
+    """Say what computes, and why, where the choice was ours."""
+    if isinstance(player.evaluator, str):
+        return player.evaluator
+    chosen = player.evaluator.chosen
+    return f"{player.evaluator.name}{f'; auto: {chosen}' if chosen else ''}"
 
 
 def _shipped(variant: str) -> Path | None:

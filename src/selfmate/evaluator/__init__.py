@@ -54,6 +54,9 @@ BACKENDS: Final = ("auto", "onnx", "onnx-int8", "openvino", "openvino-bf16", "op
 BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
 INT8_FLAGS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 
+SMALL_NET: Final = 1 << 20
+"""Bytes of an int8 file up to which ONNX Runtime is the faster one: OpenVINO has more to do around each batch."""
+
 MAX_PLIES: Final = 1000.0
 """What a net says of plies left is cut off here."""
 
@@ -106,6 +109,8 @@ class Evaluator(ABC):
 
     name: str
     """What computes: for people and logs."""
+    chosen: str = ""
+    """Why it computes where `auto` chose it."""
     net_id: str
     """Hash of the net: equal ids, equal answers up to rounding."""
     variant: str
@@ -311,8 +316,11 @@ def _open_on_cpu(source: Net | str | Path, shown: str, threads: int | None, back
     # 2. What to open it with.
     if backend is None:
         backend = "onnx-int8" if list(found) == [True] and path is not None and path.is_file() else "onnx"
-    elif backend == "auto":
-        backend = _fastest(has_int8=True in found, has_f32=list(found) != [True])
+    chosen = ""
+    if backend == "auto":
+        int8_file = path / INT8_NAME if path is not None and path.is_dir() else path
+        size = int8_file.stat().st_size if True in found and int8_file is not None else None
+        backend, chosen = _fastest(int8_bytes=size, has_f32=list(found) != [True])
     wanted = backend.endswith("-int8")
     # 3. Make what is missing.
     if wanted not in found:
@@ -329,10 +337,13 @@ def _open_on_cpu(source: Net | str | Path, shown: str, threads: int | None, back
         from selfmate.evaluator.openvino_evaluator import OpenVinoEvaluator
 
         precision: Literal["bf16", "f32"] = "bf16" if backend == "openvino-bf16" else "f32"
-        return OpenVinoEvaluator(found[wanted], precision=precision, threads=threads, int8=wanted)
-    from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
+        evaluator: Evaluator = OpenVinoEvaluator(found[wanted], precision=precision, threads=threads, int8=wanted)
+    else:
+        from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 
-    return OnnxEvaluator(found[wanted], threads=threads, int8=wanted)
+        evaluator = OnnxEvaluator(found[wanted], threads=threads, int8=wanted)
+    evaluator.chosen = chosen
+    return evaluator
 
 
 def f32_onnx(source: Net | str | Path) -> bytes:
@@ -346,9 +357,18 @@ def f32_onnx(source: Net | str | Path) -> bytes:
     return to_onnx(*net_of(source))
 
 
-def _fastest(*, has_int8: bool, has_f32: bool) -> str:
-    """Choose by what the processor can do and what is installed (docs/results/cpu-play.md)."""
+def _fastest(*, int8_bytes: int | None, has_f32: bool) -> tuple[str, str]:
+    """Choose by the net, by what the processor can do and what is installed (docs/results/cpu-play.md), and say why.
+
+    Nothing is timed: the same net on the same machine always has the same backend, and so plays the same moves.
+    """
     openvino = importlib.util.find_spec("openvino") is not None
-    if has_int8 and (not has_f32 or cpu_flags() & INT8_FLAGS):
-        return "openvino-int8" if openvino else "onnx-int8"
-    return "openvino-bf16" if openvino and cpu_flags() & BF16_FLAGS else "onnx"
+    if int8_bytes is not None and (not has_f32 or cpu_flags() & INT8_FLAGS):
+        if not openvino:
+            return "onnx-int8", "int8, and OpenVINO is not installed"
+        if int8_bytes <= SMALL_NET:
+            return "onnx-int8", "int8, and the net is small"
+        return "openvino-int8", "int8, and the net is large"
+    if openvino and cpu_flags() & BF16_FLAGS:
+        return "openvino-bf16", "no int8 file, but the processor has bf16"
+    return "onnx", "neither int8 nor bf16 is faster here"
