@@ -17,6 +17,8 @@ from selfmate.loop import Summary, train
 from selfmate.net import Net, NetConfig
 from selfmate.pool import drive
 from selfmate.recipe import change, load
+from selfmate.weights import save
+from uci_process import Uci, best_move, field, infos, said
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 
@@ -153,3 +155,29 @@ def test_a_run_plays_and_learns_on_one_gpu(tmp_path: Path) -> None:
     assert go(3).cycle == 3
     again = go(5)
     assert (again.cycle, again.games) == (5, 1000)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_uci_engine_plays_on_the_gpu(tmp_path: Path, threads: int) -> None:
+    save(some_net("gardner"), tmp_path / "net")
+    legal = {str(move) for move in _core.Position("gardner").legal_moves}
+    with Uci() as uci:
+        uci.send("setoption name UCI_Variant value gardner", f"setoption name WeightsFile value {tmp_path / 'net'}")
+        uci.send("setoption name Backend value cuda", f"setoption name Threads value {threads}")
+        assert any("plays gardner (torch bfloat16 on cuda" in text for text in said(uci.ready()))
+        lines = uci.ask("go nodes 3000")  # batches of 8 leaves and of more
+        assert best_move(lines) in legal
+        assert field(infos(lines)[-1], "nodes") == "3000"
+        assert best_move(uci.ask("ucinewgame", "position startpos", "go wtime 2000 btime 2000")) in legal
+        uci.send("go infinite")
+        uci.until("info depth")
+        assert best_move(uci.ask("stop")) in legal
+        assert uci.quit() == 0
+        assert not uci.errors
+
+
+def test_the_uci_engine_opens_the_shipped_net_on_the_gpu() -> None:
+    with Uci() as uci:
+        uci.send("setoption name UCI_Variant value gardner", "setoption name Backend value cuda")
+        assert any("shipped net" in text and "on cuda" in text for text in said(uci.ready()))
+        assert uci.ask("go movetime 200")[-1].startswith("bestmove")

@@ -329,6 +329,8 @@ def test_the_uci_option_knows_every_backend() -> None:
 
 
 def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EvaluatorError, match=r"^net\.onnx: torch computes no ONNX file; give the folder of the net$"):
+        open_evaluator("net.onnx", backend="torch")
     with pytest.raises(EvaluatorError, match="no backend is called 'tensorflow'; there are auto, onnx"):
         open_evaluator(SHIPPED, backend="tensorflow")
     with pytest.raises(EvaluatorError, match="the backend onnx-int8 computes on the CPU, not on 'cuda'"):

@@ -532,6 +532,18 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "net.onnx"
 
 
+def test_a_backend_that_is_not_there_costs_no_net(engine: Uci) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("torch sees a GPU: tests/test_gpu.py")
+    engine.send("setoption name UCI_Variant value gardner", "setoption name Backend value cuda")
+    texts = said(engine.ready())
+    assert len(texts) == 2
+    assert texts[0] == "torch sees no GPU; the device cpu is always there; Backend auto instead"
+    assert "shipped net" in texts[1]
+    check_lines(engine.ask("go nodes 200"), Position("gardner"))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_net_plays(engine: Uci, net: Path, threads: int) -> None:
     engine.send(f"setoption name WeightsFile value {net}", "setoption name UCI_Variant value gardner")

@@ -13,6 +13,7 @@ from typing import Final
 from selfmate import _core, clock
 from selfmate._core import Move
 from selfmate.errors import SelfmateError
+from selfmate.evaluator import EvaluatorError
 from selfmate.player import ENDLESS, MoveResult, Player, Result, play_config, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
@@ -103,10 +104,20 @@ class Searcher:
             made.forget()
             return made
 
+        def net(source: str | Path) -> Thinker:
+            """Open a net; on the best backend there is if the one that was asked for is not there."""
+            try:
+                return thinker(open_player(source, settings.backend))
+            except EvaluatorError as error:
+                if settings.backend == "auto":
+                    raise
+                self._say(f"{error}; Backend auto instead")
+                return thinker(open_player(source, "auto"))
+
         try:
             source, shipped = settings.weights or _shipped(settings.variant), not settings.weights
             if source is not None:
-                made = thinker(open_player(source, settings.backend))
+                made = net(source)
                 name = f"the shipped net {made.player.name}" if shipped else made.player.name
                 self._say(f"{name} plays {settings.variant} ({_computes(made.player)})")
                 return made

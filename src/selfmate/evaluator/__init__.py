@@ -289,6 +289,8 @@ def open_evaluator(
     if device != "cpu" and backend not in (None, "auto", "torch"):
         raise EvaluatorError(f"the backend {backend} computes on the CPU, not on {clip(device)!r}", device)
     shown = str(source) if isinstance(source, str | Path) else "the net"
+    if (device != "cpu" or backend == "torch") and shown.endswith(".onnx"):
+        raise EvaluatorError(f"{shown}: torch computes no ONNX file; give the folder of the net", shown)
     # 2. Open it.
     try:
         if device != "cpu" or backend == "torch":
