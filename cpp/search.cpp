@@ -1,26 +1,13 @@
 #include "search.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cmath>
-#include <mutex>
-#include <thread>
 
 #include "encode.h"
 #include "ends.h"
 
 namespace selfmate {
 namespace {
-
-Node new_node(std::size_t first_edge, std::size_t edges, Proof proof) {
-    Node node;
-    node.first_edge = static_cast<std::uint32_t>(first_edge);
-    node.edges = static_cast<std::uint16_t>(edges);
-    node.proof = proof;
-    if (proof.known()) node.net_value = proof.value();
-    return node;
-}
 
 // Visits that a candidate should have had before each simulation of sequential halving (as mctx has it).
 void fill_schedule(std::vector<std::uint32_t>& schedule, std::uint32_t considered, std::uint32_t simulations) {
@@ -209,6 +196,10 @@ Proof Search::examine(const State& state, const MoveList& moves, Write write) co
             best = result;
     }
     return best.is_win() || all_known ? best : Proof();
+}
+
+Proof Search::examine(const State& state, const MoveList& moves, Proof* results) const {
+    return examine(state, moves, [&](std::size_t i, Proof result) { results[i] = result; });
 }
 
 void Search::draw(const Trail& trail) {
@@ -537,139 +528,6 @@ Proof Search::proof(std::uint32_t at) const {
     return best.is_win() || all_known ? best : Proof();
 }
 
-// What the value of a root edge surely is: KataGo's five standard errors below its mean. A first deviation of 1, the
-// largest there can be, stands for what has not been seen.
-double Search::lower_bound(std::size_t i) const {
-    constexpr double ERRORS = 5;
-    const Edge& edge = tree_.edges_of(root())[i];
-    const double variance = (deviation_[i] + 1) / (deviations_[i] + 1.0);
-    return static_cast<double>(edge.value) - ERRORS * std::sqrt(variance / edge.visits);
-}
-
-std::size_t Search::best(std::uint32_t at) const {
-    const Node& node = tree_.nodes[at];
-    const Edge* const edges = tree_.edges_of(node);
-    const std::size_t n = node.edges;
-    std::size_t best = 0;
-    while (best + 1 < n && !is_considered(at, best)) ++best;
-    // 1. A proven result decides.
-    if (proof(at).known()) {
-        for (std::size_t i = best + 1; i < n; ++i)
-            if (is_considered(at, i) && edges[i].proof.known() &&
-                (!edges[best].proof.known() || edges[i].proof.better_than(edges[best].proof)))
-                best = i;
-        return best;
-    }
-    // 2. Otherwise the most visited that is not lost; Gumbel breaks ties by its own score, PUCT by value, then prior.
-    const bool gumbel = config_.gumbel && !at;
-    if (gumbel) completed_values(scratch_);
-    const auto score = [&](std::size_t i) -> double {
-        if (gumbel) return gumbel_[i] + logit_[i] + scratch_[i];
-        return edges[i].visits ? static_cast<double>(edges[i].value) : -2 + static_cast<double>(edges[i].prior);
-    };
-    const auto better = [&](std::size_t a, std::size_t b) {
-        if (edges[a].proof.is_loss() != edges[b].proof.is_loss()) return edges[b].proof.is_loss();
-        if (edges[a].visits != edges[b].visits) return edges[a].visits > edges[b].visits;
-        return score(a) > score(b);
-    };
-    for (std::size_t i = best + 1; i < n; ++i)
-        if (is_considered(at, i) && better(i, best)) best = i;
-    // 3. Or one whose value is surely higher, if it has a fair share of the visits (KataGo: 0.15).
-    if (!at && deviation_.size() == n && edges[best].visits) {
-        constexpr double SHARE = 0.15;
-        const double enough = SHARE * edges[best].visits;
-        for (std::size_t i = 0; i < n; ++i)
-            if (is_considered(at, i) && !edges[i].proof.known() && edges[i].visits >= enough &&
-                lower_bound(i) > lower_bound(best))
-                best = i;
-    }
-    return best;
-}
-
-std::size_t Search::sample(double temperature, Random& random) const {
-    const std::size_t n = root().edges;
-    if (temperature <= 0 || root().proof.known()) return best();
-    const Edge* const edges = tree_.edges_of(root());
-    std::vector<double> weights(n, 0);
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i)
-        if (edges[i].visits && !edges[i].proof.is_loss())
-            sum += weights[i] = exp_of(log_of(edges[i].visits) / temperature);
-    if (sum <= 0) return best();
-    double left = random.uniform() * sum;
-    for (std::size_t i = 0; i < n; ++i)
-        if ((left -= weights[i]) <= 0 && weights[i] > 0) return i;
-    return best();
-}
-
-std::vector<MoveStats> Search::moves(std::uint32_t at) const {
-    const Node& node = tree_.nodes[at];
-    const Edge* const edges = tree_.edges_of(node);
-    const std::size_t n = node.edges;
-    std::vector<double> weights(n, 0);
-    const std::size_t chosen = n ? best(at) : 0;
-    if (proof(at).known()) {
-        if (n) weights[chosen] = 1;
-    } else if (config_.gumbel && !at) {
-        // The improved policy: softmax of logits and completed values, without what is lost.
-        completed_values(weights);
-        double high = -1e300, sum = 0;
-        for (std::size_t i = 0; i < n; ++i)
-            if (!edges[i].proof.is_loss()) high = std::max(high, weights[i] += logit_[i]);
-        for (std::size_t i = 0; i < n; ++i)
-            sum += weights[i] = edges[i].proof.is_loss() ? 0 : exp_of(weights[i] - high);
-        for (double& weight : weights) weight /= sum;
-    } else {
-        double sum = 0;
-        for (std::size_t i = 0; i < n; ++i) sum += weights[i] = edges[i].proof.is_loss() ? 0 : edges[i].visits;
-        if (sum > 0)
-            for (double& weight : weights) weight /= sum;
-        else
-            for (std::size_t i = 0; i < n; ++i) weights[i] = edges[i].prior;
-    }
-    std::vector<std::size_t> order(n);
-    for (std::size_t i = 0; i < n; ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        if ((a == chosen) != (b == chosen)) return a == chosen;
-        if (is_considered(at, a) != is_considered(at, b)) return is_considered(at, a);
-        if (edges[a].proof.known() && edges[b].proof.known() && !(edges[a].proof == edges[b].proof))
-            return edges[a].proof.better_than(edges[b].proof);
-        if (edges[a].proof.is_loss() != edges[b].proof.is_loss()) return edges[b].proof.is_loss();
-        if (edges[a].visits != edges[b].visits) return edges[a].visits > edges[b].visits;
-        return edges[a].prior > edges[b].prior;
-    });
-    std::vector<MoveStats> stats;
-    for (const std::size_t i : order) {
-        const Edge& edge = edges[i];
-        stats.push_back({edge.move, edge.visits, edge.proof.known() ? edge.proof.value() : edge.value, edge.draw,
-                         edge.prior, static_cast<float>(weights[i]), edge.proof, std::nullopt});
-        if (edge.child != NO_NODE && !tree_.nodes[edge.child].waiting)
-            stats.back().net_value = -tree_.nodes[edge.child].net_value;
-    }
-    return stats;
-}
-
-std::vector<Move> Search::principal_variation(std::size_t first, std::uint32_t at) const {
-    std::vector<Move> line;
-    const Edge* edge = tree_.edges_of(tree_.nodes[at]) + first;
-    for (;;) {
-        line.push_back(edge->move);
-        if (edge->child == NO_NODE) return line;
-        const Node& node = tree_.nodes[edge->child];
-        const Edge* const edges = tree_.edges_of(node);
-        const Edge* next = nullptr;
-        for (std::size_t i = 0; i < node.edges; ++i) {
-            if (!edges[i].visits && !edges[i].proof.known()) continue;
-            if (!next || (node.proof.known() ? edges[i].proof.known() &&
-                                                   (!next->proof.known() || edges[i].proof.better_than(next->proof))
-                                             : edges[i].visits > next->visits))
-                next = edges + i;
-        }
-        if (!next) return line;
-        edge = next;
-    }
-}
-
 std::span<const Edge> Search::leaf_edges(std::uint32_t id) const {
     const Node& node = tree_.nodes[leaves_[id].node];
     return {tree_.edges_of(node), node.edges};
@@ -689,204 +547,6 @@ void Search::run(NativeEvaluator evaluator, std::uint32_t more_visits) {
     const std::uint32_t before = done_visits_;
     while (!done() && wants_playout() && done_visits_ - before < more_visits)
         if (playout() == Playout::LEAF) answer(last_leaf_, evaluator);
-}
-
-void Search::run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads) {
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-    const std::uint32_t before = done_visits_;
-    while (Clock::now() < end && !full() && wants_playout() && done_visits_ - before < more_visits) {
-        if (threads.size() > 1 && !tree_.nodes.empty())
-            share_for(end, evaluator, more_visits - (done_visits_ - before), threads);
-        else if (playout() == Playout::LEAF)
-            answer(last_leaf_, evaluator);
-    }
-}
-
-// Leaves that one of several threads takes from the tree at a time: at most so many, and one for each so many visits.
-constexpr std::size_t MOST_LEAVES = 16, VISITS_PER_LEAF = 256;
-
-// The tree is locked while walks go down and while values come up; the rules, the evaluator and the writing of new nodes
-// run beside each other. Several leaves at a time, once the tree is large: what one thread has changed must come from its
-// core to the next. Nothing that others read may move, so it ends when the room that was made for new nodes is used up.
-void Search::share_for(std::chrono::steady_clock::time_point end, NativeEvaluator evaluator, std::uint32_t more_visits,
-                       Threads& threads) {
-    struct Work {
-        Trail trail;
-        bool drawn;
-        MoveList moves;
-        Proof proof, results[MAX_MOVES];
-        float priors[MAX_MOVES], wdl[3];
-        std::uint32_t at;
-    };
-    // 1. Room for twice what all threads may add between two looks.
-    const std::size_t most = MOST_LEAVES * static_cast<std::size_t>(threads.size());
-    tree_.nodes.reserve(2 * most);
-    tree_.edges.reserve(2 * most * MAX_MOVES);
-    // 2. One number says how many nodes (its high half) and edges there are: edges lie in the order of their nodes.
-    const std::size_t nodes = tree_.nodes.size(), edges = tree_.edges.size();
-    const std::uint32_t before = done_visits_;
-    alignas(64) std::atomic<std::uint64_t> used = std::uint64_t(nodes) << 32 | edges;
-    alignas(64) SpinLock turn;
-    const auto goes_on = [&] {
-        const std::size_t n = used >> 32, e = used & 0xffffffff;
-        return n + most <= tree_.nodes.capacity() && e + most * MAX_MOVES <= tree_.edges.capacity() &&
-               n * sizeof(Node) + e * sizeof(Edge) <= config_.max_bytes && wants_playout() &&
-               done_visits_ + waiting_ - before < more_visits && std::chrono::steady_clock::now() < end;
-    };
-    threads.each(static_cast<std::size_t>(threads.size()), [&](std::size_t) {
-        std::vector<Work> works(MOST_LEAVES);
-        for (Work& work : works) work.trail.line = trail_.line;
-        std::unique_lock lock(turn);
-        while (goes_on()) {
-            // 3. Walks, with the lock.
-            const std::size_t room = std::clamp<std::size_t>(done_visits_ / VISITS_PER_LEAF, 1, works.size());
-            std::size_t leaves = 0;
-            Playout walked = Playout::LEAF;
-            while (leaves < room && walked != Playout::BLOCKED && wants_playout() &&
-                   done_visits_ + waiting_ - before < more_visits)
-                if ((walked = walk(works[leaves].trail)) == Playout::LEAF) {
-                    ++leaves;
-                    ++waiting_;
-                }
-            lock.unlock();
-            // 4. What is at their ends.
-            std::uint64_t size = 0;
-            for (std::size_t i = 0; i < leaves; ++i) {
-                Work& work = works[i];
-                const State& state = work.trail.state;
-                work.drawn = follow(work.trail);
-                if (work.drawn) continue;
-                work.moves.clear();
-                variant_->legal_moves(state, work.moves);
-                work.proof = examine(state, work.moves, [&](std::size_t j, Proof result) { work.results[j] = result; });
-                if (!work.proof.known())
-                    evaluator(*variant_, state, encoded_key(state, work.trail.repeated),
-                              {work.moves.begin(), work.moves.end()}, work.priors, work.wdl);
-                size += std::uint64_t(1) << 32 | work.moves.size();
-            }
-            // 5. New nodes, which nobody can find yet.
-            std::uint64_t place = used.fetch_add(size);
-            for (std::size_t i = 0; i < leaves; ++i) {
-                Work& work = works[i];
-                if (work.drawn) continue;
-                work.at = static_cast<std::uint32_t>(place >> 32);
-                const std::uint32_t first = static_cast<std::uint32_t>(place);
-                const bool known = work.proof.known();
-                Node& node = tree_.nodes[work.at] = new_node(first, work.moves.size(), work.proof);
-                if (!known) node.net_value = value_of(work.wdl, work.trail.state.turn);
-                for (std::size_t j = 0; j < work.moves.size(); ++j)
-                    new (&tree_.edges[first + j])
-                        Edge{.prior = known ? 0 : work.priors[j], .move = work.moves[j], .proof = work.results[j]};
-                place += std::uint64_t(1) << 32 | work.moves.size();
-            }
-            if (!leaves && walked == Playout::BLOCKED) std::this_thread::yield();
-            // 6. The way back, with the lock.
-            lock.lock();
-            waiting_ -= static_cast<std::uint32_t>(leaves);
-            for (std::size_t i = 0; i < leaves; ++i) {
-                const Work& work = works[i];
-                if (work.drawn)
-                    draw(work.trail);
-                else if (!settle(work.trail, work.at))
-                    back_up(work.trail.path, tree_.nodes[work.at].net_value, work.wdl[1]);
-            }
-        }
-    });
-    tree_.nodes.add((used >> 32) - nodes);
-    tree_.edges.add((used & 0xffffffff) - edges);
-}
-
-// ---- from one search to the next ---------------------------------------------------------------
-
-bool Search::move_to(const Variant& variant, const State& root, std::span<const Key> history,
-                     const SearchConfig& config, std::uint32_t visits, std::uint64_t seed,
-                     std::span<const Move> moves) {
-    std::uint32_t at = NO_NODE;
-    if (variant_ == &variant && !waiting_ && !config.gumbel && !config_.gumbel && !tree_.nodes.empty()) {
-        // The worth of draws is in every value: it must be the same for the same side.
-        const float worth = root.turn == root_state_.turn ? config_.draw_score : -config_.draw_score;
-        if (worth == config.draw_score) at = find(root);
-        // Visits that only some moves could get would speak for those.
-        if (at == 0 && !only_.empty() && !std::equal(only_.begin(), only_.end(), moves.begin(), moves.end()))
-            at = NO_NODE;
-    }
-    // A node that was decided as soon as it was seen has no priors; a draw of that kind will be forgotten below.
-    if (at == NO_NODE || !tree_.nodes[at].edges || tree_.nodes[at].proof.is_draw()) {
-        begin(variant, root, history, config, visits, seed, moves);
-        return false;
-    }
-    const bool same_line =
-        at == 0 && root_at_ == history.size() && std::equal(history.begin(), history.end(), trail_.line.begin());
-    Tree tree = std::move(tree_);
-    if (at) tree.keep(at, 0);
-    begin(variant, root, history, config, visits, seed, moves);
-    tree_ = std::move(tree);
-    if (!same_line) forget_draws();
-    consider_moves();
-    if (config_.lcb) {
-        deviation_.assign(this->root().edges, 0);
-        deviations_.assign(this->root().edges, 0);
-    }
-    return true;
-}
-
-std::uint32_t Search::node_behind(Move move) const {
-    for (std::size_t i = 0; i < root().edges; ++i)
-        if (const Edge& edge = tree_.edges_of(root())[i]; edge.move == move) return edge.child;
-    return NO_NODE;
-}
-
-// The node of a state, at most two plies below the root.
-std::uint32_t Search::find(const State& state) const {
-    const auto same = [&](const State& other) {
-        return other.key == state.key && other.halfmove_clock == state.halfmove_clock &&
-               std::equal(other.colors, other.colors + 2, state.colors) &&
-               std::equal(other.roles, other.roles + 6, state.roles);
-    };
-    if (same(root_state_)) return 0;
-    const auto below = [&](const auto& again, std::uint32_t at, const State& before, int plies) -> std::uint32_t {
-        for (std::size_t i = 0; i < tree_.nodes[at].edges; ++i) {
-            const Edge& edge = tree_.edges_of(tree_.nodes[at])[i];
-            if (edge.child == NO_NODE) continue;
-            State next = before;
-            variant_->play(next, edge.move);
-            if (same(next)) return edge.child;
-            if (plies > 1)
-                if (const std::uint32_t found = again(again, edge.child, next, plies - 1); found != NO_NODE)
-                    return found;
-        }
-        return NO_NODE;
-    };
-    return below(below, 0, root_state_, 2);
-}
-
-// A draw may rest on a repetition, and what counts as one depends on where the root is. Only draws rest on draws: a
-// win needs one winning move, a loss needs all moves lost. Those that still hold are seen again when a playout comes by.
-void Search::forget_draws() {
-    for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
-        Node& node = tree_.nodes[i];
-        if (!node.edges) continue;  // stalemate stays
-        if (node.proof.is_draw()) node.proof = Proof();
-        Edge* const edges = tree_.edges_of(node);
-        for (std::size_t j = 0; j < node.edges; ++j)
-            if (edges[j].proof.is_draw() && (edges[j].child == NO_NODE || tree_.nodes[edges[j].child].edges))
-                edges[j].proof = Proof();
-    }
-}
-
-void Search::prune() {
-    // Of what has fewest visits, enough to come down to half: single numbers of visits, then powers of two.
-    constexpr std::uint32_t SINGLE = 64;
-    std::array<std::size_t, SINGLE + 26> bytes{};
-    const auto bucket = [](std::uint32_t visits) {
-        return visits < SINGLE ? visits : SINGLE + static_cast<std::uint32_t>(std::bit_width(visits)) - 7;
-    };
-    for (const Node& node : tree_.nodes) bytes[bucket(node.visits)] += sizeof(Node) + node.edges * sizeof(Edge);
-    std::size_t kept = 0;
-    std::uint32_t least = static_cast<std::uint32_t>(bytes.size());
-    while (least > 1 && kept + bytes[least - 1] <= config_.max_bytes / 2) kept += bytes[--least];
-    tree_.keep(0, least < SINGLE ? least : SINGLE << std::min(25u, least - SINGLE));
 }
 
 }  // namespace selfmate

@@ -1,5 +1,8 @@
 // One search: playouts from a root, each of which ends in a result of the rules or in a leaf that waits for an
 // evaluator. Many leaves may wait at once; they are answered in any order.
+//
+// search.cpp is one playout, from the root to a leaf and back; search_result.cpp says what the playouts have found;
+// search_play.cpp has what play wants beyond that: threads on one tree, one that is kept from move to move, in its memory.
 #pragma once
 
 #include <chrono>
@@ -127,6 +130,7 @@ private:
     bool follow(Trail& trail) const;
     template <class Write>
     Proof examine(const State& state, const MoveList& moves, Write write) const;
+    Proof examine(const State& state, const MoveList& moves, Proof* results) const;
     void share_for(std::chrono::steady_clock::time_point end, NativeEvaluator evaluator, std::uint32_t more_visits,
                    Threads& threads);
     bool settle(const Trail& trail, std::uint32_t at);

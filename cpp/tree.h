@@ -73,6 +73,15 @@ struct Node {
     std::uint32_t in_flight = 0;
 };
 
+inline Node new_node(std::size_t first_edge, std::size_t edges, Proof proof) {
+    Node node;
+    node.first_edge = static_cast<std::uint32_t>(first_edge);
+    node.edges = static_cast<std::uint16_t>(edges);
+    node.proof = proof;
+    if (proof.known()) node.net_value = proof.value();
+    return node;
+}
+
 // A growing array of plain values. The C library gives large blocks pages of their own and moves pages, not
 // bytes, when they grow; what is cut off goes back to the system. A vector would hold old and new at once, and a
 // limit of memory could not be kept.
