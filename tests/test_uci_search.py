@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections import Counter
 
 import pytest
 
@@ -12,7 +10,7 @@ from selfmate import Move, Position
 from selfmate.clock import Budget
 from selfmate.player import MoveResult, Result
 from selfmate.uci_info import centipawns, info_lines, mate_in, permille
-from selfmate.uci_search import Level, Pace, level_of
+from selfmate.uci_search import Pace
 
 MOVES = [Move.from_uci(uci) for uci in ("e2e4", "d2d4", "g1f3", "c2c4")]
 
@@ -74,23 +72,6 @@ def test_a_policy_settles_only_when_it_is_asked_for() -> None:
     assert not soon.has_settled(result([110, 110]), 1e-6)  # too few new visits
     assert not soon.has_settled(result([400, 100]), 1e-6)
     assert soon.has_settled(result([800, 200]), 1e-6)
-
-
-def test_a_level_draws_by_visits_and_never_what_is_lost() -> None:
-    drawn = Counter(Level(64, 1.0).choose(result([60, 30, 10, 0])).move for _ in range(3000))
-    assert set(drawn) == set(MOVES[:3])
-    assert drawn[MOVES[0]] == pytest.approx(1800, abs=200)
-    known = result([60, 30, 10], proven=[None, -2, None])
-    assert {Level(64, 5.0).choose(known).move for _ in range(200)} == {MOVES[0], MOVES[2]}
-    won = result([10, 60, 10], proven=[3, None, None])
-    assert {Level(64, 5.0).choose(won).move for _ in range(50)} == {MOVES[0]}
-    assert level_of(2850).choose(result([10, 9, 9])).move == MOVES[0]
-
-
-def test_levels_rise() -> None:
-    levels = [level_of(elo) for elo in range(600, 2851, 50)]
-    assert all(low.visits <= high.visits for low, high in itertools.pairwise(levels))
-    assert all(low.temperature >= high.temperature for low, high in itertools.pairwise(levels))
 
 
 def test_centipawns_rise_with_the_value_and_stay_whole() -> None:

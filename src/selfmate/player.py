@@ -172,6 +172,8 @@ class Player:
         """What judges positions: an evaluator, or the name of one of the core, or `random`."""
         self.name: str
         """Printable, for tables and PGN."""
+        self.path: Path | None = None
+        """Where its net lies, if it comes from a file: a folder, or an ONNX file."""
         options: dict[str, Any] = {"device": device, "threads": threads}
         if backend is not None:
             options["backend"] = backend
@@ -180,6 +182,7 @@ class Player:
         elif isinstance(source, str | Path):
             name, where = find_player(str(source))
             self.name = "".join(letter if letter.isprintable() else "?" for letter in name)
+            self.path = where if isinstance(where, Path) else None
             self.evaluator = where if isinstance(where, str) else open_evaluator(where, **options)
         else:
             self.evaluator = open_evaluator(source, **options)

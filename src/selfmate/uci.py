@@ -211,8 +211,6 @@ class Engine:
             self.say(f"{settings.variant} is not played from 960 starting positions: UCI_Chess960 changes nothing")
         if name.lower() == "clear hash":
             self._work.put(lambda: self._search_with().forget())
-        if name.lower() in ("uci_limitstrength", "uci_elo") and settings.limit_strength:
-            self.say(f"plays like about {settings.elo}, by an estimate that no match has confirmed yet")
 
     def _set_position(self, rest: str) -> None:
         words = rest.split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -14,13 +13,14 @@ from selfmate import _core, clock
 from selfmate._core import Move
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import EvaluatorError
-from selfmate.player import ENDLESS, MoveResult, Player, Result, play_config, result_of
+from selfmate.levels import Levels, LevelsError, level_of, read_levels
+from selfmate.player import ENDLESS, Player, Result, play_config, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
 from selfmate.uci_info import centipawns, info_lines, move_statistics, uci_line
 from selfmate.uci_options import Settings
 
-__all__ = ["Searcher", "level_of"]
+__all__ = ["Searcher"]
 
 FALLBACK: Final = "heuristic-1"
 """Plays every variant, without a net."""
@@ -82,6 +82,8 @@ class Searcher:
         self._thinker: Thinker | None = None
         self._last: tuple[int, float] | None = None
         """Moves played and value when we last moved."""
+        self._levels: Levels | None = None
+        self._told_level: tuple[object, ...] | None = None
 
     # -- who plays ----------------------------------------------------------------------------------------------------
 
@@ -92,7 +94,25 @@ class Searcher:
             self._thinker = None  # before another takes memory
             self._thinker = self._open(settings)
             self._opened = wanted
+            self._levels = self._read_levels(self._thinker.player)
+        # What a level is worth can be said when it is known who plays.
+        if settings.limit_strength and self._told_level != (settings.elo, *wanted):
+            self._told_level = (settings.elo, *wanted)
+            if self._levels is not None:
+                self._say(self._levels.describe(settings.elo))
+            else:
+                self._say(f"plays like about {settings.elo}, by an estimate that no match has confirmed yet")
         return self._thinker
+
+    def _read_levels(self, player: Player) -> Levels | None:
+        """Read what was measured of the levels of a net, where that was done."""
+        if player.path is None or isinstance(player.evaluator, str):
+            return None
+        try:
+            return read_levels(player.path if player.path.is_dir() else player.path.parent, player.evaluator.net_id)
+        except LevelsError as error:
+            self._say(f"{error}; levels are estimates")
+            return None
 
     def _open(self, settings: Settings) -> Thinker:
         def thinker(player: Player) -> Thinker:
@@ -187,7 +207,9 @@ class Searcher:
         """Search until it is time, and give the line that begins with the move to play."""
         settings, limits, position = go.settings, go.limits, go.position
         thinker = self.prepare(settings)
-        level = level_of(settings.elo) if settings.limit_strength and not settings.analyse else None
+        level = None
+        if settings.limit_strength and not settings.analyse:
+            level = level_of(settings.elo if self._levels is None else self._levels.dial_of(settings.elo))
         visits = limits.nodes or ENDLESS
         if level is not None:
             visits = min(visits, level.visits)
@@ -326,34 +348,6 @@ class Searcher:
             ),
             *(move_statistics(go.position, result) if statistics else ()),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """How a weaker player is made: fewer visits, and a choice among the better moves."""
-
-    visits: int
-    temperature: float
-
-    def choose(self, result: Result) -> MoveResult:
-        """Draw a move by its visits; what is known to lose is left out, what is known to win is played."""
-        best = result.moves[0]
-        if best.proven is not None or not self.temperature:
-            return best
-        moves = [move for move in result.moves if move.visits and move.proven is None]
-        weights = [move.visits ** (1 / self.temperature) for move in moves]
-        return random.choices(moves, weights)[0] if moves else best
-
-
-def level_of(elo: int) -> Level:
-    """Give the level for a rating: visits double every 150 points, and the choice narrows to one at 2100.
-
-    An estimate, until the arena has measured it.
-
-    >>> [(level_of(elo).visits, round(level_of(elo).temperature, 2)) for elo in (600, 1500, 2100, 2850)]
-    [(1, 1.0), (64, 0.4), (1024, 0.0), (32768, 0.0)]
-    """
-    return Level(round(2 ** ((elo - 600) / 150)), max(0.0, (2100 - elo) / 1500))
 
 
 def move_seconds(milliseconds: int, overhead: int) -> float:
