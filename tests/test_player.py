@@ -13,8 +13,8 @@ from typing import cast
 import pytest
 
 from selfmate import VARIANTS, Position, SearchError
-from selfmate.gate import balanced_openings
 from selfmate.nets import shipped
+from selfmate.openings import balanced_openings
 from selfmate.player import Limit, Player, PlayerError, Result, net_of_run
 from selfmate.thinker import Thinker
 

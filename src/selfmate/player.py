@@ -234,16 +234,24 @@ class Player:
 
 
 def play_config(
-    *, lcb: bool = True, noise: bool = False, draw_score: float = 0.0, max_bytes: int = MAX_TREE_BYTES
+    *,
+    lcb: bool = True,
+    noise: bool = False,
+    gumbel: bool = False,
+    draw_score: float = 0.0,
+    max_bytes: int = MAX_TREE_BYTES,
 ) -> SearchConfig:
     """Give the search of everybody who plays to win, the choice of the move included; training has one of its own.
 
     `lcb` plays the move whose value is surely the highest, and otherwise it is the most visited one: 50 to 58 % for it
-    in matches (docs/log.md). `noise` is for other moves than the surest, so the visits choose.
+    in matches (docs/log.md). `noise` is for other moves than the surest, so the visits choose; a `gumbel` root,
+    which has no noise here, has a choice of its own.
     """
     return SearchConfig(
         stop_when_proven=False,  # a proven win is searched on: a shorter one may be there
-        lcb=lcb and not noise,
+        lcb=lcb and not noise and not gumbel,
+        gumbel=gumbel,
+        gumbel_scale=0.0,
         noise_epsilon=NOISE if noise else 0.0,
         draw_score=draw_score,
         max_bytes=max_bytes,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from selfmate._core import Pool, SearchConfig, Seat
 from selfmate.evaluator import Evaluator, cores
-from selfmate.player import RANDOM, Player
+from selfmate.player import RANDOM, Player, play_config
 from selfmate.pool import BATCHES, best_batch, room_for_trees
 
 __all__ = ["Seating", "seat_players"]
@@ -62,7 +62,7 @@ def seat_players(
     as the nets need, by a short measurement, to be nearly as fast as they get, unless `slots` says how many.
     """
     # 1. The seats
-    search = search or SearchConfig(gumbel=gumbel, gumbel_scale=0.0)
+    search = search or play_config(gumbel=gumbel)
     evaluators: list[Evaluator | str] = []
     seats: list[Seat] = []
     for player, each in zip(players, visits, strict=True):
