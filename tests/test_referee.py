@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from datetime import date
 from typing import cast
 
 import chess.pgn
@@ -259,6 +260,7 @@ def test_the_game_is_written_with_clocks_and_evaluations() -> None:
         "Termination": "normal",
     }
     assert game.headers["TimeControl"] == "1+0.1"
+    assert game.headers["Date"] == date.today().strftime("%Y.%m.%d")
     assert [node.comment for node in game.mainline()] == [
         "-1.50/5 0.010s [%eval -1.50] [%clk 0:00:01.0]",
         "+M1/5 0.010s [%eval #-1] [%clk 0:00:01.0]",

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from selfmate._core import Move
@@ -160,6 +161,7 @@ class Finished:
         game = Game(self.variant, self.start)
         headers = game.headers
         headers["Event"], headers["Round"] = event, str(self.number)
+        headers["Date"] = date.today().strftime("%Y.%m.%d")
         headers["White"], headers["Black"] = names
         controls = [str(limit.control or "?") for limit in self.limits]
         if controls != ["?", "?"]:
