@@ -272,7 +272,7 @@ ALPHABET = st.sampled_from(list('rnbqkpRNBQKP12345678/ wb-KQkq+abcdefgh0=x#O.;"\
 GARBAGE = st.one_of(st.text(ALPHABET, max_size=80), st.text(max_size=40))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(variant=st.sampled_from(VARIANTS), text=GARBAGE, reader=st.sampled_from(READERS))
 def test_garbage_gives_typed_errors_only(variant: str, text: str, reader: Callable[[str, str], object]) -> None:
     with contextlib.suppress(SelfmateError):
@@ -292,7 +292,7 @@ VALID = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     variant=st.sampled_from([*VARIANTS, "chess960", "atomic960"]),
     fen=st.sampled_from(VALID),

@@ -117,7 +117,7 @@ def test_selfplay(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     report = bench_selfplay.selfplay(seconds=0.5, trace=tmp_path / "trace.json")
     values = report.values
-    assert 0.3 < values["evaluator_share"] <= 1
+    assert 0.3 < values["evaluator_share"] <= 1.05  # counted by batches, some of which end after the time
     assert sum(values["lane_share"].values()) <= 1.05
     assert values["fill"] > 0.9
     assert values["evaluations_per_second"] > 100
