@@ -673,6 +673,122 @@ def arena(
 
 
 @app.command()
+def ladder(
+    net: Annotated[
+        str | None,
+        typer.Argument(metavar="NET", help=f"Who climbs: {WHO}; or uci:COMMAND?nodes=N.", show_default=False),
+    ] = None,
+    variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: that of the net).")] = None,
+    visits: Annotated[
+        int | None, typer.Option("--visits", min=1, max=10_000_000, help="Visits of the net for a move.  [64]")
+    ] = None,
+    movetime: Annotated[
+        int | None, typer.Option("--movetime", min=1, max=86_400_000, help="Milliseconds for a move instead.")
+    ] = None,
+    games: Annotated[int | None, typer.Option("--games", min=2, max=1_000_000, help="At most so many.  [300]")] = None,
+    error: Annotated[
+        float | None, typer.Option("--error", min=1, max=1000, help="Stop when the rating is so certain, ±.  [40]")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option("--minutes", min=0.01, max=1e6, help="Stop after them.")] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="COMMAND", help="Fairy-Stockfish (default: one that is found).")
+    ] = None,
+    without_engine: Annotated[bool, typer.Option("--without-engine", help="Only rungs of our own.")] = False,
+    build_engine: Annotated[bool, typer.Option("--build-engine", help="Build Fairy-Stockfish, and leave.")] = False,
+    measure: Annotated[
+        str | None, typer.Option("--measure", metavar="VARIANT", help="Measure the ladder itself, 30 minutes.")
+    ] = None,
+    spacing: Annotated[
+        Path | None,
+        typer.Option("--spacing", help="A measured ladder (default: the one shipped); --measure writes it."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option("--leave-out", metavar="RUNG", help="A rung that does not play; repeatable.")
+    ] = None,
+    note: Annotated[str, typer.Option("--note", help="With --measure: where and with which build it was.")] = "",
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63, help="Of the openings.")] = 0,
+    device: Annotated[str, typer.Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu",
+    pgn: Annotated[Path | None, typer.Option("--pgn", help="The games on disk; the same command goes on.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="A picture, .svg or .png.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Begin anew, over games that are there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Rate a net beside engines of known strength, playing where most is learnt (docs/ladder.md).
+
+    Ctrl-C shows what was played so far; with --pgn the same command goes on.
+
+    Example: selfmate ladder gardner-laptop --visits 64 --pgn climb.pgn --plot climb.svg
+
+    Example: selfmate ladder --measure horde --minutes 20 --spacing horde.json
+    """
+    import json
+    import shlex
+
+    import msgspec
+    from rich.console import Console
+
+    from selfmate import ladder as climb
+    from selfmate import ladder_plot, yardstick
+
+    # 1. Everything that can be wrong with the options.
+    if [net is not None, measure is not None, build_engine].count(True) != 1:
+        raise SelfmateError("selfmate ladder NET, or --measure VARIANT, or --build-engine: one of them")
+    if build_engine:
+        print(yardstick.build_fairy())
+        return
+    if engine is not None and without_engine:
+        raise SelfmateError("--engine and --without-engine contradict each other")
+    if measure is not None and (spacing is None or any(each is not None for each in (variant, visits, movetime, plot))):
+        raise SelfmateError("--measure VARIANT needs --spacing FILE to write to, and no variant, limit or plot")
+    for path in (pgn, spacing):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise SelfmateError(f"{path}: there is no such folder", str(path))
+    if plot is not None:
+        ladder_plot.check_picture(plot)
+    wishes = climb.Wishes(
+        variant=variant,
+        visits=visits,
+        movetime=movetime,
+        games=games or (300 if measure is None else 1_000_000),
+        error=error or (40.0 if measure is None else 20.0),
+        minutes=minutes or (None if measure is None else 30.0),
+        engine=engine,
+        without_engine=without_engine,
+        spacing=spacing,
+        leave_out=tuple(leave_out or ()),
+        pgn=pgn,
+        force=force,
+        seed=seed,
+        device=device,
+        note=note,
+    )
+    # 2. The ladder itself.
+    if measure is not None:
+        assert spacing is not None
+        measured, stopped = climb.measure(measure, wishes, shlex.join(["selfmate", *sys.argv[1:]]), _progress)
+        climb.write_spacing(spacing, measured)
+        if as_json:
+            print(json.dumps(msgspec.to_builtins(measured), indent=2))
+        else:
+            climb.show_spacing(measured, Console())
+    # 3. A net on it.
+    else:
+        assert net is not None
+        report = climb.rate(net, wishes, _progress)
+        stopped = report.stopped
+        if plot is not None:
+            ladder_plot.write_picture(plot, ladder_plot.draw(report))
+        if as_json:
+            print(json.dumps(report.as_json(), indent=2))
+        else:
+            climb.show(report, Console())
+    if stopped:
+        if pgn is not None and not as_json:
+            print(f"The same command goes on with {pgn}.")
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
 def rate(
     files: Annotated[list[str], typer.Argument(metavar="PGN…", help="PGN files; - is standard input.")],
     anchors: Annotated[

@@ -31,7 +31,15 @@ from selfmate.engine import EngineSpec
 from selfmate.errors import SelfmateError, clip
 from selfmate.player import RANDOM, find_player
 
-__all__ = ["Contestant", "ContestantError", "MoveLimit", "TimeControl", "on_device", "read_contestant"]
+__all__ = [
+    "Contestant",
+    "ContestantError",
+    "MoveLimit",
+    "TimeControl",
+    "on_device",
+    "read_contestant",
+    "split_command",
+]
 
 UCI: Final = "uci:"
 OURS: Final = ("WeightsFile", "Backend")
@@ -182,7 +190,7 @@ def read_contestant(text: str, usual: MoveLimit) -> Contestant:
         ways = f"{clip(text)}?nodes=1000, or --nodes, --movetime or --tc for all"
         raise ContestantError(f"{clip(who)}: an engine needs a limit: {ways}", text)
     engine = EngineSpec(
-        command=_command(who), options=tuple(own.options), directory=own.directory, environment=own.environment
+        command=split_command(who), options=tuple(own.options), directory=own.directory, environment=own.environment
     )
     engine.program()  # missing ones are refused before anybody starts
     name = own.name or Path(engine.command[0]).name
@@ -282,10 +290,10 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _command(text: str) -> tuple[str, ...]:
+def split_command(text: str) -> tuple[str, ...]:
     """Cut a command into words as a shell would; the path of a program may have spaces.
 
-    >>> _command("node --flag 'my engine.js'")
+    >>> split_command("node --flag 'my engine.js'")
     ('node', '--flag', 'my engine.js')
     """
     if text.strip() and (_exists(text) or shutil.which(text)):

@@ -22,6 +22,7 @@ import atexit
 import contextlib
 import difflib
 import os
+import re
 import select
 import shutil
 import signal
@@ -57,6 +58,9 @@ LONGEST_LINE: Final = 1 << 16
 
 FLOOD: Final = 1 << 26
 """Bytes of one answer; an engine that prints more without coming to an end is given up."""
+
+LEAVES: Final = re.compile(r"Nodes searched: *([0-9]{1,18})")
+"""The end of an answer to `go perft`."""
 
 LAST_WORDS: Final = 2000
 """Bytes of its error output that are kept, to tell why it died."""
@@ -283,6 +287,19 @@ class Engine:
         # 3. What it said.
         words = line.split()
         return read_info(told, words[1] if len(words) > 1 else "", self._read_at - began, late=late)
+
+    def perft(self, fen: str | None, depth: int, *, seconds: float) -> int:
+        """Let it count the leaves under a position, as Stockfish and its kin do: it shows which rules it plays by."""
+        self._send("position startpos" if fen is None else f"position fen {fen}")
+        self.is_ready()
+        self._send(f"go perft {depth}")
+        deadline = time.monotonic() + seconds
+        while True:
+            line = self._next(deadline)
+            if line is None or line.startswith("bestmove"):
+                self._give_up(f"does not count leaves: no answer to 'go perft {depth}'")
+            if found := LEAVES.fullmatch(line):
+                return int(found[1])
 
     def close(self) -> None:
         """Ask it to leave; if it does not, end it. A second call does nothing."""

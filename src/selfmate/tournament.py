@@ -101,12 +101,15 @@ def play(
     players: Sequence[Player | None],
     file: MatchFile | None = None,
     *,
+    fixtures: Sequence[Fixture] | None = None,
+    before: Sequence[Entry] = (),
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[Report], None] = lambda report: None,
 ) -> Report:
     """Play what is left of a match; `tell` hears how it stands whenever games are over.
 
-    `players` are those of our own that have a seat, None for an engine.
+    `players` are those of our own that have a seat, None for an engine. The games are those of `schedule`, unless
+    `fixtures` are other ones; those of `before` were played already, beside what stands in the file.
     """
     began = time.monotonic()
     labels = plan.labels
@@ -116,7 +119,7 @@ def play(
         return decided or stopping()
 
     roll = Roll(plan.contestants, plan.variant, plan.terms, halted)
-    entries = {entry.number: entry for entry in file.entries} if file is not None else {}
+    entries = {entry.number: entry for entry in (*(file.entries if file is not None else ()), *before)}
 
     def report() -> Report:
         return Report(
@@ -151,16 +154,17 @@ def play(
 
     # 1. Games by where they are played: none has an engine, one side is an engine, both are.
     look()
-    todo = [game for game in schedule(len(labels), plan.openings) if game.number not in entries]
+    listed = schedule(len(labels), plan.openings) if fixtures is None else fixtures
+    todo = [game for game in listed if game.number not in entries]
     halls: list[list[Fixture]] = [[], [], []]
     for fixture in todo:
         halls[sum(players[index] is None for index in (fixture.white, fixture.black))].append(fixture)
     # 2. Play.
-    for fixtures in halls[:2]:
-        if not fixtures or halted():
+    for games in halls[:2]:
+        if not games or halted():
             continue
-        numbered = {fixture.number: fixture for fixture in fixtures}
-        attendants = _attendants(plan, roll, fixtures) if fixtures is halls[1] else None
+        numbered = {fixture.number: fixture for fixture in games}
+        attendants = _attendants(plan, roll, games) if games is halls[1] else None
 
         def written(
             records: list[GameRecord],
@@ -178,7 +182,7 @@ def play(
             plan.variant,
             players,
             [contestant.limit.visits or 0 for contestant in plan.contestants],
-            fixtures,
+            games,
             gumbel=plan.gumbel,
             seed=plan.seed,
             max_plies=plan.terms.max_plies,
@@ -240,8 +244,9 @@ def _attendants(plan: Plan, roll: Roll, fixtures: Sequence[Fixture]) -> Attendan
     Our side wants many of them, for its batches; an engine that only waits costs memory, but no time. On a clock
     engines must not compete with our searches for the processor.
     """
+    playing = {index for fixture in fixtures for index in (fixture.white, fixture.black)}
     thinkers, lanes = THINKERS_PER_CORE * cores() // plan.threads, cores()
-    if any(contestant.engine is not None and contestant.limit.is_timed for contestant in plan.contestants):
+    if any(plan.contestants[index].engine and plan.contestants[index].limit.is_timed for index in playing):
         thinkers, lanes = (cores() - 1) // plan.threads, 1
     games = plan.concurrency or min(GAMES_PER_CORE * cores(), MOST_GAMES)
     games = min(games, len(fixtures))

@@ -1,0 +1,447 @@
+"""`selfmate ladder`: how strong a player is, beside engines of known strength.
+
+A net climbs a ladder that was measured before (`selfmate.rungs`), and plays where most is learnt about its rating
+(`selfmate.climb`). Its rating comes with two errors: that of its own games, which more games make smaller, and that of
+its distance to `random`, in which the ladder's own errors are as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from selfmate.arena import Interrupt
+from selfmate.climb import STRIDE, Beliefs, believe, climb, paired_results
+from selfmate.contestant import Contestant, MoveLimit, on_device, read_contestant
+from selfmate.crosstable import faults, score
+from selfmate.errors import SelfmateError
+from selfmate.evaluator import cores
+from selfmate.matchfile import MatchFile
+from selfmate.openings import balanced_openings
+from selfmate.player import Player
+from selfmate.rating import Results, fit
+from selfmate.referee import Terms
+from selfmate.run import write_file
+from selfmate.rungs import ANCHOR, FAIRY, OWN, STOCKFISH, Rung, Spacing, read_spacing, rungs_of, spacing_of
+from selfmate.stats import Match, score_of_elo
+from selfmate.tournament import Plan, ask_names
+from selfmate.yardstick import Yardstick, find_fairy, find_stockfish
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+__all__ = ["LadderReport", "Standing", "Wishes", "measure", "rate", "show", "show_spacing", "standing_of"]
+
+Bar = Callable[[], "AbstractContextManager[Progress]"]
+
+OPENINGS: Final = 300
+"""Openings of two players at most, each of them twice."""
+UNKNOWN: Final = 600.0
+"""Standard error of a rating of which nothing is known."""
+MARGIN: Final = 10.0
+"""Seconds by which a move may be late: a busy machine makes no rung lose on time."""
+COARSE: Final = 150.0
+"""As long as the standard error of a rating is larger, batches are small."""
+FEW, MANY = 3, 8
+"""Pairs of a batch."""
+BATCH_SECONDS: Final = 40.0
+"""What a batch may take on one core, about, unless a single game takes longer."""
+GAME_SECONDS: Final = 0.1
+"""What a game takes beside the moves of the rungs, about."""
+FEWEST_GAMES: Final = 20
+"""No rating is called certain after fewer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the command line asks for; its words are explained there."""
+
+    variant: str | None = None
+    visits: int | None = None
+    movetime: int | None = None
+    games: int = 300
+    minutes: float | None = None
+    error: float = 40.0
+    engine: str | None = None
+    without_engine: bool = False
+    spacing: Path | None = None
+    leave_out: tuple[str, ...] = ()
+    pgn: Path | None = None
+    force: bool = False
+    seed: int = 0
+    device: str = "cpu"
+    note: str = ""
+
+
+# -- the rating of a net ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The rating of a player on a ladder."""
+
+    elo: float
+    error: float
+    """Half the 95 % interval, the ratings of the rungs being what they are."""
+    full_error: float
+    """The same with the errors of the rungs: that of the distance to `random`."""
+    games: int
+    sweep: int
+    """1 when it won every game, -1 when it lost every game: the rating is only a bound then."""
+
+
+def standing_of(name: str, results: Results, spacing: Spacing) -> Standing | None:
+    """Fit the rating of a player to its games against rungs; None while there are none."""
+    own = {pair: counts for pair, counts in results.items() if name in pair and any(counts)}
+    if not own:
+        return None
+    met = {player for pair in own for player in pair} - {name}
+    fixed = fit(own, anchors={rung: spacing.elo[rung] for rung in met})
+    rating = next(each for each in fixed.players if each.player == name)
+    joint = fit({**spacing.games(), **own}, anchors={ANCHOR: 0.0})
+    full = next(each.error for each in joint.players if each.player == name)
+    return Standing(
+        elo=rating.elo,
+        error=rating.error,
+        full_error=max(full, rating.error),
+        games=rating.games,
+        sweep=int(rating.score == 1) - int(rating.score == 0),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderReport:
+    """What a climb has come to."""
+
+    name: str
+    variant: str
+    spacing: Spacing
+    engines: Mapping[str, Yardstick]
+    standing: Standing | None
+    matches: Mapping[str, Match]
+    """The player's games against each rung that it met, by name."""
+    faults: Mapping[str, int]
+    """What rungs did wrong: crashes and the like, which count as their losses."""
+    out: Mapping[str, str]
+    """Rungs that could not go on, and why."""
+    seconds: float
+    stopped: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        standing, elo = self.standing, self.spacing.elo
+        return {
+            "player": self.name,
+            "variant": self.variant,
+            "scale": f"{ANCHOR} = 0",
+            "elo": standing and round(standing.elo, 1),
+            "error": standing and round(standing.error, 1),
+            "full_error": standing and round(standing.full_error, 1),
+            "games": standing.games if standing else 0,
+            "sweep": standing.sweep if standing else 0,
+            "engines": {kind: engine.name for kind, engine in self.engines.items()},
+            "ladder": {"measured": self.spacing.measured, "engines": self.spacing.engines},
+            "rungs": [
+                {
+                    "name": rung.name,
+                    "elo": rung.elo,
+                    "elo_error": rung.error,
+                    "expected": round(score_of_elo(standing.elo - elo[rung.name]), 4) if standing else None,
+                    **(match.as_json() if (match := self.matches.get(rung.name)) else {"games": 0}),
+                }
+                for rung in self.spacing.rungs
+            ],
+            "faults": dict(self.faults),
+            "out": dict(self.out),
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
+    """Let a player climb the ladder of its variant."""
+    began = time.monotonic()
+    # 1. Who climbs, and which ladder.
+    net = on_device(read_contestant(who, MoveLimit(visits=wishes.visits, movetime=wishes.movetime)), wishes.device)
+    if not net.player and wishes.variant is None:
+        raise SelfmateError(f"{net.name} may play any variant: --variant says which")
+    seat = (
+        Player(net.player, device=wishes.device, threads=1 if wishes.device == "cpu" else None) if net.player else None
+    )
+    variant = wishes.variant or (seat.variant if seat is not None else None) or "chess"
+    if seat is not None:
+        seat.check(variant)
+    spacing = read_spacing(variant, wishes.spacing)
+    rungs, engines = _available(variant, wishes)
+    rungs = [rung for rung in rungs if rung.name in spacing.elo]
+    (net,) = ask_names([net], variant, Terms().patience)
+    if net.label in spacing.elo:
+        raise SelfmateError(f"{net.label!r} is the name of a rung; another name=… is needed", net.label)
+    # 2. What is known before: the rungs with all their errors, and nothing of the player.
+    plan = _plan(variant, [net, *(rung.contestant(engines) for rung in rungs)], wishes.seed)
+    names = plan.labels
+    prior = _prior(names, spacing)
+
+    def beliefs(results: Results) -> Beliefs:
+        standing = standing_of(net.label, results, spacing)
+        mean = prior.mean.copy()
+        if standing is not None:
+            mean[0] = standing.elo
+        return believe(names, prior, mean, results)
+
+    deadline = _deadline(wishes.minutes)
+
+    def enough(results: Results) -> bool:
+        standing = standing_of(net.label, results, spacing)
+        games = standing.games if standing else 0
+        sure = standing is not None and standing.error <= wishes.error and not standing.sweep
+        return games >= wishes.games or time.monotonic() >= deadline or (sure and games >= FEWEST_GAMES)
+
+    # 3. Climb.
+    with ExitStack() as stack:
+        file = _open(stack, wishes, plan)
+        interrupt, bar = stack.enter_context(Interrupt()), stack.enter_context(progress())
+        task = bar.add_task("ladder", total=wishes.games, note="")
+
+        def tell(results: Results) -> None:
+            standing = standing_of(net.label, results, spacing)
+            if standing is not None:
+                note = f"{standing.elo:.0f} ± {standing.error:.0f}"
+                bar.update(task, completed=min(standing.games, wishes.games), note=note)
+
+        entries, out = climb(
+            plan,
+            [None if net.engine is not None else seat, *_seats(plan.contestants[1:])],
+            file,
+            [(0, number) for number in range(1, len(names))],
+            [GAME_SECONDS + rung.game_seconds for rung in rungs],
+            [0],
+            beliefs=beliefs,
+            enough=enough,
+            pairs=lambda now: FEW if now.covariance[0, 0] > COARSE**2 else MANY,
+            budget=BATCH_SECONDS * cores(),
+            stopping=interrupt,
+            tell=tell,
+        )
+    # 4. What it has come to.
+    wrong: dict[str, int] = {}
+    for number in range(1, len(names)):
+        for fault, count in faults(entries, number).items():
+            wrong[fault] = wrong.get(fault, 0) + count
+    matches = {name: score(entries, 0, number) for number, name in enumerate(names) if number}
+    return LadderReport(
+        name=net.label,
+        variant=variant,
+        spacing=spacing,
+        engines=engines,
+        standing=standing_of(net.label, paired_results(entries, names), spacing),
+        matches={name: match for name, match in matches.items() if match.games},
+        faults=wrong,
+        out={names[number]: reason for number, reason in out.items()},
+        seconds=time.monotonic() - began,
+        stopped=interrupt(),
+    )
+
+
+def _prior(names: Sequence[str], spacing: Spacing) -> Beliefs:
+    """Say what is known before the first game: of the first player nothing, of the rungs what was measured."""
+    ratings = fit(spacing.games(), anchors={ANCHOR: 0.0})
+    place = {each.player: number for number, each in enumerate(ratings.players)}
+    order = [place[name] for name in names[1:]]
+    mean = np.array(
+        [float(np.median([spacing.elo[name] for name in names[1:]])), *(spacing.elo[name] for name in names[1:])]
+    )
+    covariance = np.zeros((len(names), len(names)))
+    covariance[0, 0] = UNKNOWN**2
+    covariance[1:, 1:] = ratings.covariance[np.ix_(order, order)]
+    return Beliefs(mean, covariance)
+
+
+# -- the spacing of a ladder ------------------------------------------------------------------------------------------
+
+
+def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[Spacing, bool]:
+    """Measure how far the rungs of a variant are apart; also whether it was interrupted."""
+    rungs, engines = _available(variant, wishes)
+    plan = _plan(variant, [rung.contestant(engines) for rung in rungs], wishes.seed)
+    names = plan.labels
+    guess = np.array([rung.guess for rung in rungs])
+    prior = Beliefs(guess, np.diag([0.0 if name == ANCHOR else UNKNOWN**2 for name in names]))
+
+    def beliefs(results: Results) -> Beliefs:
+        mean = guess.copy()
+        if any(ANCHOR in pair for pair in results):
+            ratings = fit(results, anchors={ANCHOR: 0.0})
+            loose = {name for group in ratings.loose for name in group}
+            for each in ratings.players:
+                if each.player not in loose:
+                    mean[names.index(each.player)] = each.elo
+        return believe(names, prior, mean, results)
+
+    deadline = _deadline(wishes.minutes)
+
+    def worst(results: Results) -> float:
+        return 1.96 * math.sqrt(float(beliefs(results).covariance.diagonal().max()))
+
+    def enough(results: Results) -> bool:
+        games = sum(sum(counts) for counts in results.values())
+        return time.monotonic() >= deadline or games >= wishes.games or worst(results) <= wishes.error
+
+    meetings = list(itertools.combinations(range(len(rungs)), 2))
+    with ExitStack() as stack:
+        file = _open(stack, wishes, plan)
+        interrupt, bar = stack.enter_context(Interrupt()), stack.enter_context(progress())
+        task = bar.add_task(f"ladder of {variant}", total=wishes.games, note="")
+
+        def tell(results: Results) -> None:
+            games = sum(sum(counts) for counts in results.values())
+            bar.update(task, completed=min(games, wishes.games), note=f"worst ± {worst(results):.0f}")
+
+        entries, _ = climb(
+            plan,
+            _seats(plan.contestants),
+            file,
+            meetings,
+            [GAME_SECONDS + rungs[a].game_seconds + rungs[b].game_seconds for a, b in meetings],
+            range(len(rungs)),
+            beliefs=beliefs,
+            enough=enough,
+            pairs=lambda now: 2 * MANY,
+            budget=BATCH_SECONDS * cores(),
+            stopping=interrupt,
+            tell=tell,
+        )
+    spacing = spacing_of(
+        paired_results(entries, names),
+        variant=variant,
+        measured=datetime.now(UTC).date().isoformat(),
+        command=command,
+        engines={kind: engine.name for kind, engine in engines.items()},
+        note=wishes.note or f"{os.cpu_count()} cores, {platform.machine()}",
+    )
+    return spacing, interrupt()
+
+
+# -- both -------------------------------------------------------------------------------------------------------------
+
+
+def _available(variant: str, wishes: Wishes) -> tuple[list[Rung], dict[str, Yardstick]]:
+    """List the rungs that can be played here, with the engines that play them."""
+    rungs = rungs_of(variant)
+    names = {rung.name for rung in rungs}
+    for name in wishes.leave_out:
+        if name not in names:
+            raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(sorted(names))}", name)
+    engines = {}
+    if not wishes.without_engine:
+        engines[FAIRY] = find_fairy(variant, wishes.engine)
+        if variant == "chess" and (stockfish := find_stockfish()) is not None:
+            engines[STOCKFISH] = stockfish
+    return [rung for rung in rungs if rung.kind in (OWN, *engines) and rung.name not in wishes.leave_out], engines
+
+
+def _plan(variant: str, contestants: Sequence[Contestant], seed: int) -> Plan:
+    assert len(contestants) <= STRIDE
+    return Plan(
+        variant=variant,
+        contestants=tuple(contestants),
+        openings=tuple(balanced_openings(variant, OPENINGS, seed)),
+        terms=Terms(margin=MARGIN),
+        seed=seed,
+    )
+
+
+def _seats(contestants: Sequence[Contestant]) -> list[Player | None]:
+    return [None if each.engine is not None else Player(each.player) for each in contestants]
+
+
+def _deadline(minutes: float | None) -> float:
+    return math.inf if minutes is None else time.monotonic() + 60 * minutes
+
+
+def _open(stack: ExitStack, wishes: Wishes, plan: Plan) -> MatchFile | None:
+    if wishes.pgn is None:
+        return None
+    return stack.enter_context(MatchFile(wishes.pgn, plan.settings, anew=wishes.force))
+
+
+def write_spacing(path: Path, spacing: Spacing) -> None:
+    """Write a measured ladder as people can read it: a line for each rung and each meeting."""
+    values = msgspec.to_builtins(spacing)
+    encode = msgspec.json.encode
+    lists = {
+        name: ",\n".join(f"    {encode(each).decode()}" for each in values.pop(name)) for name in ("rungs", "results")
+    }
+    head = msgspec.json.format(encode(values), indent=2).decode().rstrip().removesuffix("}").rstrip()
+    tail = ",\n".join(f'  "{name}": [\n{lines}\n  ]' for name, lines in lists.items())
+    write_file(path, f"{head},\n{tail}\n}}\n".encode())
+
+
+# -- for people -------------------------------------------------------------------------------------------------------
+
+
+def show(report: LadderReport, console: Console) -> None:
+    """Print the rating, and the score against every rung."""
+    from rich.table import Table
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    say(rating_line(report))
+    table = Table()
+    for column in ("rung", "rating ± 95 %", "games", "score ± 95 %", "expected"):
+        table.add_column(column, justify="left" if column == "rung" else "right")
+    for rung in reversed(report.spacing.rungs):
+        match = report.matches.get(rung.name)
+        table.add_row(
+            rung.name,
+            f"{rung.elo:.0f} ± {rung.error:.0f}",
+            str(match.games) if match else "",
+            f"{match.score:.1%} ± {match.error:.1%}".replace("%", " %") if match else "",
+            f"{score_of_elo(report.standing.elo - rung.elo):.1%}".replace("%", " %") if report.standing else "",
+        )
+    console.print(table)
+    engines = ", ".join(engine.name for engine in report.engines.values()) or "no engine"
+    say(f"{ANCHOR} is 0: a scale of our own, not that of people, of FIDE or of Lichess. With {engines}.")
+    for fault, count in report.faults.items():
+        say(f"Rungs lost {count} games by {fault}.")
+    for name, reason in report.out.items():
+        say(f"{name} is out: {reason}")
+
+
+def rating_line(report: LadderReport) -> str:
+    """Say the rating in one line."""
+    standing = report.standing
+    if standing is None:
+        return f"{report.name}, {report.variant}: nothing was played to its end."
+    if standing.sweep:
+        which = "above" if standing.sweep > 0 else "below"
+        return f"{report.name}, {report.variant}: {which} all rungs that it met, after {standing.games} games."
+    return (
+        f"{report.name}, {report.variant}: {standing.elo:.0f} ± {standing.error:.0f} on this ladder "
+        f"(± {standing.full_error:.0f} with the ladder's own error), {standing.games} games."
+    )
+
+
+def show_spacing(spacing: Spacing, console: Console) -> None:
+    """Print a measured ladder."""
+    from rich.table import Table
+
+    table = Table()
+    for column in ("rung", "rating ± 95 %", "games"):
+        table.add_column(column, justify="left" if column == "rung" else "right")
+    for rung in reversed(spacing.rungs):
+        table.add_row(rung.name, f"{rung.elo:.0f} ± {rung.error:.0f}", str(rung.games))
+    console.print(table)
