@@ -3,6 +3,8 @@
 PYTHON ?= python3
 SECONDS ?= 60
 GAMES ?= 1000000
+VARIANT ?= gardner
+MINUTES ?= 30
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -131,6 +133,11 @@ soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200
 .PHONY: soakarena
 soakarena: .venv/installed-dev  ## 100 timed games of all variants between our engines under our referee
 	python tests/arena_soak.py --games 100 --tc 1+0.02
+
+.PHONY: ladder
+ladder: .venv/installed  ## measure how far the rungs of a ladder are apart, VARIANT=gardner MINUTES=30 (needs Fairy-Stockfish)
+	@mkdir -p build
+	selfmate ladder --measure $(VARIANT) --minutes $(MINUTES) --pgn build/ladder-$(VARIANT).pgn --spacing src/selfmate/ladders/$(VARIANT).json
 
 crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill the disk, damage files
 	python tests/crash.py --kills 100

@@ -82,6 +82,8 @@ def main() -> None:
     played = 0
     while line := sys.stdin.readline():
         words = line.split()
+        if words[:1] == ["uci"] and FAULT == "plays-chess":
+            say("option name UCI_Variant type combo default chess var chess var atomic")
         if words[:1] == ["uci"] and FAULT != "silent":
             say("id name Fake " + FAULT, "option name Hash type spin default 16 min 1 max 64")
             say("option name Style type combo default calm var calm var wild", "option name Ponder type check")
@@ -90,6 +92,8 @@ def main() -> None:
             say("readyok")
         elif words[:1] == ["position"]:
             played = len(words) - words.index("moves") - 1 if "moves" in words else 0
+        elif words[:2] == ["go", "perft"] and FAULT == "plays-chess":
+            say("a2a3: 8457", "", "Nodes searched: 197281")
         elif words[:1] == ["go"]:
             move = fail(played) if played in (2, 3) else MOVES[played % 4]
             score = 900 if played % 2 == 0 else -900

@@ -3,6 +3,7 @@
 Ratings are believed to be Gaussian. A game between a and b tells something about the difference of their ratings: much
 when the score is about even, nearly nothing when it is known beforehand. From that follows by how much the variances
 of the ratings we want to know would shrink, and a meeting is worth that shrinking for each second that it takes.
+Where no two players are near each other, those at the edges of a gap meet, since nothing else can bridge it.
 
 >>> mean, covariance = np.array([0.0, 300.0, 600.0, 280.0]), np.diag([0.0, 20.0, 30.0, 200.0]) ** 2
 >>> choose(mean, covariance, [(3, 0), (3, 1), (3, 2)], [1.0, 1.0, 1.0], [3], pairs=4)
@@ -34,9 +35,6 @@ __all__ = ["Beliefs", "Meeting", "believe", "choose", "climb", "paired_results"]
 Array = npt.NDArray[np.float64]
 Meeting = tuple[int, int]
 
-EVEN: Final = 0.1
-"""Meetings in which somebody is expected to score less are left out where there are others: the model is only trusted
-near its middle."""
 STRIDE: Final = 64
 """Players of a ladder at most."""
 ROOM: Final = 1 << 16
@@ -100,10 +98,10 @@ def choose(
         blur = 1 / np.sqrt(1 + np.pi / 8 * spread / ELO**2)
         score = 1 / (1 + np.exp(-blur * (mean[first] - mean[second]) / ELO))
         told = 2 * blur * score * (1 - score) / ELO**2  # by two games
-        # 2. By how much it would shrink the variances, for each second.
+        # 2. By how much it would shrink the variances, for each second. What is far from even counts less: the model is
+        #    trusted near its middle, not at its ends.
         gain = (shared[list(targets)] ** 2).sum(0) / (spread + 1 / np.maximum(told, 1e-12)) / cost
-        even = np.minimum(score, 1 - score) >= EVEN
-        best = int(np.argmax(np.where(even, gain, -1.0) if even.any() else gain))
+        best = int(np.argmax(gain * score * (1 - score)))
         # 3. As if it had been played.
         chosen.append(best)
         spent += 2 * float(cost[best])
@@ -153,7 +151,7 @@ def climb(
     *,
     beliefs: Callable[[Results], Beliefs],
     enough: Callable[[Results], bool],
-    pairs: Callable[[Beliefs], int],
+    pairs: Callable[[Beliefs, Results], int],
     budget: float,
     stopping: Callable[[], bool],
     tell: Callable[[Results], None],
@@ -189,7 +187,7 @@ def climb(
                 [meetings[index] for index in able],
                 [seconds[index] for index in able],
                 targets,
-                pairs=pairs(now),
+                pairs=pairs(now, results),
                 budget=budget,
             )
             fixtures = _next_openings(Counter(meetings[able[index]] for index in chosen), numbers, plan.openings)

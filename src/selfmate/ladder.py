@@ -14,7 +14,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -59,7 +59,7 @@ FEW, MANY = 3, 8
 """Pairs of a batch."""
 BATCH_SECONDS: Final = 40.0
 """What a batch may take on one core, about, unless a single game takes longer."""
-GAME_SECONDS: Final = 0.1
+GAME_SECONDS: Final = 0.5
 """What a game takes beside the moves of the rungs, about."""
 FEWEST_GAMES: Final = 20
 """No rating is called certain after fewer."""
@@ -211,7 +211,7 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
 
     # 3. Climb.
     with ExitStack() as stack:
-        file = _open(stack, wishes, plan)
+        file = _open(stack, wishes, plan, engines)
         interrupt, bar = stack.enter_context(Interrupt()), stack.enter_context(progress())
         task = bar.add_task("ladder", total=wishes.games, note="")
 
@@ -230,7 +230,9 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
             [0],
             beliefs=beliefs,
             enough=enough,
-            pairs=lambda now: FEW if now.covariance[0, 0] > COARSE**2 else MANY,
+            pairs=lambda now, results: min(
+                FEW if now.covariance[0, 0] > COARSE**2 else MANY, math.ceil((wishes.games - _count(results)) / 2)
+            ),
             budget=BATCH_SECONDS * cores(),
             stopping=interrupt,
             tell=tell,
@@ -296,18 +298,16 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
         return 1.96 * math.sqrt(float(beliefs(results).covariance.diagonal().max()))
 
     def enough(results: Results) -> bool:
-        games = sum(sum(counts) for counts in results.values())
-        return time.monotonic() >= deadline or games >= wishes.games or worst(results) <= wishes.error
+        return time.monotonic() >= deadline or _count(results) >= wishes.games or worst(results) <= wishes.error
 
     meetings = list(itertools.combinations(range(len(rungs)), 2))
     with ExitStack() as stack:
-        file = _open(stack, wishes, plan)
+        file = _open(stack, wishes, plan, engines)
         interrupt, bar = stack.enter_context(Interrupt()), stack.enter_context(progress())
         task = bar.add_task(f"ladder of {variant}", total=wishes.games, note="")
 
         def tell(results: Results) -> None:
-            games = sum(sum(counts) for counts in results.values())
-            bar.update(task, completed=min(games, wishes.games), note=f"worst ± {worst(results):.0f}")
+            bar.update(task, completed=min(_count(results), wishes.games), note=f"worst ± {worst(results):.0f}")
 
         entries, _ = climb(
             plan,
@@ -318,7 +318,7 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
             range(len(rungs)),
             beliefs=beliefs,
             enough=enough,
-            pairs=lambda now: 2 * MANY,
+            pairs=lambda now, results: min(2 * MANY, math.ceil((wishes.games - _count(results)) / 2)),
             budget=BATCH_SECONDS * cores(),
             stopping=interrupt,
             tell=tell,
@@ -367,14 +367,21 @@ def _seats(contestants: Sequence[Contestant]) -> list[Player | None]:
     return [None if each.engine is not None else Player(each.player) for each in contestants]
 
 
+def _count(results: Results) -> int:
+    return sum(sum(counts) for counts in results.values())
+
+
 def _deadline(minutes: float | None) -> float:
     return math.inf if minutes is None else time.monotonic() + 60 * minutes
 
 
-def _open(stack: ExitStack, wishes: Wishes, plan: Plan) -> MatchFile | None:
+def _open(stack: ExitStack, wishes: Wishes, plan: Plan, engines: Mapping[str, Yardstick]) -> MatchFile | None:
+    """Open the games on disk; they go on with the same engines only."""
     if wishes.pgn is None:
         return None
-    return stack.enter_context(MatchFile(wishes.pgn, plan.settings, anew=wishes.force))
+    settings = plan.settings
+    rules = {**settings.rules, **{f"engine {kind}": engine.name for kind, engine in engines.items()}}
+    return stack.enter_context(MatchFile(wishes.pgn, replace(settings, rules=rules), anew=wishes.force))
 
 
 def write_spacing(path: Path, spacing: Spacing) -> None:

@@ -19,9 +19,9 @@ __all__ = ["draw", "write_picture"]
 
 WIDTH, LEFT, RIGHT, TOP, HEIGHT = 860, 62, 26, 58, 330
 """Of the picture, its margins, and the height of the part with the scores."""
-STRIP: Final = 128
+STRIP: Final = 158
 """Height of what stands below: the numbers of the axis and the names of the rungs."""
-APART: Final = 15
+APART: Final = 14
 """Least distance of two names."""
 INK, GREY, FAINT, CURVE, POINT = "#22262b", "#6a727a", "#d9dde1", "#2f7d4f", "#b4531f"
 FONT: Final = 'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"'
@@ -73,6 +73,8 @@ def draw(report: LadderReport) -> str:
         parts.append(f'<path d="M{x(elo):.1f} {bottom}v5" stroke="{GREY}"/>')
         parts.append(f'<text x="{x(elo):.1f}" y="{bottom + 18}" text-anchor="middle" fill="{GREY}">{elo}</text>')
     parts.append(f'<path d="M{LEFT} {bottom}H{right}" stroke="{GREY}"/>')
+    below = bottom + STRIP - 10
+    parts.append(f'<text x="{(LEFT + right) / 2:.0f}" y="{below}" text-anchor="middle">rating of the rung</text>')
     # 4. The score that the rating expects.
     if standing is not None and not standing.sweep:
         points = [lowest + step * (highest - lowest) / 120 for step in range(121)]
@@ -109,8 +111,8 @@ def _headline(report: LadderReport) -> str:
 
 def _subline(report: LadderReport) -> str:
     games = sum(match.games for match in report.matches.values())
-    wide = f", ± {report.standing.full_error:.0f} with the ladder's own error" if report.standing else ""
-    return f"{games} games; rating of the rungs, random = 0; bars are 95 % intervals{wide}"
+    wide = f"; with the ladder's own error ± {report.standing.full_error:.0f} (light)" if report.standing else ""
+    return f"{games} games, bars are 95 % intervals{wide}; random = 0"
 
 
 def _radius(games: int) -> float:
@@ -125,12 +127,10 @@ def _radius(games: int) -> float:
 def _ticks(lowest: float, highest: float) -> list[int]:
     """Choose round numbers, about ten.
 
-    >>> _ticks(-30, 1030)
-    [0, 200, 400, 600, 800, 1000]
+    >>> _ticks(-30, 2030)
+    [0, 200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800, 2000]
     """
-    step = next(each for each in (50, 100, 200, 500, 1000, 2000, 5000) if (highest - lowest) / each <= 12)
-    step = max(step, 100)
-    step = 200 if step == 100 and highest - lowest > 1000 else step
+    step = next(each for each in (100, 200, 500, 1000, 2000, 5000) if (highest - lowest) / each <= 12)
     first = int(-(-lowest // step))
     return [step * number for number in range(first, int(highest // step) + 1)]
 
@@ -139,7 +139,7 @@ def _spread(places: Sequence[float], left: float, right: float) -> list[float]:
     """Move places in rising order apart until names fit beside each other, as little as possible.
 
     >>> _spread([10, 11, 60], 0, 100)
-    [3.0, 18.0, 60]
+    [3.5, 17.5, 60]
     """
     groups: list[tuple[list[float], float]] = []  # of a group: where its members want to be, and where it begins
     for place in places:

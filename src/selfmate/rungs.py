@@ -2,9 +2,9 @@
 
 >>> [rung.name for rung in rungs_of("gardner")][:3]
 ['random', 'heuristic 1', 'heuristic 4']
->>> spacing = read_spacing("gardner")
->>> spacing.rungs[0]
-RungRating(name='random', elo=0.0, error=0.0, games=...)
+>>> weakest = read_spacing("gardner").rungs[0]
+>>> weakest.name, weakest.elo, weakest.error
+('random', 0.0, 0.0)
 
 The scale is our own: `random` is 0, and 400 points are ten to one. It says nothing about ratings of people, of Lichess
 or of another variant.
@@ -100,8 +100,8 @@ def rungs_of(variant: str) -> list[Rung]:
         rungs.append(Rung(f"fairy {_short(nodes)}", FAIRY, 600 + 250 * step, think, MoveLimit(nodes=nodes)))
     for step, (skill, depth, movetime) in enumerate(LEVELS):
         think = 0.01 if depth <= SHALLOW else movetime / 1000
-        limit, options = MoveLimit(depth=depth, movetime=movetime), (("Skill Level", str(skill)),)
-        rungs.append(Rung(f"level {step + 1}", FAIRY, 600 + 200 * step, think, limit, options))
+        limit, skilled = MoveLimit(depth=depth, movetime=movetime), (("Skill Level", str(skill)),)
+        rungs.append(Rung(f"level {step + 1}", FAIRY, 600 + 200 * step, think, limit, skilled))
     if variant == "chess":
         for step, elo in enumerate(STOCKFISH_ELO):
             options = (("UCI_LimitStrength", "true"), ("UCI_Elo", str(elo)))

@@ -1,0 +1,523 @@
+"""The ladder: engines that are checked, games where most is learnt, ratings that hold, files that go on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import stat
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.progress import Progress
+
+from selfmate import Position, SelfmateError, climb, ladder, ladder_plot, read_games, rungs, yardstick
+from selfmate.arena import Interrupt
+from selfmate.cli import main
+from selfmate.engine import Engine, EngineError, EngineSpec
+from selfmate.hall import Fixture
+from selfmate.matchfile import Entry
+from selfmate.rating import fit, tally
+from selfmate.stats import score_of_elo
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+OURS = (sys.executable, "-m", "selfmate", "uci")
+CHESS_ONLY = (sys.executable, "-S", str(FAKE), "plays-chess")
+SHIPPED = sorted(path.stem for path in Path(rungs.__file__).with_name("ladders").glob("*.json") if path.stem != "perft")
+
+Run = Callable[..., tuple[object, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `selfmate ladder` within this process."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run_command(*arguments: str | Path) -> tuple[object, str, str]:
+        with pytest.raises(SystemExit) as leaving:
+            main(["ladder", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return leaving.value.code, out, err
+
+    return run_command
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[Progress]:
+    """A bar that nobody sees."""
+    yield Progress(disable=True)
+
+
+def script(path: Path, command: Sequence[str]) -> None:
+    """Write a program that runs a command."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\nexec {' '.join(command)}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+# -- engines ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", sorted(yardstick._all_counts()))
+def test_the_counts_that_engines_are_checked_with_are_ours(variant: str) -> None:
+    counts = yardstick.known_counts(variant)
+    assert len(counts) >= 3
+    for fen, depth, nodes in counts:
+        assert Position(variant, fen).perft(depth) == nodes
+
+
+def test_there_are_counts_of_every_variant_and_they_tell_it_from_chess() -> None:
+    assert set(yardstick._all_counts()) == {path.stem for path in Path(__file__).with_name("perft").glob("*.epd")}
+    for variant in ("atomic", "antichess", "horde", "kingofthehill", "racingkings"):
+        as_chess = []
+        for fen, depth, nodes in yardstick.known_counts(variant):
+            with contextlib.suppress(SelfmateError):
+                as_chess.append((Position("chess", fen).perft(min(depth, 4)), nodes))
+        assert len(as_chess) < len(yardstick.known_counts(variant)) or any(had != has for had, has in as_chess)
+
+
+def test_an_engine_that_knows_the_rules_passes() -> None:
+    found = yardstick.find_fairy("atomic", " ".join(OURS))
+    assert found.command == OURS
+    assert found.name.startswith("Selfmate")
+
+
+def test_an_engine_that_silently_plays_chess_is_refused() -> None:
+    with Engine(EngineSpec(command=CHESS_ONLY)) as engine:
+        yardstick.known_counts("chess")
+        with pytest.raises(yardstick.YardstickError, match="does not play atomic by its rules: 197,281 leaves"):
+            yardstick.check(engine, "atomic")
+
+
+def test_an_engine_that_does_not_count_is_refused() -> None:
+    with (
+        Engine(EngineSpec(command=(sys.executable, "-S", str(FAKE)))) as engine,
+        pytest.raises(EngineError, match="does not count leaves"),
+    ):
+        yardstick.check(engine, "chess")
+
+
+def test_the_first_engine_that_passes_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(tmp_path / "bin" / "fairy-stockfish", CHESS_ONLY)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SELFMATE_FAIRY_STOCKFISH", raising=False)
+    with pytest.raises(yardstick.YardstickError) as refused:
+        yardstick.find_fairy("atomic")
+    assert "Fake plays-chess does not play atomic by its rules" in str(refused.value)
+    assert "selfmate ladder --build-engine" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    script(tmp_path / "cache" / "selfmate" / "engines" / "fairy-stockfish", OURS)
+    assert yardstick.find_fairy("atomic").command == (str(yardstick.cache_folder() / "fairy-stockfish"),)
+
+
+def test_without_an_engine_one_line_says_how_to_get_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(yardstick, "MORE_FOLDERS", "/nowhere")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("SELFMATE_FAIRY_STOCKFISH", raising=False)
+    code, out, err = run("heuristic-1", "--variant", "gardner")
+    assert (code, out) == (2, "")
+    assert err.startswith("selfmate: no Fairy-Stockfish that plays gardner was found; selfmate ladder --build-engine")
+    assert err.count("\n") == 1
+
+
+def test_building_says_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert run("--build-engine")[::2] == (
+        2,
+        "selfmate: building Fairy-Stockfish needs no-such-compiler, which is not there\n",
+    )
+
+
+# -- where most is learnt ---------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_rung_is_played_and_the_certain_one_before_the_uncertain_one() -> None:
+    mean = np.array([500.0, 0.0, 480.0, 900.0, 520.0])
+    covariance = np.diag([100.0, 0.0, 10.0, 10.0, 200.0]) ** 2
+    meetings = [(0, rung) for rung in range(1, 5)]
+    chosen = climb.choose(mean, covariance, meetings, [1.0] * 4, [0], pairs=3)
+    assert chosen == [1, 1, 1]
+
+
+def test_a_rung_that_takes_long_is_left_for_one_that_does_not() -> None:
+    mean, covariance = np.array([500.0, 500.0, 560.0]), np.diag([100.0, 10.0, 10.0]) ** 2
+    meetings = [(0, 1), (0, 2)]
+    assert climb.choose(mean, covariance, meetings, [1.0, 1.0], [0], pairs=1) == [0]
+    assert climb.choose(mean, covariance, meetings, [9.0, 1.0], [0], pairs=1) == [1]
+    assert climb.choose(mean, covariance, meetings, [50.0, 50.0], [0], pairs=8, budget=120.0) == [0, 0]
+
+
+def test_when_a_rung_has_told_what_it_can_others_are_played() -> None:
+    # Both rungs are uncertain: many games against one of them do not make the distance to the anchor certain.
+    mean, covariance = np.array([500.0, 500.0, 500.0]), np.diag([300.0, 60.0, 60.0]) ** 2
+    chosen = climb.choose(mean, covariance, [(0, 1), (0, 2)], [1.0, 1.0], [0], pairs=40)
+    assert 15 <= chosen.count(0) <= 25
+
+
+def test_far_rungs_are_played_only_when_there_is_no_other() -> None:
+    mean, covariance = np.array([0.0, 700.0, 300.0]), np.diag([20.0, 0.0, 0.0]) ** 2
+    assert climb.choose(mean, covariance, [(0, 1), (0, 2)], [0.1, 1.0], [0], pairs=1) == [1]
+    assert climb.choose(mean, covariance, [(0, 1)], [1.0], [0], pairs=1) == [0]
+
+
+def test_a_gap_is_bridged_although_its_games_tell_little() -> None:
+    # Two groups, each of them certain in itself: only a game between them says where the upper one is.
+    mean = np.array([0.0, 100.0, 800.0, 900.0])
+    common = np.array([0.0, 0.0, 500.0, 500.0])
+    covariance = np.outer(common, common) + np.diag([0.0, 20.0, 20.0, 20.0]) ** 2
+    meetings = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    assert climb.choose(mean, covariance, meetings, [1.0] * 4, range(4), pairs=1) == [1]
+
+
+TRUE = {"random": 0.0, "heuristic 1": 250.0, "heuristic 4": 420.0, "heuristic 16": 600.0, "heuristic 64": 850.0}
+TRUE |= {"fairy 1": 750.0, "fairy 10": 900.0, "fairy 100": 1150.0, "fairy 1k": 1450.0, "fairy 10k": 1750.0}
+
+
+def simulated_result(difference: float, chance: random.Random) -> str:
+    """Draw a result: a third of the games between equals are drawn."""
+    score = score_of_elo(difference)
+    draw = 4 / 3 * score * (1 - score)
+    point = chance.random()
+    return "1-0" if point < score - draw / 2 else "1/2-1/2" if point < score + draw / 2 else "0-1"
+
+
+def simulated_spacing(chance: random.Random, games: int = 60) -> rungs.Spacing:
+    """Measure the simulated ladder: everybody against the next two."""
+    names = sorted(TRUE, key=lambda name: TRUE[name])
+    played = []
+    for index, first in enumerate(names):
+        for second in names[index + 1 : index + 3]:
+            for white, black in ((first, second), (second, first)) * (games // 2):
+                played.append((white, black, simulated_result(TRUE[white] - TRUE[black], chance)))
+    return rungs.spacing_of(
+        tally(played), variant="gardner", measured="2026-01-01", command="", engines={}, note="simulated"
+    )
+
+
+def simulate(monkeypatch: pytest.MonkeyPatch, path: Path, true: float, seed: int) -> list[Entry]:
+    """Let `selfmate.ladder.rate` play against chance; gives the list into which the games go."""
+    chance = random.Random(seed)
+    ladder.write_spacing(path, simulated_spacing(chance))
+    entries: list[Entry] = []
+
+    def play(
+        plan: Any, players: Any, file: Any, *, fixtures: Sequence[Fixture], before: Sequence[Entry], **_: Any
+    ) -> SimpleNamespace:
+        strength = [true, *(TRUE[label] for label in plan.labels[1:])]
+        entries[:] = before
+        for game in fixtures:
+            entries.append(
+                Entry(
+                    number=game.number,
+                    white=game.white,
+                    black=game.black,
+                    result=simulated_result(strength[game.white] - strength[game.black], chance),
+                    reason="",
+                    fault=None,
+                    plies=1,
+                )
+            )
+        return SimpleNamespace(entries=tuple(entries), out={})
+
+    stick = yardstick.Yardstick(("true",), "Simulated")
+    monkeypatch.setattr(climb, "play", play)
+    monkeypatch.setattr(ladder, "balanced_openings", lambda variant, count, seed: ["x"] * count)
+    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command: stick)
+    return entries
+
+
+def test_the_rating_is_found_and_its_interval_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, held, near, games = tmp_path / "spacing.json", 0, 0, 0
+    truths = (300.0, 700.0, 1000.0, 1500.0)
+    runs = [(true, seed) for true in truths for seed in range(6)]
+    for true, seed in runs:
+        entries = simulate(monkeypatch, path, true, seed)
+        report = ladder.rate("heuristic-1", ladder.Wishes(variant="gardner", games=100, error=1, spacing=path), quiet)
+        assert report.standing is not None
+        assert report.standing.games == 100
+        assert 20 < report.standing.error < report.standing.full_error < 200
+        held += abs(report.standing.elo - true) <= report.standing.full_error
+        names = ["", *TRUE]
+        assert len({entry.number for entry in entries}) == len(entries)
+        for name, match in report.matches.items():
+            assert name in names
+            games += match.games
+            near += match.games * (abs(TRUE[name] - true) < 300)
+    assert held >= 20  # of 24; with intervals of 95 % fewer would be a case of one in 150
+    assert near > 0.6 * games  # a third of the rungs are so near
+
+
+def test_it_stops_when_the_rating_is_certain_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "spacing.json"
+    simulate(monkeypatch, path, 800.0, seed=1)
+    wishes = ladder.Wishes(variant="gardner", games=1000, error=60, spacing=path)
+    report = ladder.rate("heuristic-1", wishes, quiet)
+    assert report.standing is not None
+    assert report.standing.error <= 60
+    assert 40 < report.standing.games < 250
+    again = ladder.rate("heuristic-1", replace(wishes, minutes=1e-9), quiet)
+    assert again.standing is None
+    assert "nothing was played" in ladder.rating_line(again)
+
+
+def test_who_wins_every_game_has_only_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "spacing.json"
+    simulate(monkeypatch, path, 9000.0, seed=1)
+    report = ladder.rate("heuristic-1", ladder.Wishes(variant="gardner", games=40, spacing=path), quiet)
+    assert report.standing is not None
+    assert report.standing.sweep == 1
+    assert "above all rungs that it met, after 40 games" in ladder.rating_line(report)
+    assert report.matches["fairy 10k"].games >= 12
+    ElementTree.fromstring(ladder_plot.draw(report))
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A ladder of our own players, spaced by hand."""
+    path = tmp_path / "small.json"
+    results = {
+        ("random", "heuristic 1"): (0, 20, 80),
+        ("heuristic 1", "random"): (80, 20, 0),
+        ("heuristic 1", "heuristic 16"): (20, 30, 50),
+        ("heuristic 16", "heuristic 1"): (50, 30, 20),
+    }
+    ladder.write_spacing(
+        path,
+        rungs.spacing_of(results, variant="gardner", measured="2026-01-01", command="by hand", engines={}, note="none"),
+    )
+    return path
+
+
+def test_a_climb_goes_on_where_it_was_stopped(run: Run, small: Path, tmp_path: Path) -> None:
+    pgn, plot = tmp_path / "climb.pgn", tmp_path / "climb.svg"
+    player = ("heuristic-1", "--variant", "gardner", "--visits", "8", "--without-engine")
+    arguments = (*player, "--spacing", small, "--pgn", pgn, "--error", "1", "--json")
+    # 1. A climb, and what it says.
+    code, out, _ = run(*arguments, "--games", "10", "--plot", plot)
+    assert code == 0
+    first = json.loads(out)
+    assert (first["player"], first["games"], first["scale"]) == ("heuristic-1 (8 visits)", 10, "random = 0")
+    assert sum(rung["games"] for rung in first["rungs"]) == 10
+    assert [rung["name"] for rung in first["rungs"]] == ["random", "heuristic 1", "heuristic 16"]
+    before = pgn.read_text(encoding="utf-8")
+    assert "heuristic 16" in plot.read_text(encoding="utf-8")
+    # 2. Half of the last pair is lost; more games are asked for.
+    cut = before[: before.rindex("[Event ")]
+    pgn.write_text(cut, encoding="utf-8")
+    code, out, _ = run(*arguments, "--games", "16")
+    assert code == 0
+    assert json.loads(out)["games"] == 16
+    text = pgn.read_text(encoding="utf-8")
+    assert text.startswith(cut)
+    rounds = [int(game.headers["Round"]) for game in read_games(pgn)]
+    assert len(set(rounds)) == 16
+    assert {number ^ 1 for number in rounds} == set(rounds)
+    # 3. Enough was played; other settings are refused.
+    code, out, _ = run(*arguments, "--games", "16")
+    assert (code, json.loads(out)["games"]) == (0, 16)
+    assert pgn.read_text(encoding="utf-8") == text
+    code, _, err = run(*arguments, "--games", "16", "--seed", "3")
+    assert code == 2
+    assert "begun with seed 0, not 3" in err
+
+
+def test_interrupted_it_tells_what_was_played(run: Run, small: Path, tmp_path: Path) -> None:
+    class Pressed(Interrupt):
+        """Ctrl-C, pressed when the third batch is to be chosen."""
+
+        asked_so_often = 0
+
+        def __call__(self) -> bool:
+            Pressed.asked_so_often += 1
+            return Pressed.asked_so_often > 2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ladder, "Interrupt", Pressed)
+        code, out, _ = run(
+            "heuristic-1", "--variant", "gardner", "--visits", "2", "--without-engine", "--spacing", small,
+            "--pgn", tmp_path / "climb.pgn", "--games", "500", "--error", "1",
+        )  # fmt: skip
+    assert code == 130
+    assert "The same command goes on with" in out
+
+
+def test_a_table_for_people(run: Run, small: Path) -> None:
+    code, out, _ = run(
+        "heuristic-1", "--variant", "gardner", "--visits", "4", "--without-engine", "--spacing", small, "--games", "6"
+    )
+    assert code == 0
+    assert "heuristic-1 (4 visits), gardner: " in out
+    assert "rating ± 95 %" in out
+    assert "a scale of our own, not that of people, of FIDE or of Lichess. With no engine." in out
+
+
+def test_a_ladder_is_measured_and_used(run: Run, tmp_path: Path) -> None:
+    path, pgn = tmp_path / "new.json", tmp_path / "new.pgn"
+    left_out = [word for visits in (64, 256, 1024) for word in ("--leave-out", f"heuristic {visits}")]
+    code, out, _ = run(
+        "--measure", "gardner", "--spacing", path, "--without-engine", *left_out, "--games", "120", "--pgn", pgn,
+        "--note", "a test",
+    )  # fmt: skip
+    assert code == 0
+    assert "heuristic 16" in out
+    spacing = rungs.read_spacing("gardner", path)
+    assert {rung.name for rung in spacing.rungs} == {"random", "heuristic 1", "heuristic 4", "heuristic 16"}
+    assert spacing.rungs[0].name == "random"
+    assert spacing.elo["heuristic 16"] > spacing.elo["heuristic 1"] > 50
+    assert sum(sum(counts) for counts in spacing.games().values()) == 120 == len(list(read_games(pgn)))
+    assert spacing.note == "a test"
+    code, out, _ = run(
+        "heuristic-1", "--variant", "gardner", "--visits", "4", "--without-engine", "--spacing", path, "--games", "4"
+    )
+    assert code == 0
+
+
+def test_an_engine_of_the_ladder_plays(run: Run, tmp_path: Path) -> None:
+    """Our own engine stands in for Fairy-Stockfish."""
+    path = tmp_path / "spacing.json"
+    ladder.write_spacing(path, simulated_spacing(random.Random(1)))
+    code, out, err = run(
+        "heuristic-1", "--variant", "gardner", "--visits", "8", "--engine", " ".join(OURS), "--spacing", path,
+        "--games", "4",
+        *(word for name in TRUE if name != "fairy 1" for word in ("--leave-out", name)), "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    report = json.loads(out)
+    assert report["engines"]["fairy"].startswith("Selfmate")
+    assert next(rung for rung in report["rungs"] if rung["name"] == "fairy 1")["games"] == 4
+    assert (report["faults"], report["out"]) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ((), "NET, or --measure VARIANT, or --build-engine"),
+        (("heuristic-1", "--build-engine"), "one of them"),
+        (("--measure", "gardner"), "needs --spacing FILE"),
+        (("heuristic-1", "--variant", "nonsense"), "nonsense"),
+        (("heuristic-1", "--engine", "x", "--without-engine"), "contradict"),
+        (("heuristic-1", "--variant", "gardner", "--visits", "8", "--movetime", "50"), "contradict"),
+        (("heuristic-1", "--variant", "gardner", "--without-engine", "--leave-out", "level 9"), "'level 9'"),
+        (("heuristic-1", "--variant", "gardner", "--engine", "no-such-program"), "there is no such program"),
+        (("heuristic-1", "--variant", "gardner", "--plot", "climb.gif"), ".svg or .png"),
+        (("heuristic-1", "--variant", "gardner", "--spacing", "/nowhere/x.json"), "no such folder"),
+        (("uci:true?nodes=1",), "--variant says which"),
+        (("gardner-laptop", "--variant", "atomic"), "gardner"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert part in err
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda text: "{", "not a measured ladder"),
+        (lambda text: text.replace('"gardner"', '"atomic"'), "a ladder of atomic, not of gardner"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "another version"),
+        (lambda text: text.replace('["heuristic 16"', '["somebody"'), "not those of its rungs"),
+    ],
+)
+def test_a_damaged_ladder_is_refused(run: Run, small: Path, change: Callable[[str], str], part: str) -> None:
+    small.write_text(change(small.read_text(encoding="utf-8")), encoding="utf-8")
+    code, _, err = run("heuristic-1", "--variant", "gardner", "--without-engine", "--spacing", small)
+    assert code == 2
+    assert part in err
+
+
+# -- the picture ------------------------------------------------------------------------------------------------------
+
+
+def test_the_picture_shows_every_rung_and_escapes_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "spacing.json"
+    simulate(monkeypatch, path, 800.0, seed=2)
+    wishes = ladder.Wishes(variant="gardner", games=60, error=1, spacing=path)
+    report = ladder.rate("heuristic-1?name=%3Cb%3E%26", wishes, quiet)
+    picture = ladder_plot.draw(report)
+    root = ElementTree.fromstring(picture)
+    texts = {each.text for each in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert set(TRUE) <= texts
+    assert any(text and text.startswith("<b>&, gardner: ") for text in texts)
+    circles = list(root.iter("{http://www.w3.org/2000/svg}circle"))
+    assert len(circles) == len(report.matches)
+
+
+def test_a_png_needs_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("rsvg-convert"):
+        ladder_plot.write_picture(
+            tmp_path / "a.png", '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+        )
+        assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    with pytest.raises(SelfmateError, match="a PNG needs rsvg-convert"):
+        ladder_plot.write_picture(tmp_path / "b.png", "<svg/>")
+
+
+# -- what is shipped --------------------------------------------------------------------------------------------------
+
+
+def test_the_promised_ladders_are_shipped() -> None:
+    assert {"atomic", "gardner"} <= set(SHIPPED)
+
+
+@pytest.mark.parametrize("variant", SHIPPED)
+def test_a_shipped_ladder_makes_sense(variant: str) -> None:
+    spacing = rungs.read_spacing(variant)
+    known = {rung.name: rung for rung in rungs.rungs_of(variant)}
+    assert {rung.name for rung in spacing.rungs} <= set(known)
+    assert spacing.command.startswith("selfmate ladder --measure")
+    assert spacing.engines["fairy"]
+    # 1. From the weakest to the strongest, with errors; only the anchor has none.
+    ratings = [rung.elo for rung in spacing.rungs]
+    assert ratings == sorted(ratings)
+    for rung in spacing.rungs:
+        assert (rung.error == 0) == (rung.name == "random") == (rung.elo == 0)
+        assert rung.error < 250
+        assert rung.games >= 10
+    # 2. The ratings are those that its games say.
+    fitted = {each.player: each for each in fit(spacing.games(), anchors={"random": 0.0}).players}
+    for rung in spacing.rungs:
+        assert fitted[rung.name].elo == pytest.approx(rung.elo, abs=0.06)
+        assert fitted[rung.name].error == pytest.approx(rung.error, abs=0.06)
+        assert fitted[rung.name].games == rung.games
+    # 3. More nodes are stronger, but for what the errors allow.
+    nodes = [rung for rung in spacing.rungs if rung.name.startswith("fairy")]
+    nodes.sort(key=lambda rung: known[rung.name].limit.nodes or 0)
+    for low, high in zip(nodes, nodes[2:], strict=False):
+        assert high.elo + high.error > low.elo - low.error
+    assert nodes[-1].elo > nodes[0].elo + 500
+
+
+@pytest.mark.parametrize("variant", ["gardner", "atomic"])
+def test_games_against_fairy_stockfish(variant: str, run: Run) -> None:
+    try:
+        yardstick.find_fairy(variant)
+    except SelfmateError as error:
+        pytest.skip(f"no Fairy-Stockfish here: {error}")
+    own = [word for rung in rungs.rungs_of(variant) if rung.kind == "own" for word in ("--leave-out", rung.name)]
+    slow = ["--leave-out", "fairy 1M", "--leave-out", "fairy 100k", "--leave-out", "level 8", "--leave-out", "level 7"]
+    code, out, _ = run("heuristic-1", "--variant", variant, "--visits", "32", *own, *slow, "--games", "6", "--json")
+    assert code == 0
+    report = json.loads(out)
+    assert report["games"] == 6
+    assert (report["faults"], report["out"]) == ({}, {})
