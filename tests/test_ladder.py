@@ -404,6 +404,28 @@ def test_an_engine_of_the_ladder_plays(run: Run, tmp_path: Path) -> None:
     assert (report["faults"], report["out"]) == ({}, {})
 
 
+def test_an_engine_that_fails_does_not_make_a_rating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "spacing.json"
+    simulate(monkeypatch, path, 800.0, seed=3)
+    simulated: Callable[..., Any] = vars(climb)["play"]
+
+    def play(*arguments: Any, **more: Any) -> SimpleNamespace:
+        report = simulated(*arguments, **more)
+        failing = arguments[0].labels.index("fairy 1")
+        entries = [
+            replace(entry, result="1-0", fault="crash") if entry.black == failing else entry for entry in report.entries
+        ]
+        return SimpleNamespace(entries=tuple(entries), out={})
+
+    monkeypatch.setattr(climb, "play", play)
+    report = ladder.rate("heuristic-1", ladder.Wishes(variant="gardner", games=80, error=1, spacing=path), quiet)
+    assert report.standing is not None
+    assert report.standing.games == 80
+    assert "fairy 1" not in report.matches
+    assert report.faults["crash"] >= 3
+    assert "crash" in report.out["fairy 1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

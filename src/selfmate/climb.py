@@ -24,13 +24,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from selfmate.crosstable import faults
 from selfmate.hall import Fixture
 from selfmate.matchfile import Entry, MatchFile
 from selfmate.player import Player
 from selfmate.rating import ELO, Results, tally
 from selfmate.tournament import Plan, play
 
-__all__ = ["Beliefs", "Meeting", "believe", "choose", "climb", "paired_results"]
+__all__ = ["Beliefs", "Meeting", "believe", "choose", "climb", "results_of", "whole"]
 
 Array = npt.NDArray[np.float64]
 Meeting = tuple[int, int]
@@ -39,6 +40,8 @@ STRIDE: Final = 64
 """Players of a ladder at most."""
 ROOM: Final = 1 << 16
 """Openings of a meeting at most."""
+MOST_FAULTS: Final = 3
+"""Who has lost so many games by crashes and the like does not play any more."""
 SURE: Final = 1e-6
 """Variance of what is known."""
 
@@ -130,14 +133,18 @@ def _fixture(number: int, openings: Sequence[str]) -> Fixture:
     return Fixture(number, openings[opening], *((second, first) if turned else (first, second)))
 
 
-def paired_results(entries: Iterable[Entry], labels: Sequence[str]) -> dict[tuple[str, str], list[int]]:
-    """Count the games of pairs that are complete; a game that was cut off is a draw."""
+def whole(entries: Iterable[Entry]) -> list[Entry]:
+    """Leave out pairs that are not complete, and those in which somebody failed: a crash says nothing of strength."""
     entries = list(entries)
-    seen = Counter(entry.number // 2 for entry in entries)
+    seen = Counter(entry.number // 2 for entry in entries if entry.fault is None)
+    return [entry for entry in entries if seen[entry.number // 2] == 2]
+
+
+def results_of(entries: Iterable[Entry], labels: Sequence[str]) -> dict[tuple[str, str], list[int]]:
+    """Count the games that count; one that was cut off is a draw."""
     return tally(
         (labels[entry.white], labels[entry.black], "1/2-1/2" if entry.result == "*" else entry.result)
-        for entry in entries
-        if seen[entry.number // 2] == 2
+        for entry in whole(entries)
     )
 
 
@@ -164,7 +171,7 @@ def climb(
     entries: tuple[Entry, ...] = tuple(file.entries) if file is not None else ()
     out: dict[int, str] = {}
     while not stopping():
-        results = paired_results(entries, plan.labels)
+        results = results_of(entries, plan.labels)
         tell(results)
         if enough(results):
             break
@@ -199,11 +206,14 @@ def climb(
             fixtures=fixtures,
             before=entries,
             stopping=stopping,
-            tell=lambda report: tell(paired_results(report.entries, plan.labels)),
+            tell=lambda report: tell(results_of(report.entries, plan.labels)),
         )
         if len(report.entries) == len(entries) and not report.out.keys() - out.keys():
             break  # nobody can play any more
         entries, out = report.entries, out | report.out
+        for player in range(len(plan.contestants)):
+            if (wrong := faults(entries, player)) and sum(wrong.values()) >= MOST_FAULTS:
+                out.setdefault(player, f"failed in {sum(wrong.values())} games: {', '.join(wrong)}")
     return entries, out
 
 

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from selfmate.arena import Interrupt
-from selfmate.climb import STRIDE, Beliefs, believe, climb, paired_results
+from selfmate.climb import STRIDE, Beliefs, believe, climb, results_of, whole
 from selfmate.contestant import Contestant, MoveLimit, on_device, read_contestant
 from selfmate.crosstable import faults, score
 from selfmate.errors import SelfmateError
@@ -134,9 +134,9 @@ class LadderReport:
     matches: Mapping[str, Match]
     """The player's games against each rung that it met, by name."""
     faults: Mapping[str, int]
-    """What rungs did wrong: crashes and the like, which count as their losses."""
+    """What went wrong in games, crashes and the like; such pairs of games do not count."""
     out: Mapping[str, str]
-    """Rungs that could not go on, and why."""
+    """Players that could not go on, and why."""
     seconds: float
     stopped: bool
 
@@ -239,16 +239,16 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
         )
     # 4. What it has come to.
     wrong: dict[str, int] = {}
-    for number in range(1, len(names)):
+    for number in range(len(names)):
         for fault, count in faults(entries, number).items():
             wrong[fault] = wrong.get(fault, 0) + count
-    matches = {name: score(entries, 0, number) for number, name in enumerate(names) if number}
+    matches = {name: score(whole(entries), 0, number) for number, name in enumerate(names) if number}
     return LadderReport(
         name=net.label,
         variant=variant,
         spacing=spacing,
         engines=engines,
-        standing=standing_of(net.label, paired_results(entries, names), spacing),
+        standing=standing_of(net.label, results_of(entries, names), spacing),
         matches={name: match for name, match in matches.items() if match.games},
         faults=wrong,
         out={names[number]: reason for number, reason in out.items()},
@@ -324,7 +324,7 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
             tell=tell,
         )
     spacing = spacing_of(
-        paired_results(entries, names),
+        results_of(entries, names),
         variant=variant,
         measured=datetime.now(UTC).date().isoformat(),
         command=command,
@@ -358,7 +358,7 @@ def _plan(variant: str, contestants: Sequence[Contestant], seed: int) -> Plan:
         variant=variant,
         contestants=tuple(contestants),
         openings=tuple(balanced_openings(variant, OPENINGS, seed)),
-        terms=Terms(margin=MARGIN),
+        terms=Terms(move_margin=MARGIN),
         seed=seed,
     )
 
@@ -423,7 +423,7 @@ def show(report: LadderReport, console: Console) -> None:
     engines = ", ".join(engine.name for engine in report.engines.values()) or "no engine"
     say(f"{ANCHOR} is 0: a scale of our own, not that of people, of FIDE or of Lichess. With {engines}.")
     for fault, count in report.faults.items():
-        say(f"Rungs lost {count} games by {fault}.")
+        say(f"{count} games ended by {fault}; they and those with the same opening do not count.")
     for name, reason in report.out.items():
         say(f"{name} is out: {reason}")
 
