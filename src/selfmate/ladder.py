@@ -186,6 +186,8 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
     spacing = read_spacing(variant, wishes.spacing)
     rungs, engines = _available(variant, wishes)
     rungs = [rung for rung in rungs if rung.name in spacing.elo]
+    if not rungs:
+        raise SelfmateError("no rung of this ladder is left to play against")
     (net,) = ask_names([net], variant, Terms().patience)
     if net.label in spacing.elo:
         raise SelfmateError(f"{net.label!r} is the name of a rung; another name=… is needed", net.label)
@@ -422,6 +424,8 @@ def show(report: LadderReport, console: Console) -> None:
     console.print(table)
     engines = ", ".join(engine.name for engine in report.engines.values()) or "no engine"
     say(f"{ANCHOR} is 0: a scale of our own, not that of people, of FIDE or of Lichess. With {engines}.")
+    known = ", ".join(report.spacing.engines.values()) or "no engine"
+    say(f"The ladder was measured on {report.spacing.measured} with {known}.")
     for fault, count in report.faults.items():
         say(f"{count} games ended by {fault}; they and those with the same opening do not count.")
     for name, reason in report.out.items():
