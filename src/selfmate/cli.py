@@ -854,6 +854,90 @@ def rate(
 
 
 @app.command()
+def progress(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.", show_default=False)],
+    checkpoints: Annotated[
+        int, typer.Option("--checkpoints", min=2, max=200, help="Checkpoints that play, about evenly spaced.")
+    ] = 8,
+    games: Annotated[
+        int, typer.Option("--games", min=0, max=100_000, help="Games of every two players; 0 only draws.")
+    ] = 40,
+    visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a checkpoint's move.")] = 64,
+    axis: Annotated[str, typer.Option("--x", help="games, positions, steps or minutes.")] = "games",
+    device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Show how a run grew stronger: checkpoints play each other and our own rungs, one scale is fitted, and drawn.
+
+    The games are kept in RUN/progress with the pictures, progress.svg and progress.html. Ctrl-C is safe: the same
+    command goes on, and more checkpoints or more games play only what is missing.
+
+    Example: selfmate progress runs/gardner-laptop
+
+    Example: selfmate progress runs/gardner-laptop --checkpoints 12 --games 100 --x minutes
+    """
+    import json
+
+    from rich.console import Console
+
+    from selfmate import progress as curve
+    from selfmate import progress_report as report_of
+    from selfmate.arena import Interrupt
+    from selfmate.player import Player
+    from selfmate.run import read_metrics, read_run
+
+    # 1. Everything that can be wrong is found before a game begins.
+    if as_json and as_csv:
+        raise SelfmateError("--json and --csv do not go together")
+    if axis not in report_of.AXES:
+        raise SelfmateError(f"--x: {', '.join(report_of.AXES)}, not {axis!r}", axis)
+    if games % 2:
+        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
+    manifest, state = read_run(run)
+    folder = run / curve.FOLDER
+    # 2. Play what is missing.
+    missing = 0
+    if games:
+        chosen = curve.choose([each.cycle for each in state.checkpoints], state.champion, checkpoints)
+
+        def player(entrant: curve.Entrant) -> Player:
+            spec = entrant.spec if entrant.cycle is None else str(run / state.checkpoint(entrant.cycle).name)
+            return Player(spec, device=device, threads=1 if device == "cpu" else None)
+
+        with Interrupt() as interrupt, _progress() as bar:
+            task = bar.add_task("progress", total=None, note="")
+            cost = curve.play_missing(
+                folder,
+                manifest.variant,
+                curve.pairings(chosen, state.champion, visits),
+                curve.openings_for(manifest.variant, games),
+                player,
+                title=manifest.recipe,
+                stopping=interrupt,
+                tell=lambda done, total: bar.update(task, completed=done, total=total, note=f"{done} of {total} games"),
+            )
+        missing = cost.missing
+        if cost.games:
+            print(f"selfmate: {cost.games:,} games in {cost.seconds:.0f} s", file=sys.stderr)
+        if missing:
+            print(f"selfmate: stopped; {missing:,} games are missing, the same command plays them", file=sys.stderr)
+    # 3. Fit, draw, tell.
+    played = curve.read_games_of(folder, manifest.variant, visits)
+    report = report_of.make_report(run, manifest, state, read_metrics(run, state), played, visits)
+    picture, page = report_of.write_pictures(report, axis)
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+    elif as_csv:
+        print(report.as_csv(), end="")
+    else:
+        report_of.show(report, Console())
+        print(f"Drawn in {picture} and {page}.")
+    if missing:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
 def play(
     player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {WHO}.")] = "heuristic-1",
     variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,

@@ -20,7 +20,7 @@ from selfmate.player import Player
 from selfmate.pool import drive, one_thread, paired
 from selfmate.seating import seat_players
 
-__all__ = ["Population", "Row", "round_robin"]
+__all__ = ["Population", "Row", "play_games", "round_robin"]
 
 TELL_SECONDS: Final = 0.1
 POINTS: Final = {"1-0": 1.0, "0-1": 0.0}
@@ -111,19 +111,63 @@ def round_robin(
     `names` are those of the players unless said otherwise, and no two are alike. `tell` hears how many games are over,
     now and then. What is played does not depend on who else takes part, but for the moves of `random`.
     """
+    pairs = list(itertools.combinations(range(len(players)), 2)) if pairs is None else pairs
+    done = 0
+
+    def hear(records: Sequence[GameRecord]) -> None:
+        nonlocal done
+        done += len(records)
+        tell(done, len(games))
+
+    games = [game for opening in openings for pair in pairs for game in paired([opening], *pair)]
+    return play_games(
+        players,
+        variant,
+        games,
+        visits=visits,
+        names=names,
+        gumbel=gumbel,
+        seed=seed,
+        max_plies=max_plies,
+        slots=slots,
+        stopping=stopping,
+        hear=hear,
+    )
+
+
+def play_games(
+    players: Sequence[Player],
+    variant: str,
+    games: Sequence[tuple[str, int, int]],
+    *,
+    visits: Sequence[int],
+    names: Sequence[str] | None = None,
+    ids: Sequence[int] | None = None,
+    gumbel: bool = False,
+    seed: int = 0,
+    max_plies: int = 512,
+    slots: int | None = None,
+    lanes: int | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+    hear: Callable[[Sequence[GameRecord]], None] = lambda records: None,
+) -> Population:
+    """Play games (opening, White, Black), the players by number, in one pool.
+
+    `ids` are those of the games, 0, 1, … unless said otherwise; the moves of `random` depend on them. `hear` is given
+    the games that are over, each once, now and then and at the end.
+    """
     names = tuple(names or (player.name for player in players))
     if len(set(names)) < len(names) or len(names) != len(players):
         raise SelfmateError("every player of a round robin needs a name of its own", ", ".join(names))
     if len(players) < 2:
         raise SelfmateError("a round robin needs two players or more")
-    # 1. The games: all pairs take turns, opening by opening.
-    pairs = list(itertools.combinations(range(len(players)), 2)) if pairs is None else pairs
-    games = [game for opening in openings for pair in pairs for game in paired([opening], *pair)]
+    # 1. The games.
     seating = seat_players(
-        variant, players, visits, len(games), gumbel=gumbel, seed=seed, max_plies=max_plies, slots=slots
+        variant, players, visits, len(games), gumbel=gumbel, seed=seed, max_plies=max_plies, slots=slots, lanes=lanes
     )
     pool = seating.pool
-    pool.start_games(games)
+    for game_id, game in zip(range(len(games)) if ids is None else ids, games, strict=True):
+        pool.start_games([game], first_game=game_id)
     # 2. Play.
     records: list[GameRecord] = []
     evaluations = 0
@@ -135,13 +179,16 @@ def round_robin(
         if time.monotonic() >= told + TELL_SECONDS:
             told = time.monotonic()
             if pool.finished:
-                records.extend(pool.drain())
-                tell(len(records), len(games))
+                collect()
+
+    def collect() -> None:
+        over = pool.drain()
+        records.extend(over)
+        hear(over)
 
     drive(pool, seating.evaluators, lanes=seating.lanes, stopping=stopping, prepare=one_thread, tell=look)
-    records.extend(pool.drain())
+    collect()
     records.sort(key=lambda record: record.game_id)
-    tell(len(records), len(games))
     return Population(
         variant=variant,
         names=names,

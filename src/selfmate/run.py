@@ -52,6 +52,8 @@ __all__ = [
     "Stamp",
     "State",
     "pack_games",
+    "read_metrics",
+    "read_run",
     "unpack_games",
     "write_file",
 ]
@@ -471,6 +473,33 @@ class Run:
         for name, stamp in checkpoint.files.items():
             _read(self.directory, f"{checkpoint.name}/{name}", stamp)
         return self.directory / checkpoint.name
+
+
+def read_run(directory: Path) -> tuple[Manifest, State]:
+    """Read a run without taking it: where it comes from and its last commit. A trainer may be at work in it.
+
+    >>> read_run(Path("nowhere"))
+    Traceback (most recent call last):
+    ...
+    selfmate.run.RunError: nowhere: not a run: there is no manifest.json
+    """
+    if not (directory / "manifest.json").is_file():
+        raise RunError(f"{directory}: not a run: there is no manifest.json", str(directory))
+    manifest, state = _read_json(directory / "manifest.json", Manifest), _read_state(directory)
+    if not state.checkpoints:
+        raise RunError(f"{directory}: this run has no net yet", str(directory))
+    return manifest, state
+
+
+def read_metrics(directory: Path, state: State) -> list[dict[str, Any]]:
+    """Read the lines of metrics that are committed."""
+    with (directory / "metrics.jsonl").open("rb") as file:
+        data = file.read(state.metrics_bytes)
+    try:
+        return [msgspec.json.decode(line, type=dict[str, Any]) for line in data.splitlines()]
+    except msgspec.DecodeError as error:
+        path = directory / "metrics.jsonl"
+        raise RunError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
 
 
 def _kept(state: State) -> tuple[Checkpoint, ...]:

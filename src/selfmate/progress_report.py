@@ -1,0 +1,273 @@
+"""`selfmate progress`: the strength of a run over its training, as tables, JSON, CSV and pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from selfmate.chart import Level, Panel, Series, draw, escape
+from selfmate.progress import FOLDER, Entrant, Moment, Played, Scale, checkpoint, fit_scale, moments, rungs
+from selfmate.rating import Rating
+from selfmate.run import Manifest, State, write_file
+from selfmate.stats import Match, count_games
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["AXES", "Report", "make_report", "show", "write_pictures"]
+
+AXES: Final = {
+    "games": "games of self-play",
+    "positions": "positions of self-play",
+    "steps": "steps of the learner",
+    "minutes": "minutes of training",
+}
+POINTS: Final = {"1-0": 1.0, "0-1": 0.0}
+LOSSES: Final = ("policy", "value")
+KINDS: Final = {"learned": "learned games", "held_out": "held out"}
+STYLE: Final = (
+    "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:780px;color:#2a2d31}table{border-collapse:collapse}"
+    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #e4e2dd}td:first-child,th:first-child{text-align:left}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is known of a run."""
+
+    directory: Path
+    recipe: str
+    variant: str
+    visits: int
+    champion: int
+    points: tuple[tuple[Moment, Rating], ...]
+    """Checkpoints in the order of their cycles."""
+    rungs: tuple[tuple[Entrant, Rating], ...]
+    scale: Scale
+    matches: dict[tuple[str, str], Match]
+    """By the keys of both sides, the first side's figures; a checkpoint against itself is counted for White."""
+    losses: tuple[tuple[Moment, dict[str, float]], ...]
+    games: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        return {
+            "run": str(self.directory),
+            "recipe": self.recipe,
+            "variant": self.variant,
+            "visits": self.visits,
+            "games": self.games,
+            "champion": self.champion,
+            "scale": {"zero": "random", "errors_to": self.scale.reference.name, "white": self.scale.ratings.white[0]},
+            "checkpoints": [
+                {**moment._asdict(), **_of(rating), "champion": moment.cycle == self.champion}
+                for moment, rating in self.points
+            ],
+            "rungs": [{"name": rung.name, **_of(rating)} for rung, rating in self.rungs],
+            "matches": [
+                {"first": first, "second": second, **match.as_json()} for (first, second), match in self.matches.items()
+            ],
+            "losses": [{**moment._asdict(), **losses} for moment, losses in self.losses],
+        }
+
+    def as_csv(self) -> str:
+        """Give a line for each checkpoint and each rung."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["name", *Moment._fields, "elo", "error", "played", "score"])
+        rows = [(checkpoint(moment.cycle, self.visits).name, moment, rating) for moment, rating in self.points]
+        for name, moment, rating in [*rows, *((rung.name, None, rating) for rung, rating in self.rungs)]:
+            when = [""] * len(Moment._fields) if moment is None else [*moment[:-1], f"{moment.minutes:.2f}"]
+            writer.writerow([name, *when, f"{rating.elo:.1f}", f"{rating.error:.1f}", rating.games, f"{rating.score:.4f}"])
+        return text.getvalue()
+
+    def rating_rows(self) -> list[list[str]]:
+        """Give the table of ratings, its head first."""
+        rows = [["player", "games", "steps", "minutes", "Elo ± 95 %", "played", "score"]]
+        for moment, rating in self.points:
+            name = checkpoint(moment.cycle, self.visits).name
+            mark = " (champion)" if moment.cycle == self.champion else ""
+            when = [f"{moment.games:,}", f"{moment.steps:,}", f"{moment.minutes:.1f}"]
+            rows.append([f"{name}{mark}", *when, *_cells(rating)])
+        rows += [[rung.name, "", "", "", *_cells(rating)] for rung, rating in self.rungs]
+        return rows
+
+    def colour_rows(self) -> list[list[str]]:
+        """Give the scores of the champion against everybody by colour, its head first."""
+        own = checkpoint(self.champion, self.visits).key
+        rows = [["against", "with White", "with Black", "both", "won", "drawn", "lost"]]
+        others = [checkpoint(moment.cycle, self.visits) for moment, _ in self.points]
+        for other in (*others, *(rung for rung, _ in self.rungs)):
+            match = self.matches.get((own, other.key))
+            if match is None:
+                continue
+            white, black = (_score(match, colour) for colour in (0, 1))
+            if other.key == own:
+                rows.append(["itself", _percent(white), _percent(1 - white), "", *_counts(match)])
+            else:
+                rows.append([other.name, _percent(white), _percent(black), _percent(match.score), *_counts(match)])
+        return rows
+
+    def picture(self, axis: str) -> str:
+        """Draw the Elo over training, and the losses below it."""
+
+        def x(moment: Moment) -> float:
+            return float(getattr(moment, axis))
+
+        elo = Series(
+            "checkpoints",
+            [(x(moment), rating.elo) for moment, rating in self.points],
+            [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
+        )
+        levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs]
+        title = f"Elo, {self.recipe}: {self.visits} visits, random is 0, bands of 95 %"
+        panels = [Panel(title, [elo], levels, height=300)]
+        for name in LOSSES:
+            series = [
+                Series(kind, [(x(moment), each[f"{key}_{name}"]) for moment, each in self.losses])
+                for key, kind in KINDS.items()
+                if all(f"{key}_{name}" in each for _, each in self.losses)
+            ]
+            if self.losses and series:
+                panels.append(Panel(f"Loss of the {name}", series))
+        return draw(panels, AXES[axis])
+
+    def page(self, axis: str) -> str:
+        """Write a page with the picture and the tables; it needs nothing else."""
+        champion = checkpoint(self.champion, self.visits).name
+        return "\n".join(
+            [
+                f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.recipe)}</title>',
+                f"<style>{STYLE}</style><h1>{escape(self.recipe)}: strength over training</h1>",
+                self.picture(axis),
+                f"<p>{escape(self.sentence())}</p>",
+                _html(self.rating_rows()),
+                f"<h2>The champion ({champion}) against the others</h2>",
+                _html(self.colour_rows()),
+                "</html>\n",
+            ]
+        )
+
+    def sentence(self) -> str:
+        """Say how it was measured."""
+        white, error = self.scale.ratings.white
+        return (
+            f"{self.games:,} games with paired openings, {self.visits} visits a move. One scale: random is 0, errors are "
+            f"those of the distance to {self.scale.reference.name}. White's advantage {white:+.0f} ± {error:.0f} Elo."
+        )
+
+
+def make_report(
+    directory: Path,
+    manifest: Manifest,
+    state: State,
+    metrics: Sequence[dict[str, Any]],
+    games: Sequence[Played],
+    visits: int,
+) -> Report:
+    """Fit the scale and put everything together."""
+    scale, when = fit_scale(games, visits), moments(state, metrics)
+    keys = {checkpoint(cycle, visits).key: cycle for cycle in when}
+    return Report(
+        directory=directory,
+        recipe=manifest.recipe,
+        variant=manifest.variant,
+        visits=visits,
+        champion=state.champion,
+        points=tuple((when[cycle], scale.players[key]) for key, cycle in keys.items() if key in scale.players),
+        rungs=tuple((rung, scale.players[rung.key]) for rung in rungs(visits) if rung.key in scale.players),
+        scale=scale,
+        matches=_matches(games),
+        losses=tuple(_losses(metrics, when)),
+        games=len(games),
+    )
+
+
+def _losses(metrics: Sequence[dict[str, Any]], when: dict[int, Moment]) -> list[tuple[Moment, dict[str, float]]]:
+    """Give the losses after each cycle that measured them."""
+    found = []
+    for line in metrics:
+        losses = {f"{key}_{name}": line.get(f"{key}_{name}") for key in KINDS for name in LOSSES}
+        known = {name: float(value) for name, value in losses.items() if value}
+        if line.get("stage") == "learn" and known:
+            found.append((when[line["cycle"] + 1], known))
+    return found
+
+
+def _matches(games: Sequence[Played]) -> dict[tuple[str, str], Match]:
+    """Count the games of every two players, seen from both sides."""
+    rows: dict[tuple[str, str], list[tuple[int, bool, float]]] = {}
+    places: dict[str, int] = {}
+    for game in games:
+        place, white = places.setdefault(game.opening, len(places)), POINTS.get(game.result, 0.5)
+        rows.setdefault((game.white, game.black), []).append((place, True, white))
+        if game.white != game.black:
+            rows.setdefault((game.black, game.white), []).append((place, False, 1 - white))
+    return {sides: count_games(each) for sides, each in sorted(rows.items())}
+
+
+def _score(match: Match, colour: int) -> float:
+    won, drawn, lost = match.wins[colour], match.draws[colour], match.losses[colour]
+    return (won + drawn / 2) / max(1, won + drawn + lost)
+
+
+def _counts(match: Match) -> list[str]:
+    return [str(sum(counts)) for counts in (match.wins, match.draws, match.losses)]
+
+
+def _of(rating: Rating) -> dict[str, Any]:
+    return {"elo": rating.elo, "error": rating.error, "played": rating.games, "score": rating.score}
+
+
+def _cells(rating: Rating) -> list[str]:
+    elo = f"{rating.elo:.0f} ± {rating.error:.0f}" if rating.error else f"{rating.elo:.0f}"
+    return [elo, str(rating.games), _percent(rating.score)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _html(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = (
+        "".join(f"<{cell}>{escape(text)}</{cell}>" for text in row)
+        for row, cell in zip(rows, ["th", *["td"] * len(rows)], strict=False)
+    )
+    return "<table>" + "\n".join(f"<tr>{row}</tr>" for row in (head, *body)) + "</table>"
+
+
+def write_pictures(report: Report, axis: str) -> tuple[Path, Path]:
+    """Write the picture and the page into the run's directory."""
+    folder = report.directory / FOLDER
+    folder.mkdir(exist_ok=True)
+    picture, page = folder / "progress.svg", folder / "progress.html"
+    write_file(picture, f"{report.picture(axis)}\n".encode())
+    write_file(page, report.page(axis).encode())
+    return picture, page
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the tables."""
+    champion = checkpoint(report.champion, report.visits).name
+    for title, rows in (
+        (f"{report.recipe}, {report.variant}", report.rating_rows()),
+        (f"The champion ({champion}) against the others", report.colour_rows()),
+    ):
+        _print(title, rows, console)
+    console.print(report.sentence(), highlight=False, soft_wrap=True)
+
+
+def _print(title: str, rows: Sequence[Sequence[str]], console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title))
+    for number, name in enumerate(rows[0]):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows[1:]:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
