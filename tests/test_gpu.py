@@ -145,7 +145,7 @@ def test_a_run_plays_and_learns_on_one_gpu(tmp_path: Path) -> None:
     """Lanes of self-play and a learner that compiles and captures share the card; what is in flight is taken up."""
     settings = ["selfplay.slots=600", "selfplay.leaves=1", "selfplay.games=200", "selfplay.visits=8", "gate.games=0"]
     settings += ["selfplay.cycles=5", "learner.batch=128", "learner.window=20000", "gate.final_games=0"]
-    settings += ["gate.anchor_games=0", "learner.weight_decay=[[0, 1e-4], [2, 1e-5]]"]  # new constants: a new graph
+    settings += ["progress.games=0", "learner.weight_decay=[[0, 1e-4], [2, 1e-5]]"]  # new constants: a new graph
 
     def go(cycles: int) -> Summary:
         return train(

@@ -40,7 +40,7 @@ from selfmate.run import Run, State
 from selfmate.stats import Match
 from selfmate.view import LiveView, PlainView, Progress, make_view
 
-SETTINGS = ("selfplay.max_plies=12", "gate.anchor_games=0", "gate.final_games=2", "learner.ema=0.5")
+SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "learner.ema=0.5")
 """Shorter still than smoke."""
 
 

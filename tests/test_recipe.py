@@ -73,6 +73,7 @@ BAD_SETTINGS = [
     ("search.noise_epsilon=0.25", "a Gumbel root has its own noise"),
     ("search.draw_score=-2.0", "search.draw_score: expected a number from -1 to 1"),
     ("gate.final_games=7", "gate.final_games: openings are played in pairs"),
+    ("progress.games=7", "progress.games: openings are played in pairs"),
     ("variant.name=gardener", "no variant is called 'gardener'; did you mean 'gardner'?"),
 ]
 
@@ -126,6 +127,15 @@ def test_files_that_are_no_recipe_are_refused(tmp_path: Path) -> None:
 def test_every_variant_can_be_asked_for() -> None:
     for variant in VARIANTS:
         assert change(GARDNER, [f"variant.name={variant}"]).variant.name == variant
+
+
+def test_keys_of_archived_recipes_have_moved() -> None:
+    """Earlier versions measured the champion by anchor games of the gate."""
+    text = GARDNER.to_toml().partition("[progress]")[0] + "anchor_games = 6\nanchor_every = 3\n"
+    assert "[gate]" in text
+    old = from_toml(text)
+    assert (old.progress.games, old.progress.every) == (6, 3)
+    assert differences(GARDNER, old) == ["progress.games", "progress.every"]
 
 
 def test_differences_name_the_keys() -> None:

@@ -129,7 +129,9 @@ def _panel(panel: Panel, across: _Axis, top: int, x_label: str) -> list[str]:
         places = _places(series.points, across, up)
         parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
         if series.band:
-            parts += [f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>' for x, y in series.points]
+            parts += [
+                f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>' for x, y in series.points
+            ]
     # 5. Who is who, when there are several
     if len(panel.series) > 1:
         for row, (series, colour) in enumerate(zip(panel.series, COLOURS, strict=False)):

@@ -11,7 +11,6 @@ ends with two commits: one when its games and steps are done, one when its candi
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import signal
@@ -25,20 +24,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-import msgspec
 import torch
 from msgspec import Struct
 
 from selfmate import _core, weights
 from selfmate._core import GameRecord
 from selfmate.errors import clip
-from selfmate.evaluator import Evaluator, cores, open_evaluator
+from selfmate.evaluator import Evaluator, cores
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
-from selfmate.gate import Standing, as_game, play_match
+from selfmate.gate import as_game
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
+from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
 from selfmate.net import Net, NetConfig
-from selfmate.openings import balanced_openings
-from selfmate.pool import choose_slots, drive, search_config, selfplay_pool
+from selfmate.pool import choose_slots, drive, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
@@ -54,12 +52,9 @@ GAP_CYCLES: Final = 3
 MAX_ROLLBACKS: Final = 5
 SAMPLE_GAMES: Final = 2
 """Games of each cycle that are kept as PGN."""
-FINAL_SEED: Final = 0
-"""The final match and the anchors take the same openings in every run, so that runs can be compared."""
-ANCHOR: Final = "heuristic-1"
-UNTRAINED: Final = "untrained"
 FINAL_SHARE: Final = 0.2
-"""The final matches get at most so much of a session's time; what they need beyond it they take."""
+"""The final matches get at most so much of a session's time, so that a slow start leaves enough for learning; what they
+need beyond it they take."""
 LOOK_SECONDS: Final = 0.25
 GPU_LANES: Final = 3
 """Batches in turn on a GPU: one is computed, one is on its way, one is gathered."""
@@ -215,6 +210,7 @@ class Trainer:
         self.played = self.began  # when a cycle's games and steps were last over; what follows is a pause for both
         self.speed = 0.0  # evaluations a second, the best of the session's cycles
         self.tensorboard = open_tensorboard(run.directory, run.state.cycle)
+        self.matches = Matches(run, progress, self._log, lambda: stop.asked, device, self.lanes)
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
         net = Net(net_config(self.recipe), seed=net_seed)
         self.learner = Learner(net, self.recipe.learner, self.seed, device, compile=device != "cpu" and not self.small)
@@ -248,7 +244,7 @@ class Trainer:
         # 3. The final match, or how to go on
         complete = self.run.state.cycle >= cycles
         reason = "complete" if complete else "time"
-        scores = {} if self.stop.asked else self._final_matches()
+        scores = {} if self.stop.asked else self.matches.final()
         self.view.close()  # the last line stands last
         if self.stop.asked:
             reason = "stopped"
@@ -346,8 +342,8 @@ class Trainer:
         if not complete:
             return False
         # 3. Judge the candidate, measure it now and then
-        champion = self._gate(cycle)
-        if champion is None or not self._anchor(cycle, champion):
+        champion = self.matches.gate(cycle)
+        if champion is None or not self.matches.measure(cycle, champion):
             return False
         # 4. Commit the cycle; its games, as they were saved, are for the next one to learn from
         fresh = self._games(cycle)
@@ -433,14 +429,15 @@ class Trainer:
             games = [*self._games(cycle), *mine]
             plies = sum(len(record.moves) for record in games) / len(games)
             self.speed = max(self.speed, evaluated / seconds)
-            self.reserve = self._final_seconds(plies, self.speed)
+            session = 0.0 if self.progress.deadline is None else self.progress.deadline - self.began
+            self.reserve = min(self.matches.final_seconds(plies, self.speed), FINAL_SHARE * session)
         return sorted(mine, key=lambda record: record.game_id)
 
     def _prepare(self) -> None:
         """Get the champion ready to play. How many games at once the device can do is measured once a session."""
         self.player = self._champion()
         if not self.slots:
-            plain = self.player if self.device == "cpu" else self._evaluator(self.run.state.champion)
+            plain = self.player if self.device == "cpu" else self.matches.evaluator(self.run.state.champion)
             self.slots, why = choose_slots(self.recipe, plain, self.lanes)
             if not self.recipe.selfplay.slots:
                 self.view.say(f"{self.device}: {why}.")
@@ -453,7 +450,7 @@ class Trainer:
         """Give the champion as self-play asks it. A GPU keeps one evaluator, which takes new weights over."""
         champion = self.run.state.champion
         if self.device == "cpu":
-            return self._evaluator(champion)
+            return self.matches.evaluator(champion)
         folder = self.run.verify(self.run.state.checkpoint(champion))
         if isinstance(self.player, TorchEvaluator):
             self.player.replace(folder)
@@ -514,122 +511,6 @@ class Trainer:
             )
         return alarms
 
-    def _gate(self, cycle: int) -> int | None:
-        """Give the champion after this cycle: the candidate if there is no gate or if it passes; None when stopped."""
-        part, candidate, champion = self.recipe.gate, cycle + 1, self.run.state.champion
-        games = at(part.games, cycle)
-        if games == 0 or champion == candidate:
-            return candidate
-        if candidate % at(part.every, cycle):
-            return champion
-        self._show_match("at the gate", "candidate", "champion")
-        openings = self._openings(games, stream(self.seed, "gate", cycle), cycle)
-        match = self._match(candidate, self._evaluator(champion), openings, at(part.visits, cycle), cycle)
-        if match is None:
-            return None
-        passed = match[0].score >= at(part.threshold, cycle)
-        self.progress.scores["champion"] = (candidate, match[0])
-        self._log("gate", cycle, champion=champion, passed=passed, **match[0].as_json())
-        return candidate if passed else champion
-
-    def _anchor(self, cycle: int, champion: int) -> bool:
-        """Measure the champion against the heuristic from time to time; False when stopped."""
-        part = self.recipe.gate
-        games = at(part.anchor_games, cycle)
-        if games == 0 or (cycle + 1) % at(part.anchor_every, cycle):
-            return True
-        self._show_match(f"match against {ANCHOR}", "champion", ANCHOR)
-        self.progress.champion, self.progress.champion_step = champion, self.run.state.checkpoint(champion).step
-        openings = self._openings(games, FINAL_SEED, cycle)
-        match = self._match(champion, ANCHOR, openings, at(part.visits, cycle), cycle)
-        if match is None:
-            return False
-        self.progress.scores[ANCHOR] = (cycle + 1, match[0])
-        self._log("anchor", cycle, champion=champion, anchor=ANCHOR, **match[0].as_json())
-        return True
-
-    # -- matches ----------------------------------------------------------------------------------
-
-    def _openings(self, games: int, seed: int, cycle: int) -> list[str]:
-        return balanced_openings(self.variant, games // 2, seed, at(self.recipe.gate.random_plies, cycle))
-
-    def _match(
-        self, first: int, second: Evaluator | str, openings: Sequence[str], visits: int, cycle: int
-    ) -> tuple[Match, list[GameRecord]] | None:
-        """Let the net of cycle `first` play; both sides search alike."""
-
-        def tell(standing: Standing) -> None:
-            self.progress.match = standing
-
-        return play_match(
-            self.variant,
-            self._evaluator(first),
-            second,
-            openings,
-            search=search_config(self.recipe.search, cycle, noise=False),
-            visits=visits,
-            max_plies=at(self.recipe.selfplay.max_plies, cycle),
-            lanes=self.lanes,
-            stopping=lambda: self.stop.asked,
-            tell=tell,
-        )
-
-    def _final_matches(self) -> dict[str, Match]:
-        """Play the champion against the untrained net (unless it is that) and the heuristic; nothing when stopped."""
-        part, state = self.recipe.gate, self.run.state
-        games, visits = at(part.final_games, state.cycle), at(part.final_visits, state.cycle)
-        if games == 0:
-            return {}
-        openings = self._openings(games, FINAL_SEED, state.cycle)
-        scores: dict[str, Match] = {}
-        is_trained = state.checkpoint(state.champion).step > 0
-        for opponent in (UNTRAINED, ANCHOR) if is_trained else (ANCHOR,):
-            name = f"matches/{state.champion:05}-{opponent}-{games}x{visits}"
-            if f"{name}.json" in self.run.state.matches:  # played in an earlier session
-                saved = json.loads((self.run.directory / f"{name}.json").read_text())
-                scores[opponent] = msgspec.convert(saved["match"], Match)
-                continue
-            shown = "the untrained net" if opponent == UNTRAINED else opponent
-            self._show_match(f"final match against {shown}", "champion", opponent)
-            side = self._evaluator(0) if opponent == UNTRAINED else ANCHOR
-            match = self._match(state.champion, side, openings, visits, state.cycle)
-            if match is None:
-                return {}
-            scores[opponent], records = match
-            self.progress.scores[opponent] = (state.cycle, scores[opponent])
-            facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
-            self._log("final", state.cycle, **facts)
-            text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
-            names = {0: self._name(state.champion), 1: opponent}
-            pgn = [
-                as_game(record, names[record.white_seat], names[record.black_seat], "final match") for record in records
-            ]
-            written = (
-                self.run.write_text(f"{name}.json", text),
-                self.run.write_text(f"{name}.pgn", "\n\n".join(map(str, pgn)) + "\n"),
-            )
-            self.run.commit(matches=(*self.run.state.matches, *written), seconds=self.progress.elapsed())
-        return scores
-
-    def _final_seconds(self, plies: float, evaluations_per_second: float) -> float:
-        """Estimate the time of the final matches: in one both sides are nets, in the other one of them is.
-
-        Proofs end many of their searches early, so that about half of the visits are made. Never more than a share of
-        the session: a slow start must not leave too little for learning.
-        """
-        part, cycle = self.recipe.gate, self.run.state.cycle
-        evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle) / 2
-        seconds = 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
-        session = 0.0 if self.progress.deadline is None else self.progress.deadline - self.began
-        return min(seconds, FINAL_SHARE * session)
-
-    def _evaluator(self, cycle: int) -> Evaluator:
-        """Load the net of a cycle from its file: what was saved is what plays."""
-        return open_evaluator(self.run.verify(self.run.state.checkpoint(cycle)), device=self.device, threads=1)
-
-    def _name(self, cycle: int) -> str:
-        return f"{self.run.manifest.recipe} {cycle:05}"
-
     # -- games that were committed ----------------------------------------------------------------
 
     def _games(self, cycle: int) -> list[GameRecord]:
@@ -663,11 +544,11 @@ class Trainer:
         """Write the averaged net as the candidate that a cycle ends with."""
         name = f"checkpoints/{cycle:05}"
         with self.run.new_folder(name) as folder:
-            weights.save(self.learner.average, folder, step=self.learner.step, created_by=self._name(cycle))
+            weights.save(self.learner.average, folder, step=self.learner.step, created_by=self.matches.name(cycle))
         return self.run.stamp(name, cycle, self.learner.step)
 
     def _write_samples(self, cycle: int, records: Sequence[GameRecord]) -> str:
-        player = self._name(self.run.state.champion)
+        player = self.matches.name(self.run.state.champion)
         games = [as_game(record, player, player, f"self-play, cycle {cycle}") for record in records[:SAMPLE_GAMES]]
         return self.run.write_text(f"pgn/{cycle:05}.pgn", "\n\n".join(map(str, games)) + "\n")
 
@@ -678,10 +559,6 @@ class Trainer:
             for name, value in values.items():
                 if isinstance(value, int | float):
                     self.tensorboard.add_scalar(f"{stage}/{name}", value, cycle)
-
-    def _show_match(self, stage: str, first: str, second: str) -> None:
-        """Let the view know who plays; the match itself tells how it stands."""
-        self.progress.match, self.progress.stage, self.progress.sides = None, stage, (first, second)
 
     def _show(self) -> None:
         """Bring the view up to date with the commit."""

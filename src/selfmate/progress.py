@@ -209,7 +209,9 @@ def play_missing(
     names of checkpoints in the PGN; `tell` hears how many games are over.
     """
     # 1. What is missing, opening by opening, so that all pairs take turns
-    known = {pair: {(game.opening, game.white) for game in _read(_path(folder, pair), *pair, variant)} for pair in pairs}
+    known = {
+        pair: {(game.opening, game.white) for game in _read(_path(folder, pair), *pair, variant)} for pair in pairs
+    }
     wanted = [
         (opening, pair, sides)
         for opening in openings

@@ -31,7 +31,8 @@ LOSSES: Final = ("policy", "value")
 KINDS: Final = {"learned": "learned games", "held_out": "held out"}
 STYLE: Final = (
     "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:780px;color:#2a2d31}table{border-collapse:collapse}"
-    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #e4e2dd}td:first-child,th:first-child{text-align:left}"
+    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #e4e2dd}"
+    "td:first-child,th:first-child{text-align:left}"
 )
 
 
@@ -82,7 +83,9 @@ class Report:
         rows = [(checkpoint(moment.cycle, self.visits).name, moment, rating) for moment, rating in self.points]
         for name, moment, rating in [*rows, *((rung.name, None, rating) for rung, rating in self.rungs)]:
             when = [""] * len(Moment._fields) if moment is None else [*moment[:-1], f"{moment.minutes:.2f}"]
-            writer.writerow([name, *when, f"{rating.elo:.1f}", f"{rating.error:.1f}", rating.games, f"{rating.score:.4f}"])
+            writer.writerow(
+                [name, *when, f"{rating.elo:.1f}", f"{rating.error:.1f}", rating.games, f"{rating.score:.4f}"]
+            )
         return text.getvalue()
 
     def rating_rows(self) -> list[list[str]]:
@@ -127,12 +130,12 @@ class Report:
         title = f"Elo, {self.recipe}: {self.visits} visits, random is 0, bands of 95 %"
         panels = [Panel(title, [elo], levels, height=300)]
         for name in LOSSES:
-            series = [
-                Series(kind, [(x(moment), each[f"{key}_{name}"]) for moment, each in self.losses])
+            lines = {
+                kind: [(x(moment), each[f"{key}_{name}"]) for moment, each in self.losses if f"{key}_{name}" in each]
                 for key, kind in KINDS.items()
-                if all(f"{key}_{name}" in each for _, each in self.losses)
-            ]
-            if self.losses and series:
+            }
+            series = [Series(kind, points) for kind, points in lines.items() if points]
+            if series:
                 panels.append(Panel(f"Loss of the {name}", series))
         return draw(panels, AXES[axis])
 
@@ -156,8 +159,9 @@ class Report:
         """Say how it was measured."""
         white, error = self.scale.ratings.white
         return (
-            f"{self.games:,} games with paired openings, {self.visits} visits a move. One scale: random is 0, errors are "
-            f"those of the distance to {self.scale.reference.name}. White's advantage {white:+.0f} ± {error:.0f} Elo."
+            f"{self.games:,} games with paired openings, {self.visits} visits a move. One scale: random is 0, errors "
+            f"are those of the distance to {self.scale.reference.name}; "
+            f"White's advantage is {white:+.0f} ± {error:.0f} Elo."
         )
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "GatePart",
     "LearnerPart",
     "NetPart",
+    "ProgressPart",
     "Recipe",
     "RecipeError",
     "SearchPart",
@@ -60,11 +61,15 @@ MAY_CHANGE: Final = frozenset(
     for part, keys in {
         "selfplay": "cycles slots visits fast_visits full_probability temperature",
         "learner": "learning_rate weight_decay reuse window value_mix",
-        "gate": "games visits threshold every anchor_games anchor_every final_games final_visits",
+        "gate": "games visits threshold every final_games final_visits",
+        "progress": "games every visits",
     }.items()
     for key in keys.split()
 )
 """Keys that `--set` may change when a run is resumed: rates, window, visits, and what only measures."""
+
+MOVED: Final = {"gate.anchor_games": "progress.games", "gate.anchor_every": "progress.every"}
+"""Keys of recipes that earlier versions archived, and what they are now."""
 
 
 class RecipeError(SelfmateError):
@@ -169,10 +174,16 @@ class GatePart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     threshold: Annotated[Share, Meta(description="score that makes a candidate champion")] = 0.5
     every: Annotated[Count, Meta(description="cycles between gates")] = 1
     random_plies: Annotated[Count, Meta(description="random plies of the paired openings")] = 4
-    anchor_games: Annotated[Whole, Meta(description="games against heuristic-1 while learning; 0: none")] = 0
-    anchor_every: Annotated[Count, Meta(description="cycles between those")] = 10
     final_games: Annotated[Whole, Meta(description="games of each final match; 0: none")] = 200
     final_visits: Annotated[Count, Meta(description="visits of both sides in the final matches")] = 64
+
+
+class ProgressPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How often the champion is placed on the scale of `selfmate progress`, and what that may cost."""
+
+    games: Annotated[Whole, Meta(description="with each of up to three opponents; 0: not measured")] = 0
+    every: Annotated[Count, Meta(description="cycles between measurements")] = 10
+    visits: Annotated[Count, Meta(description="visits of its searches")] = 64
 
 
 class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -184,6 +195,7 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     selfplay: SelfPlayPart
     learner: LearnerPart
     gate: GatePart
+    progress: ProgressPart
 
     def to_toml(self) -> str:
         """Write the recipe with every key and its meaning, so that it reads back equal to this one.
@@ -324,11 +336,10 @@ def smoke(recipe: Recipe) -> Recipe:
             "games": 2,
             "visits": 2,
             "every": 1,
-            "anchor_games": 2,
-            "anchor_every": 2,
             "final_games": 4,
             "final_visits": 2,
         },
+        "progress": {"games": 2, "every": 2, "visits": 2},
     }
     document = _plain(recipe)
     for part, keys in small.items():
@@ -353,6 +364,7 @@ def _check(document: dict[str, Any]) -> Recipe:
     """Turn the tables of a TOML file into a recipe, or say in one line what is wrong with them."""
     # 1. Keys: an unknown one gets the nearest known name
     fields = _fields()
+    document = _moved(document)
     for part, table in document.items():
         if part not in fields:
             raise RecipeError(f"{_show(part)}: there is no such section{_hint(part, fields)}", part)
@@ -387,6 +399,16 @@ def _check(document: dict[str, Any]) -> Recipe:
     return recipe
 
 
+def _moved(document: dict[str, Any]) -> dict[str, Any]:
+    """Give keys of earlier versions their present names."""
+    for old, new in MOVED.items():
+        (part, key), (new_part, new_key) = old.split("."), new.split(".")
+        if isinstance(document.get(part), dict) and key in document[part]:
+            left = {name: value for name, value in document[part].items() if name != key}
+            document = {**document, part: left, new_part: {new_key: document[part][key], **document.get(new_part, {})}}
+    return document
+
+
 def _contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Give every (key, reason) that makes the recipe impossible, at any cycle of its schedules."""
     try:
@@ -414,9 +436,13 @@ def _contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
             yield "learner.window", f"smaller than one batch of {at(learner.batch, cycle)}{when}"
         if abs(at(search.draw_score, cycle)) > 1:
             yield "search.draw_score", f"expected a number from -1 to 1{when}"
-        for key in ("games", "anchor_games", "final_games"):
-            if at(getattr(gate, key), cycle) % 2:
-                yield f"gate.{key}", f"openings are played in pairs, so the number is even{when}"
+        for key, games in (
+            ("gate.games", gate.games),
+            ("gate.final_games", gate.final_games),
+            ("progress.games", recipe.progress.games),
+        ):
+            if at(games, cycle) % 2:
+                yield key, f"openings are played in pairs, so the number is even{when}"
     if learner.holdout == 1:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
 

@@ -8,6 +8,7 @@
     learner/         weights in training with their average and the optimizer's state
     metrics.jsonl    a line per step of the loop; valid up to the length that state.json says
     matches/ pgn/    match results and sample games
+    progress/        games and pictures of `selfmate progress`, which the commit does not name: they stay true
     lock             held by the one trainer at work
 
 Nothing is ever changed in place. A file is written under another name, synced, renamed, and its directory synced;

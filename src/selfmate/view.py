@@ -17,7 +17,7 @@ import termios
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, Self, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TextIO, cast
 
 from selfmate._core import GameRecord
 from selfmate.game import Position
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LiveView",
+    "Measured",
     "PlainView",
     "Progress",
     "QuietTerminal",
@@ -47,6 +48,19 @@ WHITE_PIECE, BLACK_PIECE = "#ffffff", "#101010"
 LIGHT_SQUARE, DARK_SQUARE = "#b5a584", "#7d6b4f"
 MOVE_SECONDS: Final = 0.5  # the board shows a game at this pace
 MAX_WIDTH: Final = 96  # of the frame: fixed, so that it does not breathe with every digit
+
+
+class Measured(NamedTuple):
+    """Where the champion of a cycle is on the scale of `selfmate progress`, and what it took to know."""
+
+    cycle: int
+    elo: float
+    error: float
+    games: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.elo:.0f} ± {self.error:.0f} ({self.games} games in {self.seconds:.0f} s)"
 
 
 @dataclass
@@ -77,6 +91,7 @@ class Progress:
     """The match that is being played, if one is, and who its first and second side are."""
     sides: tuple[str, str] = ("", "")
     scores: dict[str, tuple[int, Match]] = field(default_factory=dict)
+    measured: Measured | None = None
     seconds: float = 0.0
     began: float = field(default_factory=time.monotonic)
     deadline: float | None = None
@@ -179,6 +194,8 @@ class PlainView:
             for name, (cycle, match) in progress.scores.items()
             if cycle == progress.cycle
         ]
+        if progress.measured is not None and progress.measured.cycle == progress.cycle:
+            parts.append(f"Elo {progress.measured}")
         if progress.deadline is not None:
             parts.append(f"{clock(progress.deadline - time.monotonic())} left")
         return ", ".join(parts)
@@ -369,6 +386,8 @@ def _facts(progress: Progress) -> list[tuple[str, str]]:
     rows.append(("champion", f"of cycle {progress.champion}" if progress.champion_step else "untrained"))
     for name, (cycle, score) in progress.scores.items():
         rows.append(("against", f"{name} {percent(score.score)} ± {percent(score.error)}, cycle {cycle}"))
+    if progress.measured is not None:
+        rows.append(("Elo", f"{progress.measured}, cycle {progress.measured.cycle}"))
     return rows
 
 

@@ -1,0 +1,360 @@
+"""Strength over training: who plays whom, games that are kept, one scale, and what is told and drawn."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from selfmate import SelfmateError, read_games
+from selfmate import progress as curve
+from selfmate.cli import main
+from selfmate.loop import Stop, train
+from selfmate.loop_matches import Matches
+from selfmate.player import Player
+from selfmate.progress import Entrant, Played, checkpoint, choose, fit_scale, pairings, play_missing, rungs
+from selfmate.run import State, read_metrics, read_run
+from selfmate.view import Measured, PlainView, Progress, _facts
+
+RANDOM, ONE, FOUR = rungs(4)
+OPENINGS = curve.openings_for("gardner", 4)
+PAIRS = [(RANDOM, ONE), (ONE, FOUR), (FOUR, FOUR)]
+SETTINGS = ("selfplay.max_plies=12", "gate.final_games=0", "gate.games=0", "learner.ema=0.5")
+
+Run = Callable[..., tuple[object, str, str]]
+
+
+def rung_player(entrant: Entrant) -> Player:
+    return Player(entrant.spec)
+
+
+def texts(folder: Path) -> dict[str, list[str]]:
+    """All games of a folder; within a file they stand as they ended."""
+    return {path.name: sorted(path.read_text().split("[Event")) for path in folder.glob("*.pgn")}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run that measured itself after its second and fourth cycle."""
+    directory = tmp_path_factory.mktemp("progress") / "run"
+    settings = (*SETTINGS, "selfplay.cycles=4", "progress.games=2")
+    assert train("gardner-laptop", run=directory, overrides=settings, smoke=True).reason == "complete"
+    return directory
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process, in a window of a fixed width."""
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run_command(*arguments: str) -> tuple[object, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main(list(arguments))
+        return end.value.code, *capsys.readouterr()
+
+    return run_command
+
+
+# -- who plays --------------------------------------------------------------------------------------------------------
+
+
+def test_a_larger_choice_of_checkpoints_holds_the_smaller_ones() -> None:
+    cycles = [0, 10, 20, 30, 40, 50, 60, 70, 77, 78, 79, 80]
+    choices = [choose(cycles, 78, count) for count in range(2, 15)]
+    assert choices[0] == choices[1] == [0, 78, 80]
+    assert choices[6] == [0, 10, 20, 30, 40, 60, 78, 80]
+    assert all(set(small) <= set(large) for small, large in pairwise(choices))
+    assert choices[-1] == cycles
+    assert choose([0], 0, 8) == [0]
+
+
+def test_neighbours_the_champion_and_rungs_play() -> None:
+    pairs = pairings([0, 10, 20, 30, 40], 30, 64)
+    assert len(pairs) == len(set(pairs))
+    met = {(first.cycle, second.cycle) for first, second in pairs if second.cycle is not None}
+    neighbours = {(0, 10), (10, 20), (20, 30), (30, 40), (0, 20), (10, 30), (20, 40)}
+    assert met == neighbours | {(0, 30), (30, 30)}
+    against = {
+        (first.cycle, second.name) for first, second in pairs if second.cycle is None and first.cycle is not None
+    }
+    assert against == {(cycle, rung) for cycle in (0, 10, 20, 30, 40) for rung in ("random", "heuristic 64")}
+    assert {(first.key, second.key) for first, second in pairs if first.cycle is None} == {
+        ("random", "heuristic-1"),
+        ("heuristic-1", "heuristic-4"),
+        ("heuristic-4", "heuristic-16"),
+        ("heuristic-16", "heuristic-64"),
+    }
+    assert [rung.visits for rung in rungs(100)] == [0, 1, 4, 16, 64, 256]
+    assert rungs(10**6)[-1].visits == 1024
+
+
+# -- games that are kept ----------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_missing_is_played_and_the_same_games_whatever_else_is(tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    cost = play_missing(whole, "gardner", PAIRS, OPENINGS, rung_player)
+    assert (cost.games, cost.missing) == (10, 0)
+    assert play_missing(whole, "gardner", PAIRS, OPENINGS, rung_player).games == 0
+    # The same in three calls: one pair, one opening, all
+    assert play_missing(parts, "gardner", PAIRS[:1], OPENINGS, rung_player).games == 4
+    assert play_missing(parts, "gardner", PAIRS, OPENINGS[:1], rung_player).games == 3
+    assert play_missing(parts, "gardner", PAIRS, OPENINGS, rung_player).games == 3
+    assert texts(parts) == texts(whole)
+    # What stands in the files
+    games = curve.read_games_of(whole, "gardner")
+    assert len(games) == 10
+    assert {game.opening for game in games} == set(OPENINGS)
+    assert sum((game.white, game.black) == ("heuristic-1", "random") for game in games) == 2
+    for game in read_games(whole / "random_heuristic-1.pgn"):
+        assert {game.headers["White"], game.headers["Black"]} == {"random", "heuristic 1"}
+        assert (game.headers["White"] == "random") == (int(game.headers["Round"]) % 2 == 0)
+    (whole / "notes.pgn").write_text("mine")
+    (whole / "a_b_c.pgn").write_text("mine")
+    assert curve.read_games_of(whole, "gardner") == games
+
+
+def test_when_it_is_stopped_the_games_that_are_over_are_kept(tmp_path: Path) -> None:
+    folder, heard = tmp_path / "progress", [0]
+
+    def tell(done: int, games: int) -> None:
+        heard.append(done)
+
+    cost = play_missing(
+        folder, "gardner", PAIRS, OPENINGS, rung_player, stopping=lambda: heard[-1] > 0, tell=tell, lanes=1
+    )
+    assert cost.missing == 10 - cost.games
+    assert len(curve.read_games_of(folder, "gardner")) == cost.games
+    rest = play_missing(folder, "gardner", PAIRS, OPENINGS, rung_player)
+    assert (rest.games, rest.missing) == (cost.missing, 0)
+
+
+def test_games_are_kept_when_playing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.population.TELL_SECONDS", 0.0)
+    done = 0
+
+    def fail(over: int, games: int) -> None:
+        nonlocal done
+        done = over
+        if over:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play_missing(tmp_path, "gardner", PAIRS, OPENINGS, rung_player, tell=fail)
+    assert len(curve.read_games_of(tmp_path, "gardner")) == done > 0
+
+
+# -- the scale --------------------------------------------------------------------------------------------------------
+
+
+def games_between(first: str, second: str, wins: int, draws: int, losses: int) -> list[Played]:
+    found = []
+    for number in range(2 * (wins + draws + losses)):
+        place, swapped = number // 2, number % 2
+        result = "1-0" if place < wins else "1/2-1/2" if place < wins + draws else "0-1"
+        sides = (second, first) if swapped else (first, second)
+        found.append(Played(*sides, str(place), result[::-1] if swapped and result[1] == "-" else result))
+    return found
+
+
+def test_one_scale_with_random_at_zero() -> None:
+    weak, strong = checkpoint(0, 4).key, checkpoint(9, 4).key
+    games = [
+        *games_between("heuristic-1", "random", 30, 0, 10),
+        *games_between("heuristic-4", "heuristic-1", 20, 0, 20),
+        *games_between(weak, "random", 20, 0, 20),
+        *games_between(strong, "heuristic-4", 30, 0, 10),
+        *games_between(strong, weak, 36, 0, 4),
+    ]
+    scale = fit_scale(games, 4)
+    elo = {key: rating.elo for key, rating in scale.players.items()}
+    assert elo["random"] == 0
+    assert elo["heuristic-1"] == pytest.approx(190, abs=40)
+    assert elo["heuristic-4"] == pytest.approx(elo["heuristic-1"], abs=5)
+    assert elo[strong] - elo["heuristic-4"] == pytest.approx(190, abs=40)
+    assert scale.reference.key == "heuristic-4"
+    assert scale.players["heuristic-4"].error == 0 < scale.players[strong].error < scale.players[weak].error + 100
+    # Who met nobody of the others is not on the scale.
+    alone = [*games, *games_between("00003-4", "00004-4", 1, 0, 0)]
+    assert fit_scale(alone, 4).players.keys() == scale.players.keys()
+    with pytest.raises(SelfmateError, match="too few games to fit a scale: none with heuristic 64"):
+        fit_scale(games, 64)
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_plays_once_and_draws(trained: Path, tmp_path: Path, run: Run) -> None:
+    directory = tmp_path / "run"
+    shutil.copytree(trained, directory)
+    before = (directory / "state.json").read_bytes()
+    command = ("progress", str(directory), "--checkpoints", "3", "--games", "4", "--visits", "2")
+    code, out, said = run(*command)
+    assert code == 0
+    assert "games in" in said
+    for text in ("untrained", "cycle 4 (champion)", "heuristic 4", "itself", "with White", "random is 0"):
+        assert text in out
+    # The same again only draws; it does not touch what the run has committed
+    files = texts(directory / "progress")
+    code, out, said = run(*command, "--json", "--x", "minutes")
+    assert (code, said) == (0, "")
+    assert texts(directory / "progress") == files
+    assert (directory / "state.json").read_bytes() == before
+    report = json.loads(out)
+    points = {each["cycle"]: each for each in report["checkpoints"]}
+    assert points.keys() == {0, 2, 4}
+    assert points[4]["champion"]
+    assert (points[0]["games"], points[2]["games"], points[4]["games"]) == (0, 16, 32)
+    assert points[4]["steps"] > points[2]["steps"] > 0
+    assert report["games"] == len(curve.read_games_of(directory / "progress", "gardner", 2))
+    assert all(each["error"] > 0 for each in points.values())
+    # The picture: a curve with a band and the losses, in the file and on the page
+    picture = ET.parse(directory / "progress/progress.svg")
+    words = " ".join(picture.getroot().itertext())
+    assert all(text in words for text in ("minutes of training", "Loss of the policy", "held out", "heuristic 1"))
+    page = (directory / "progress/progress.html").read_text()
+    assert (directory / "progress/progress.svg").read_text().strip() in page
+    # More checkpoints: only new games
+    code, out, said = run(*command[:3], "5", *command[4:], "--csv")
+    assert code == 0
+    rows = {row["name"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert list(rows) == [
+        "untrained",
+        "cycle 1",
+        "cycle 2",
+        "cycle 3",
+        "cycle 4",
+        "random",
+        "heuristic 1",
+        "heuristic 4",
+    ]
+    assert rows["cycle 2"]["games"] == "16"
+    assert rows["random"]["elo"] == "0.0"
+    assert all(set(games) <= set(texts(directory / "progress")[name]) for name, games in files.items())
+    # Nothing is played with --games 0
+    files = texts(directory / "progress")
+    assert run(*command[:3], "5", "--games", "0", "--visits", "2")[0] == 0
+    assert texts(directory / "progress") == files
+
+
+def test_scores_by_colour_are_those_of_the_games(trained: Path, tmp_path: Path, run: Run) -> None:
+    directory = tmp_path / "run"
+    shutil.copytree(trained, directory)
+    code, out, _ = run("progress", str(directory), "--checkpoints", "2", "--games", "6", "--visits", "2", "--json")
+    assert code == 0
+    matches = {(each["first"], each["second"]): each for each in json.loads(out)["matches"]}
+    own, other = checkpoint(4, 2).key, checkpoint(0, 2).key
+    played = list(read_games(directory / f"progress/{other}_{own}.pgn"))
+    assert len(played) == 6
+    name = "gardner-laptop cycle 4 (2 visits)"
+    white = [game.result for game in played if game.headers["White"] == name]
+    black = [game.result for game in played if game.headers["Black"] == name]
+    assert matches[own, other]["white"]["wins"] == white.count("1-0")
+    assert matches[own, other]["black"]["wins"] == black.count("0-1")
+    assert matches[own, other]["score"] == pytest.approx(1 - matches[other, own]["score"])
+    assert matches[own, own]["games"] == 3  # each opening once
+    assert matches[own, own]["black"] == {"wins": 0, "draws": 0, "losses": 0}
+
+
+def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:
+    for arguments, reason in (
+        ((str(tmp_path),), "not a run: there is no manifest.json"),
+        ((str(trained), "--games", "3"), "an even number is"),
+        ((str(trained), "--x", "days"), "--x: games, positions, steps, minutes, not 'days'"),
+        ((str(trained), "--json", "--csv"), "do not go together"),
+        ((str(trained), "--games", "0", "--visits", "7"), "too few games to fit a scale"),
+        ((str(trained), "--checkpoints", "1"), "--checkpoints"),
+    ):
+        code, out, said = run("progress", *arguments)
+        assert (code, out) == (2, "")
+        assert reason in said
+        assert len(said.splitlines()) == 1
+
+
+# -- in the loop ------------------------------------------------------------------------------------------------------
+
+
+def lines_of(directory: Path) -> list[dict[str, Any]]:
+    return [line for line in read_metrics(directory, read_run(directory)[1]) if line["stage"] == "progress"]
+
+
+def test_the_loop_measures_itself_at_a_set_pace(trained: Path) -> None:
+    first, second = lines_of(trained)
+    assert [(line["cycle"], line["champion"], line["visits"]) for line in (first, second)] == [(1, 2, 2), (3, 4, 2)]
+    # Cycle 2 with the strongest rung, and the rungs among themselves; then cycle 4 with the rung and with cycle 2.
+    assert (first["games"], second["games"]) == (6, 4)
+    assert {path.name for path in (trained / "progress").iterdir()} == {
+        "random_heuristic-1.pgn",
+        "heuristic-1_heuristic-4.pgn",
+        "00002-2_heuristic-4.pgn",
+        "00002-2_00004-2.pgn",
+        "00004-2_heuristic-4.pgn",
+    }
+    scale = fit_scale(curve.read_games_of(trained / "progress", "gardner", 2), 2)
+    assert second["elo"] == scale.players[checkpoint(4, 2).key].elo
+    assert second["error"] > 0
+    assert second["evaluations"] > 0
+
+
+def test_measuring_changes_nothing_else_and_can_be_stopped(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, stops = tmp_path / "run", 0
+    real = curve.play_missing
+
+    def stopped(*arguments: Any, **options: Any) -> Any:
+        nonlocal stops
+        stops += 1
+        if stops > 1:
+            return real(*arguments, **options)
+        matches.stopping = lambda: True
+        return real(*arguments, **{**options, "stopping": lambda: True})
+
+    def remember(self: Matches, *arguments: Any) -> None:
+        nonlocal matches
+        matches = self
+        make(self, *arguments)
+
+    def settings(games: int) -> tuple[str, ...]:
+        return (*SETTINGS, "selfplay.cycles=4", f"progress.games={games}")
+
+    # 1. Stopped while it measures: the cycle is not over, and the same call goes on with it
+    matches: Any = None
+    make = Matches.__init__
+    monkeypatch.setattr(Matches, "__init__", remember)
+    monkeypatch.setattr(curve, "play_missing", stopped)
+    monkeypatch.setattr(Stop, "__call__", lambda self: self.asked or stops == 1)
+    assert train("gardner-laptop", run=directory, overrides=settings(2), smoke=True).cycle == 1
+    assert not lines_of(directory)
+    monkeypatch.undo()
+    assert train("gardner-laptop", run=directory, overrides=settings(2), smoke=True).reason == "complete"
+    assert texts(directory / "progress") == texts(trained / "progress")
+    assert [line["elo"] for line in lines_of(directory)] == [line["elo"] for line in lines_of(trained)]
+    # 2. What was learned is the same without it
+    plain = tmp_path / "plain"
+    assert train("gardner-laptop", run=plain, overrides=settings(0), smoke=True).reason == "complete"
+    assert not (plain / "progress").exists()
+
+    def learned(where: Path) -> list[Any]:
+        state = msgspec.json.decode((where / "state.json").read_bytes(), type=State)
+        return [each.files for each in state.checkpoints]
+
+    assert learned(plain) == learned(directory) == learned(trained)
+
+
+def test_the_view_says_what_was_measured() -> None:
+    progress = Progress(cycle=10, games=2560, measured=Measured(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6))
+    assert PlainView(progress).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
+    assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _facts(progress)
+    progress.cycle = 11
+    assert "Elo" not in PlainView(progress).line()
