@@ -320,10 +320,10 @@ def test_measuring_changes_nothing_else_and_can_be_stopped(
         matches.stopping = lambda: True
         return real(*arguments, **{**options, "stopping": lambda: True})
 
-    def remember(self: Matches, *arguments: Any) -> None:
+    def remember(self: Matches, *arguments: Any, **options: Any) -> None:
         nonlocal matches
         matches = self
-        make(self, *arguments)
+        make(self, *arguments, **options)
 
     def settings(games: int) -> tuple[str, ...]:
         return (*SETTINGS, "selfplay.cycles=4", f"progress.games={games}")
@@ -350,6 +350,14 @@ def test_measuring_changes_nothing_else_and_can_be_stopped(
         return [each.files for each in state.checkpoints]
 
     assert learned(plain) == learned(directory) == learned(trained)
+
+
+def test_when_the_time_is_over_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stop, "late", lambda self: self.deadline is not None)
+    monkeypatch.setattr(Stop, "__call__", lambda self: self.asked)
+    settings = (*SETTINGS, "selfplay.cycles=2", "progress.every=1")
+    assert train("gardner-laptop", run=tmp_path / "run", minutes=9, overrides=settings, smoke=True).cycle == 2
+    assert not (tmp_path / "run/progress").exists()
 
 
 def test_the_view_says_what_was_measured() -> None:

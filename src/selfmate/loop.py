@@ -185,7 +185,11 @@ class Stop:
         self.deadline: float | None = None
 
     def __call__(self) -> bool:
-        return self.asked or (self.deadline is not None and time.monotonic() >= self.deadline)
+        return self.asked or self.late()
+
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
 class Trainer:
@@ -210,7 +214,9 @@ class Trainer:
         self.played = self.began  # when a cycle's games and steps were last over; what follows is a pause for both
         self.speed = 0.0  # evaluations a second, the best of the session's cycles
         self.tensorboard = open_tensorboard(run.directory, run.state.cycle)
-        self.matches = Matches(run, progress, self._log, lambda: stop.asked, device, self.lanes)
+        self.matches = Matches(
+            run, progress, self._log, stopping=lambda: stop.asked, late=stop.late, device=device, lanes=self.lanes
+        )
         net_seed = stream(self.seed, "net") >> 1  # torch's generator takes 63 bits
         net = Net(net_config(self.recipe), seed=net_seed)
         self.learner = Learner(net, self.recipe.learner, self.seed, device, compile=device != "cpu" and not self.small)

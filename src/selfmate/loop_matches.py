@@ -43,10 +43,21 @@ class Log(Protocol):
 
 
 class Matches:
-    """What is played beside self-play. Every method that plays gives up when `stopping` says so."""
+    """What is played beside self-play. Every method that plays gives up when `stopping` says so.
+
+    `late` says whether the time of the session is over, but for the final matches.
+    """
 
     def __init__(
-        self, run: Run, progress: Progress, log: Log, stopping: Callable[[], bool], device: str, lanes: int
+        self,
+        run: Run,
+        progress: Progress,
+        log: Log,
+        *,
+        stopping: Callable[[], bool],
+        late: Callable[[], bool],
+        device: str,
+        lanes: int,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -54,6 +65,7 @@ class Matches:
         self.progress = progress
         self.log = log
         self.stopping = stopping
+        self.late = late
         self.device = device
         self.lanes = lanes
 
@@ -95,7 +107,7 @@ class Matches:
         """
         part = self.recipe.progress
         games, visits = at(part.games, cycle), at(part.visits, cycle)
-        if games == 0 or (cycle + 1) % at(part.every, cycle):
+        if games == 0 or (cycle + 1) % at(part.every, cycle) or self.late():
             return True
         # 1. Who plays
         folder, rungs = self.run.directory / curve.FOLDER, curve.rungs(visits)

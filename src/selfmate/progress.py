@@ -113,14 +113,18 @@ def find(key: str) -> Entrant | None:
 
 
 def choose(cycles: Sequence[int], champion: int, count: int) -> list[int]:
-    """Choose checkpoints by their cycles: the first, the last and the champion, then whichever is farthest from those.
+    """Choose checkpoints by their cycles: the first, the last and the champion, then those in the middle of wide gaps.
 
     So the spacing becomes even, and a larger choice holds every smaller one.
     """
     chosen = sorted({min(cycles), max(cycles), champion})
-    while len(chosen) < count and len(rest := [cycle for cycle in cycles if cycle not in chosen]):
-        farthest = max(rest, key=lambda cycle: (min(abs(cycle - other) for other in chosen), -cycle))
-        chosen = sorted([*chosen, farthest])
+    while len(chosen) < count:
+        gaps = [(low, high) for low, high in pairwise(chosen) if any(low < cycle < high for cycle in cycles)]
+        if not gaps:
+            break
+        low, high = max(gaps, key=lambda gap: gap[1] - gap[0])
+        inside = [cycle for cycle in cycles if low < cycle < high]
+        chosen = sorted([*chosen, min(inside, key=lambda cycle: abs(2 * cycle - low - high))])
     return chosen
 
 
