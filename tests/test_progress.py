@@ -19,7 +19,6 @@ from selfmate import SelfmateError, read_games
 from selfmate import progress as curve
 from selfmate.cli import main
 from selfmate.loop import Stop, train
-from selfmate.loop_matches import Matches
 from selfmate.player import Player
 from selfmate.progress import Entrant, Played, checkpoint, choose, fit_scale, pairings, play_missing, rungs
 from selfmate.run import State, read_metrics, read_run
@@ -317,21 +316,12 @@ def test_measuring_changes_nothing_else_and_can_be_stopped(
         stops += 1
         if stops > 1:
             return real(*arguments, **options)
-        matches.stopping = lambda: True
         return real(*arguments, **{**options, "stopping": lambda: True})
-
-    def remember(self: Matches, *arguments: Any, **options: Any) -> None:
-        nonlocal matches
-        matches = self
-        make(self, *arguments, **options)
 
     def settings(games: int) -> tuple[str, ...]:
         return (*SETTINGS, "selfplay.cycles=4", f"progress.games={games}")
 
     # 1. Stopped while it measures: the cycle is not over, and the same call goes on with it
-    matches: Any = None
-    make = Matches.__init__
-    monkeypatch.setattr(Matches, "__init__", remember)
     monkeypatch.setattr(curve, "play_missing", stopped)
     monkeypatch.setattr(Stop, "__call__", lambda self: self.asked or stops == 1)
     assert train("gardner-laptop", run=directory, overrides=settings(2), smoke=True).cycle == 1
