@@ -102,8 +102,8 @@ class Matches:
     def measure(self, cycle: int, champion: int) -> bool:
         """Place the champion on the scale of `selfmate progress` from time to time; False when stopped.
 
-        It plays the strongest rung and the last checkpoints that were measured, as far as they are kept; the rungs
-        play each other once in a run.
+        It plays the strongest rung and the last checkpoints that were measured, as far as they are kept; where no
+        ladder is shipped the rungs play each other, once in a run.
         """
         part = self.recipe.progress
         games, visits = at(part.games, cycle), at(part.visits, cycle)
@@ -114,7 +114,9 @@ class Matches:
         measured = {key for game in curve.read_games_of(folder, self.variant, visits) for key in game[:2]}
         kept = {each.cycle: curve.checkpoint(each.cycle, visits) for each in self.run.state.checkpoints}
         before = [each for number, each in sorted(kept.items()) if number < champion and each.key in measured]
+        ladder = curve.ladder_results(self.variant)
         pairs = [(each, kept[champion]) for each in before[-EARLIER:]] + [(kept[champion], rungs[-1])]
+        pairs += [] if ladder else pairwise(rungs)
         # 2. Play what is missing, in one pool
         self._show("measuring strength", "", "")
 
@@ -127,7 +129,7 @@ class Matches:
         cost = curve.play_missing(
             folder,
             self.variant,
-            [*pairs, *pairwise(rungs)],
+            pairs,
             curve.openings_for(self.variant, games),
             player,
             title=self.run.manifest.recipe,
@@ -138,7 +140,8 @@ class Matches:
         if cost.missing:
             return False
         # 3. One scale for all games so far
-        scale = curve.fit_scale(curve.read_games_of(folder, self.variant, visits), visits)
+        played = curve.read_games_of(folder, self.variant, visits)
+        scale = curve.fit_scale(played, visits, ladder)
         rating = scale.players[kept[champion].key]
         self.progress.measured = Measured(
             cycle=cycle + 1, elo=rating.elo, error=rating.error, games=cost.games, seconds=cost.seconds

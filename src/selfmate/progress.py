@@ -30,8 +30,9 @@ from selfmate.gate import as_game
 from selfmate.openings import balanced_openings
 from selfmate.player import RANDOM, Player
 from selfmate.population import play_games
-from selfmate.rating import Rating, Ratings, fit, tally
+from selfmate.rating import Rating, Ratings, Results, fit, tally
 from selfmate.run import State, write_file
+from selfmate.rungs import SpacingError, read_spacing
 
 __all__ = [
     "FOLDER",
@@ -43,6 +44,7 @@ __all__ = [
     "checkpoint",
     "choose",
     "fit_scale",
+    "ladder_results",
     "moments",
     "openings_for",
     "pairings",
@@ -299,8 +301,28 @@ class Scale(NamedTuple):
     """The fit itself, in which the reference is 0."""
 
 
-def fit_scale(games: Sequence[Played], visits: int) -> Scale:
-    """Fit one scale to all games.
+def ladder_results(variant: str) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """Give the games of the rungs of a measured ladder among themselves, engines included, where one is shipped.
+
+    They need no engine here: our own rungs are rungs of the ladder too, and tie the checkpoints to all of it.
+
+    >>> ("random", "heuristic-1") in ladder_results("gardner"), ladder_results("horde")
+    (True, {})
+    """
+    try:
+        games = read_spacing(variant).games()
+    except SpacingError:
+        return {}
+    return {(_key(white), _key(black)): counts for (white, black), counts in games.items()}
+
+
+def _key(name: str) -> str:
+    """Give the key of a rung of a ladder; an engine is known by its name."""
+    return next((rung.key for rung in rungs(RUNG_VISITS[-1]) if rung.name == name), name)
+
+
+def fit_scale(games: Sequence[Played], visits: int, ladder: Results | None = None) -> Scale:
+    """Fit one scale to all games, those of a ladder's rungs included.
 
     The strongest rung is the anchor of the fit, because it is nearest to nets that have learned something: the band of
     a checkpoint would else be mostly the distance from `random` to anybody, which is the same for all of them.
@@ -309,6 +331,8 @@ def fit_scale(games: Sequence[Played], visits: int) -> Scale:
     counts = tally((game.white, game.black, game.result) for game in games)
     if not any(reference.key in pair for pair in counts):
         raise SelfmateError(f"too few games to fit a scale: none with {reference.name}")
+    for pair, results in (ladder or {}).items():
+        counts[pair] = [own + more for own, more in zip(counts.get(pair, (0, 0, 0)), results, strict=True)]
     ratings = fit(counts, anchors={reference.key: 0.0})
     loose = {key for group in ratings.loose for key in group}
     players = {each.player: each for each in ratings.players if each.player not in loose}

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate.chart import Level, Panel, Series, draw, escape
-from selfmate.progress import FOLDER, Entrant, Moment, Played, Scale, checkpoint, fit_scale, moments, rungs
+from selfmate.progress import (
+    FOLDER,
+    Entrant,
+    Moment,
+    Played,
+    Scale,
+    checkpoint,
+    find,
+    fit_scale,
+    ladder_results,
+    moments,
+    rungs,
+)
 from selfmate.rating import Rating
 from selfmate.run import Manifest, State, write_file
 from selfmate.stats import Match, count_games
@@ -26,6 +38,8 @@ AXES: Final = {
     "steps": "steps of the learner",
     "minutes": "minutes of training",
 }
+NEAR: Final = 150
+"""Elo beyond the checkpoints within which rungs of the ladder are shown."""
 POINTS: Final = {"1-0": 1.0, "0-1": 0.0}
 LOSSES: Final = ("policy", "value")
 KINDS: Final = {"learned": "learned games", "held_out": "held out"}
@@ -53,6 +67,8 @@ class Report:
     """By the keys of both sides, the first side's figures; a checkpoint against itself is counted for White."""
     losses: tuple[tuple[Moment, dict[str, float]], ...]
     games: int
+    ladder: int
+    """Games of the ladder's rungs among themselves that the scale rests on too."""
 
     def as_json(self) -> dict[str, Any]:
         """Give what a program would read."""
@@ -62,6 +78,7 @@ class Report:
             "variant": self.variant,
             "visits": self.visits,
             "games": self.games,
+            "ladder_games": self.ladder,
             "champion": self.champion,
             "scale": {"zero": "random", "errors_to": self.scale.reference.name, "white": self.scale.ratings.white[0]},
             "checkpoints": [
@@ -126,7 +143,7 @@ class Report:
             [(x(moment), rating.elo) for moment, rating in self.points],
             [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
         )
-        levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs]
+        levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")]
         title = f"Elo, {self.recipe}: {self.visits} visits, random is 0, bands of 95 %"
         panels = [Panel(title, [elo], levels, height=300)]
         for name in LOSSES:
@@ -158,9 +175,10 @@ class Report:
     def sentence(self) -> str:
         """Say how it was measured."""
         white, error = self.scale.ratings.white
+        ladder = f" (and {self.ladder:,} of the ladder's rungs)" if self.ladder else ""
         return (
-            f"{self.games:,} games with paired openings, {self.visits} visits a move. One scale: random is 0, errors "
-            f"are those of the distance to {self.scale.reference.name}; "
+            f"{self.games:,} games{ladder} with paired openings, {self.visits} visits a move. One scale: random is 0, "
+            f"errors are those of the distance to {self.scale.reference.name}; "
             f"White's advantage is {white:+.0f} ± {error:.0f} Elo."
         )
 
@@ -174,21 +192,35 @@ def make_report(
     visits: int,
 ) -> Report:
     """Fit the scale and put everything together."""
-    scale, when = fit_scale(games, visits), moments(state, metrics)
+    ladder = ladder_results(manifest.variant)
+    scale, when = fit_scale(games, visits, ladder), moments(state, metrics)
     keys = {checkpoint(cycle, visits).key: cycle for cycle in when}
+    points = tuple((when[cycle], scale.players[key]) for key, cycle in keys.items() if key in scale.players)
     return Report(
         directory=directory,
         recipe=manifest.recipe,
         variant=manifest.variant,
         visits=visits,
         champion=state.champion,
-        points=tuple((when[cycle], scale.players[key]) for key, cycle in keys.items() if key in scale.players),
-        rungs=tuple((rung, scale.players[rung.key]) for rung in rungs(visits) if rung.key in scale.players),
+        points=points,
+        rungs=tuple(_rungs(scale, visits, [rating.elo for _, rating in points])),
         scale=scale,
         matches=_matches(games),
         losses=tuple(_losses(metrics, when)),
         games=len(games),
+        ladder=sum(map(sum, ladder.values())),
     )
+
+
+def _rungs(scale: Scale, visits: int, reached: Sequence[float]) -> Iterator[tuple[Entrant, Rating]]:
+    """Give our own rungs, and those of the ladder that are near what the run reached, the weakest first."""
+    own = {rung.key: rung for rung in rungs(visits)}
+    low, high = min(reached, default=0.0) - NEAR, max(reached, default=0.0) + NEAR
+    for key, rating in sorted(scale.players.items(), key=lambda item: item[1].elo):
+        if key in own:
+            yield own[key], rating
+        elif find(key) is None and low <= rating.elo <= high:
+            yield Entrant(key, key, 0), rating
 
 
 def _losses(metrics: Sequence[dict[str, Any]], when: dict[int, Moment]) -> list[tuple[Moment, dict[str, float]]]:
