@@ -32,8 +32,6 @@ ANCHOR: Final = "heuristic-1"
 UNTRAINED: Final = "untrained"
 FINAL_SEED: Final = 0
 """The final matches take the same openings in every run, so that runs can be compared."""
-EARLIER: Final = 2
-"""Checkpoints measured before that a champion plays when it is measured."""
 
 
 class Log(Protocol):
@@ -102,7 +100,7 @@ class Matches:
     def measure(self, cycle: int, champion: int) -> bool:
         """Place the champion on the scale of `selfmate progress` from time to time; False when stopped.
 
-        It plays the strongest rung and the last checkpoints that were measured, as far as they are kept; where no
+        It plays the strongest rung, and the last checkpoint that was measured and is kept; where no
         ladder is shipped the rungs play each other, once in a run.
         """
         part = self.recipe.progress
@@ -115,7 +113,7 @@ class Matches:
         kept = {each.cycle: curve.checkpoint(each.cycle, visits) for each in self.run.state.checkpoints}
         before = [each for number, each in sorted(kept.items()) if number < champion and each.key in measured]
         ladder = curve.ladder_results(self.variant)
-        pairs = [(each, kept[champion]) for each in before[-EARLIER:]] + [(kept[champion], rungs[-1])]
+        pairs = [(each, kept[champion]) for each in before[-1:]] + [(kept[champion], rungs[-1])]
         pairs += [] if ladder else pairwise(rungs)
         # 2. Play what is missing, in one pool
         self._show("measuring strength", "", "")

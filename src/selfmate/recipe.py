@@ -181,7 +181,7 @@ class GatePart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class ProgressPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How often the champion is placed on the scale of `selfmate progress`, and what that may cost."""
 
-    games: Annotated[Whole, Meta(description="with each of up to three opponents; 0: not measured")] = 0
+    games: Annotated[Whole, Meta(description="with each of two opponents; 0: not measured")] = 0
     every: Annotated[Count, Meta(description="cycles between measurements")] = 10
     visits: Annotated[Count, Meta(description="visits of its searches")] = 64
 
