@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from selfmate import VARIANTS, SelfmateError
@@ -144,7 +144,6 @@ def test_differences_name_the_keys() -> None:
     assert differences(changed, changed) == []
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 10**6)), min_size=1, max_size=8, unique_by=lambda e: e[0])
 )
@@ -171,7 +170,6 @@ def refusal(read: Callable[[str], Recipe], text: str) -> str:
     return ""
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_crashes_the_reader(text: str) -> None:
     assert len(refusal(from_toml, text).splitlines()) == 1
