@@ -377,7 +377,7 @@ def test_command(run: Run, pgn: str) -> None:
     assert rows[1][2] == "1500 (anchor)"
     assert rows[2][3:6] == ["40", "25.0 %", "50.0 %"]
     assert len(rows) == 6
-    assert "80 games. 1 without a result were left out." in out
+    assert "80 games. Left out: 1, without a result or two players." in out
 
 
 def test_command_json_and_csv(run: Run, pgn: str) -> None:

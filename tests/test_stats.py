@@ -181,7 +181,20 @@ def test_bounds_and_verdicts() -> None:
     assert ahead.llr > ahead.upper
     assert behind.llr < behind.lower
     assert test.judge(of_pairs(10, 20, 40, 20, 12)).verdict is None
-    assert str(ahead).endswith("for 0 against 10 normalised Elo: H1 accepted")
+    assert str(ahead).endswith("for 0 against 10 normalised Elo: H1 accepted after 270 pairs")
+    assert str(test.judge((40, 10, 400))).endswith("H1 accepted")  # single games
+
+
+def test_a_test_ends_with_the_pair_that_decides() -> None:
+    test = Sprt(elo0=0, elo1=100)
+    pairs = [float(points) for points in np.random.default_rng(3).choice([0.5, 1.0, 1.5, 2.0], 400)]
+    ended = test.follow(pairs)
+    assert ended.verdict == "H1"
+    assert ended.pairs is not None
+    assert 0 < ended.pairs < 400
+    assert test.follow(pairs[: ended.pairs - 1]).verdict is None
+    assert test.follow([*pairs[: ended.pairs], *(400 * [0.0])]) == ended
+    assert test.follow([]).llr == 0
 
 
 def test_the_ratio_is_antisymmetric_and_of_any_shape() -> None:

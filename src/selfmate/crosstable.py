@@ -91,12 +91,12 @@ class Report:
         """Where the test stands, if there is one.
 
         It takes openings in their order, as far as all of them are played: the first games to end are short ones, and
-        those are not like the others.
+        those are not like the others. What was under way when it was decided counts in the score, not here.
         """
         if self.test is None:
             return None
         first = next((index for index, entry in enumerate(self.entries) if entry.number != index), len(self.entries))
-        return self.test.judge(score(self.entries[: first - first % 2], 0, 1))
+        return self.test.follow(score(self.entries[: first - first % 2], 0, 1).pairs)
 
     def match(self, first: int = 0, second: int = 1) -> Match:
         """Count the games between two players for the first of them."""

@@ -198,12 +198,13 @@ def play_seats(
     stopping: Callable[[], bool] = lambda: False,
     done: Callable[[list[GameRecord]], None],
     attendants: Attendants | None = None,
+    at_once: int | None = None,
 ) -> None:
     """Play games between our own players, and with `attendants` those between them and engines, batched in one pool.
 
     `players` are by number, None for an engine; `visits` are theirs for a move. Nobody's search has noise. The root is
     that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for the moves of `random`. `done` hears of the
-    games that are over, now and then.
+    games that are over, now and then. No more than `at_once` are played at a time, unless there are attendants.
     """
     # 1. A pool that suits them.
     seating = seat_players(
@@ -214,7 +215,7 @@ def play_seats(
         gumbel=gumbel,
         seed=seed,
         max_plies=max_plies,
-        slots=None if attendants is None else attendants.games,
+        slots=at_once if attendants is None else attendants.games,
         lanes=None if attendants is None else attendants.lanes,
     )
     pool = seating.pool

@@ -219,7 +219,7 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
         )
     console.print(table)
     white, error = ratings.white
-    left_out = f" {played.unfinished} without a result were left out." if played.unfinished else ""
+    left_out = f" Left out: {played.unfinished}, without a result or two players." if played.unfinished else ""
     console.print(
         f"{len(played.games)} games.{left_out} White's advantage {white:+.0f} ± {error:.0f} Elo, draws between equals "
         f"{_percent(ratings.draw_rate)}; model {ratings.model}.",

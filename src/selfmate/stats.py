@@ -275,10 +275,14 @@ class SprtStanding(NamedTuple):
     verdict: Literal["H0", "H1"] | None
     """The hypothesis that is accepted: `elo0` or less, `elo1` or more; None while the match must go on."""
     hypotheses: str
+    pairs: int | None = None
+    """Pairs of games that it has seen; None where it sees single games."""
 
     def __str__(self) -> str:
         says = f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f}) for {self.hypotheses}"
-        return says if self.verdict is None else f"{says}: {self.verdict} accepted"
+        if self.verdict is None:
+            return says
+        return f"{says}: {self.verdict} accepted{'' if self.pairs is None else f' after {self.pairs} pairs'}"
 
 
 class Sprt(Struct, frozen=True):
@@ -332,7 +336,23 @@ class Sprt(Struct, frozen=True):
         lower, upper = self.bounds
         verdict: Literal["H0", "H1"] | None = "H1" if llr >= upper else "H0" if llr <= lower else None
         kind = "normalised Elo" if self.model == "normalised" else "Elo"
-        return SprtStanding(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}")
+        pairs = int(sum(counts)) if len(counts) == 5 else None
+        return SprtStanding(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}", pairs)
+
+    def follow(self, pairs: Sequence[float]) -> SprtStanding:
+        """Say how the test stands after pairs of games (points of the first side, 0 to 2) in their order.
+
+        What comes after the pair that decided it counts no more.
+
+        >>> str(Sprt(0, 200).follow(6 * [2, 1.5, 1] + 30 * [0]))
+        'LLR 3.41 (-2.94 to 2.94) for 0 against 200 normalised Elo: H1 accepted after 10 pairs'
+        """
+        if not pairs:
+            return self.judge((0, 0, 0, 0, 0))
+        counts = np.cumsum(np.eye(5, dtype=np.int64)[[round(2 * points) for points in pairs]], axis=0)
+        ratios, (lower, upper) = self.llr(counts), self.bounds
+        decided = np.flatnonzero((ratios <= lower) | (ratios >= upper))
+        return self.judge(counts[decided[0] if len(decided) else -1].tolist())
 
     def llr(self, counts: npt.ArrayLike) -> Array:
         """Give the logarithm of the likelihood ratio, `[...]`, of counts `[..., 5]` or `[..., 3]`, none of them empty.

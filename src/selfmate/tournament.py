@@ -33,6 +33,8 @@ GAMES_PER_CORE: Final = 8
 MOST_GAMES: Final = 64
 THINKERS_PER_CORE: Final = 4
 """Engines that think at once where no clock runs: pipes and the start of a search leave a core idle."""
+TEST_GAMES: Final = 64
+"""Games at once of a test that may end after any of them."""
 QUIET: Final = 20
 """Telling how a match stands may take one part in so many of the time."""
 
@@ -159,7 +161,8 @@ def play(
     halls: list[list[Fixture]] = [[], [], []]
     for fixture in todo:
         halls[sum(players[index] is None for index in (fixture.white, fixture.black))].append(fixture)
-    # 2. Play.
+    # 2. Play. A test of players that need no batches can end early; those of nets end by the batch.
+    quick = all(player is None or isinstance(player.evaluator, str) for player in players)
     for games in halls[:2]:
         if not games or halted():
             continue
@@ -189,6 +192,7 @@ def play(
             stopping=halted,
             done=written,
             attendants=attendants,
+            at_once=TEST_GAMES if plan.test is not None and quick else None,
         )
     if halls[2] and not halted():
         play_engines(
