@@ -264,7 +264,7 @@ def test_settings_that_contradict_the_file_are_refused(run: Run, tmp_path: Path)
         (("--gumbel",), "begun with root puct, not gumbel"),
         (("--max-plies", "9"), "begun with max-plies 512, not 9"),
         (("--variant", "atomic"), "begun with variant gardner, not atomic"),
-        (("--games", "2"), "begun with 2 openings, not 1"),
+        (("--games", "2"), "begun with 2 openings (4 games of every two), not 1"),
     ):
         code, out, err = run(*base, *more)
         assert (code, out) == (2, "")

@@ -172,7 +172,8 @@ class MatchFile:
                 raise MatchFileError(f"{self.path}: begun with {name} {clip(before)}, not {clip(now)}; {way}", name)
         if kept.openings > len(own.openings):
             raise MatchFileError(
-                f"{self.path}: begun with {kept.openings} openings, not {len(own.openings)}; there can only be more",
+                f"{self.path}: begun with {kept.openings} openings ({2 * kept.openings} games of every two), not "
+                f"{len(own.openings)}; there can only be more",
                 "openings",
             )
         if kept.digest != _digest(own.openings[: kept.openings]):

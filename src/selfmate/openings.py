@@ -111,6 +111,8 @@ def read_openings(path: str | Path, variant: str, count: int, plies: int | None 
             found.setdefault(position.key, position.fen())
     except SelfmateError as error:
         raise SelfmateError(f"{path}: {error}", error.part) from error
+    if not found:
+        raise SelfmateError(f"{path}: holds no opening", str(path))
     if len(found) < count:
         raise SelfmateError(
             f"{path}: {len(found)} different openings are enough for {2 * len(found)} games, not {2 * count}", str(path)

@@ -36,7 +36,10 @@ WASM: Final = Path("node_modules", "fairy-stockfish-nnue.wasm", "uci.js")
 NODE: Final = ("node", "--no-experimental-fetch")
 """With its own `fetch` Node 18 and later take the file of the engine for an address."""
 COUNT_SECONDS: Final = 60.0
-HOW: Final = "selfmate ladder --build-engine builds one, --engine COMMAND names one (docs/ladder.md)"
+HOW: Final = (
+    "selfmate ladder --build-engine builds one, --engine COMMAND names one, --without-engine climbs our own rungs "
+    "(docs/ladder.md)"
+)
 
 
 class YardstickError(SelfmateError):
