@@ -612,7 +612,7 @@ def _in_turn() -> Iterator[None]:
     """Keep torch to one thread, and let Python's threads change places often.
 
     A lane of self-play asks for Python's lock several times for each batch, and a learner that compiles its net keeps
-    it as long as it may: with Python's five milliseconds the GPU stood still for half a minute.
+    it as long as it may: with Python's five milliseconds the GPU stood still for twenty seconds.
     """
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     _one_thread()

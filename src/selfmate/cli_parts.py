@@ -1,0 +1,49 @@
+"""What the commands share: options that several of them have, and the bar that shows how far they are."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["INTERRUPTED", "WHO", "Json", "Settings", "Threads", "Variant", "progress_bar"]
+
+INTERRUPTED: Final = 130
+WHO: Final = (
+    "heuristic-1, uniform, fake, random, a net's folder or .onnx file, or a run (runs/NAME, runs/NAME:untrained)"
+)
+
+Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads (default: all).")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
+]
+
+
+@contextlib.contextmanager
+def progress_bar(*, hidden: bool = False) -> Iterator[Progress]:
+    """Make a bar on standard error, shown only when that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from selfmate.view import QuietTerminal
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        redirect_stdout=False,  # rich would send it to standard error
+        disable=hidden or not console.is_terminal,
+    )
+    with contextlib.nullcontext() if bar.disable else QuietTerminal(console.file), bar:
+        yield bar
