@@ -1,8 +1,13 @@
 """What every test may rely on."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from command import Answer, Run
+from selfmate.cli import main
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that; some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -11,3 +16,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # No test fails because the machine is busy.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line within this process, in a wide window; give its exit code and what it printed."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run_command(*arguments: str | Path) -> Answer:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leaving:
+            main([str(argument) for argument in arguments])
+        return Answer(leaving.value.code, *capsys.readouterr())
+
+    return run_command

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from command import Run
 from selfmate import Game, Position, nets
 from selfmate.analyse import PlayerFor, analyse, analyse_game, read_subject
-from selfmate.cli import main
 from selfmate.epd import parse_epd
 from selfmate.evaluator import open_evaluator
 from selfmate.player import Limit, Player
@@ -19,21 +18,6 @@ from selfmate.weights import read_card
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 FOOLS_MATE = '[White "Fool"]\n[Black "Scholar"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
-Run = Callable[..., tuple[object, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command line within this process."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run_command(*arguments: str) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
-
-    return run_command
 
 
 # -- positions ------------------------------------------------------------------------------------

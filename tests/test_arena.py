@@ -6,16 +6,15 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from command import Run
 from selfmate import read_games
 from selfmate.arena import ArenaReport, Wishes, make_plan, play_arena
-from selfmate.cli import main
 from selfmate.crosstable import Report, show
 from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.matchfile import MatchFile
@@ -204,21 +203,7 @@ def test_a_player_of_another_variant_is_refused() -> None:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[object, str, str]]:
-    """Run the command line within this process."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run_command(*arguments: str) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
-
-    return run_command
-
-
-def test_command(run: Callable[..., tuple[object, str, str]], tmp_path: Path) -> None:
+def test_command(run: Run, tmp_path: Path) -> None:
     pgn = str(tmp_path / "games.pgn")
     code, out, err = run(
         "arena", "heuristic-1", "random", "--variant", "gardner", "--games", "6", "--visits", "16", "--pgn", pgn
@@ -228,7 +213,7 @@ def test_command(run: Callable[..., tuple[object, str, str]], tmp_path: Path) ->
     assert len(list(read_games(pgn))) == 6
 
 
-def test_command_json(run: Callable[..., tuple[object, str, str]]) -> None:
+def test_command_json(run: Run) -> None:
     code, out, err = run(
         "arena",
         "uniform",
@@ -280,9 +265,7 @@ def test_command_json(run: Callable[..., tuple[object, str, str]]) -> None:
         (("heuristic-1", "uci:?nodes=1"), "uci: needs a command"),
     ],
 )
-def test_bad_input_is_one_line(
-    run: Callable[..., tuple[object, str, str]], arguments: tuple[str, ...], part: str
-) -> None:
+def test_bad_input_is_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:
     code, out, err = run("arena", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1

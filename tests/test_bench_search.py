@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from command import Run
 from selfmate import Position, SelfmateError, bench_search, bench_selfplay
 from selfmate._core import Search, SearchConfig
 from selfmate.bench_search import POSITIONS, BenchReport, show
-from selfmate.cli import main
 from selfmate.evaluator import NATIVE
 from selfmate.player import Player
 
@@ -140,21 +139,7 @@ def test_train_speed() -> None:
 # -- the commands -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[object, str, str]]:
-    """Run the command line within this process."""
-    monkeypatch.setenv("COLUMNS", "150")
-
-    def run_command(*arguments: str) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
-
-    return run_command
-
-
-def test_commands(run: Callable[..., tuple[object, str, str]]) -> None:
+def test_commands(run: Run) -> None:
     code, out, err = run("bench", "tactics", str(TACTICS / "atomic_mate1.epd"), "--visits", "5")
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == "132 solved of 132"
@@ -181,9 +166,7 @@ def test_commands(run: Callable[..., tuple[object, str, str]]) -> None:
         (("selfplay", "--seconds", "0"), "seconds"),
     ],
 )
-def test_bad_input_is_one_line(
-    run: Callable[..., tuple[object, str, str]], arguments: tuple[str, ...], part: str
-) -> None:
+def test_bad_input_is_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:
     pytest.importorskip("torch")
     code, out, err = run("bench", *arguments)
     assert (code, out) == (2, "")

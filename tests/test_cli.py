@@ -9,43 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from command import Answer, Run
 from selfmate import VARIANTS
-from selfmate.cli import main
 
 PERFT = Path(__file__).parent / "perft"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-
-
-class Answer(NamedTuple):
-    """How a command ended."""
-
-    code: object
-    out: str
-    err: str
-
-
-Run = Callable[..., Answer]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command line within this process."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run_command(*arguments: str) -> Answer:
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return Answer(leaving.value.code, out, err)
-
-    return run_command
 
 
 # -- perft ------------------------------------------------------------------------------------------------------------

@@ -38,6 +38,15 @@ def some_pool(variant: str, slots: int, lanes: int = 1, seed: int = 1) -> Pool:
     return pool
 
 
+def some_buffer() -> Buffer:
+    pool = some_pool("atomic", 64)
+    pool.run("heuristic-1")
+    buffer = Buffer("atomic", 100000, 2)
+    for record in pool.drain():
+        buffer.add(record)
+    return buffer
+
+
 def near(first: Answer, second: Answer, tolerance: float) -> bool:
     pairs = ((first.priors, second.priors), (first.wdl, second.wdl), (first.plies / 100, second.plies / 100))
     return all(np.abs(a - b).max() < tolerance for a, b in pairs)
@@ -102,12 +111,7 @@ def test_other_weights() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_learning(compiled: bool) -> None:
-    pool = some_pool("atomic", 64)
-    pool.run("heuristic-1")
-    buffer = Buffer("atomic", 100000, 2)
-    for record in pool.drain():
-        buffer.add(record)
-    part = change(load("atomic-laptop"), ["learner.batch=256"]).learner
+    buffer, part = some_buffer(), change(load("atomic-laptop"), ["learner.batch=256"]).learner
     exact = Learner(some_net(), part, seed=1)
     learner = Learner(some_net(), part, seed=1, device="cuda", compile=compiled)
     first, second = exact.learn(buffer, 20, 0), learner.learn(buffer, 20, 0)
@@ -119,12 +123,7 @@ def test_learning(compiled: bool) -> None:
 
 def test_a_restored_learner_goes_on(tmp_path: Path) -> None:
     """The graphs of a learner hold its memory; after a restore they must be those of the new state."""
-    pool = some_pool("atomic", 64)
-    pool.run("heuristic-1")
-    buffer = Buffer("atomic", 100000, 2)
-    for record in pool.drain():
-        buffer.add(record)
-    part = change(load("atomic-laptop"), ["learner.batch=256"]).learner
+    buffer, part = some_buffer(), change(load("atomic-laptop"), ["learner.batch=256"]).learner
     learner = Learner(some_net(), part, seed=1, device="cuda")
     learner.learn(buffer, 10, 0)
     learner.save(tmp_path)

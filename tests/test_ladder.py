@@ -12,6 +12,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +21,9 @@ import numpy as np
 import pytest
 from rich.progress import Progress
 
+from command import Run
 from selfmate import Position, SelfmateError, climb, ladder, ladder_plot, read_games, rungs, yardstick
 from selfmate.arena import Interrupt
-from selfmate.cli import main
 from selfmate.engine import Engine, EngineError, EngineSpec
 from selfmate.hall import Fixture
 from selfmate.matchfile import Entry
@@ -34,21 +35,11 @@ OURS = (sys.executable, "-m", "selfmate", "uci")
 CHESS_ONLY = (sys.executable, "-S", str(FAKE), "plays-chess")
 SHIPPED = sorted(path.stem for path in Path(rungs.__file__).with_name("ladders").glob("*.json") if path.stem != "perft")
 
-Run = Callable[..., tuple[object, str, str]]
-
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `selfmate ladder` within this process."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run_command(*arguments: str | Path) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(["ladder", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
-
-    return run_command
+def run(run: Run) -> Run:
+    """Run `selfmate ladder`."""
+    return partial(run, "ladder")
 
 
 @contextlib.contextmanager

@@ -12,14 +12,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import arena_soak
+from command import Run
 from selfmate import Position, read_games
 from selfmate.arena import Wishes, make_plan
-from selfmate.cli import main
 from selfmate.contestant import ContestantError, MoveLimit, read_contestant
 from selfmate.crosstable import Report, faults
 from selfmate.matchfile import MatchFile, MatchFileError
@@ -28,8 +29,6 @@ from selfmate.tournament import play
 FAKE = Path(__file__).with_name("fake_engine.py")
 OURS = f"uci:{sys.executable} -m selfmate uci"
 STOCKFISH = shutil.which("stockfish", path=os.environ.get("PATH", "") + os.pathsep + "/usr/games")
-
-Run = Callable[..., tuple[object, str, str]]
 
 
 def fake(fault: str = "none", *more: str, query: str = "nodes=1") -> str:
@@ -56,17 +55,9 @@ def book(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command line within this process."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run_command(*arguments: str | Path) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(["arena", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
-
-    return run_command
+def run(run: Run) -> Run:
+    """Run `selfmate arena`."""
+    return partial(run, "arena")
 
 
 @pytest.fixture(autouse=True)

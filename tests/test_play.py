@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from command import Answer, Run
 from selfmate import BLACK, VARIANTS, WHITE, Position, read_games
-from selfmate.cli import main
 from selfmate.demo import draw_board as draw_board
 from selfmate.play import COMMANDS, Session, describe, numbered, turned
 from selfmate.player import Limit, Player, PlayerError
@@ -279,29 +279,25 @@ def test_what_is_proven_is_described() -> None:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[object, str, str]]:
-    """Run the command line within this process, with a text as standard input."""
-    monkeypatch.setenv("COLUMNS", "120")
+def run_play(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line with a text as standard input."""
 
-    def run_command(text: str, *arguments: str) -> tuple[object, str, str]:
+    def run_command(text: str, *arguments: str) -> Answer:
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
+        return run(*arguments)
 
     return run_command
 
 
-def test_command(run: Callable[..., tuple[object, str, str]], tmp_path: Path) -> None:
+def test_command(run_play: Run, tmp_path: Path) -> None:
     pgn = tmp_path / "games.pgn"
-    code, out, err = run("d3\nresign\n", "play", "--variant", "gardner", "--level", "1", "--pgn", str(pgn))
+    code, out, err = run_play("d3\nresign\n", "play", "--variant", "gardner", "--level", "1", "--pgn", str(pgn))
     assert (code, err) == (0, "")
     assert "You play White against heuristic-1." in out
     assert "Black wins: White resigns" in out
     assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visits)"
-    assert run("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
-    assert run("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
+    assert run_play("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
+    assert run_play("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -316,10 +312,8 @@ def test_command(run: Callable[..., tuple[object, str, str]], tmp_path: Path) ->
         (("--seconds", "0"), "seconds"),
     ],
 )
-def test_bad_input_is_one_line(
-    run: Callable[..., tuple[object, str, str]], arguments: tuple[str, ...], part: str
-) -> None:
-    code, out, err = run("", "play", *arguments)
+def test_bad_input_is_one_line(run_play: Run, arguments: tuple[str, ...], part: str) -> None:
+    code, out, err = run_play("", "play", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert part in err

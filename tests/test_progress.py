@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from command import Run
 from selfmate import SelfmateError, read_games
 from selfmate import progress as curve
-from selfmate.cli import main
 from selfmate.loop import Stop, train
 from selfmate.player import Player
 from selfmate.progress import Entrant, Played, checkpoint, choose, fit_scale, pairings, play_missing, rungs
@@ -29,8 +28,6 @@ RANDOM, ONE, FOUR = rungs(4)
 OPENINGS = curve.openings_for("gardner", 4)
 PAIRS = [(RANDOM, ONE), (ONE, FOUR), (FOUR, FOUR)]
 SETTINGS = ("selfplay.max_plies=12", "gate.final_games=0", "gate.games=0", "learner.ema=0.5")
-
-Run = Callable[..., tuple[object, str, str]]
 
 
 def rung_player(entrant: Entrant) -> Player:
@@ -49,20 +46,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = (*SETTINGS, "selfplay.cycles=4", "progress.games=2")
     assert train("gardner-laptop", run=directory, overrides=settings, smoke=True).reason == "complete"
     return directory
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command in this process, in a window of a fixed width."""
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def run_command(*arguments: str) -> tuple[object, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main(list(arguments))
-        return end.value.code, *capsys.readouterr()
-
-    return run_command
 
 
 # -- who plays --------------------------------------------------------------------------------------------------------

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from command import Run
 from selfmate import SelfmateError
-from selfmate.cli import main
 from selfmate.rate import as_json, leave_out, read_all
 from selfmate.rating import ELO, MODELS, MOST_PLAYERS, WHITE_PRIOR, Ratings, Results, fit, tally
 from selfmate.trueskill import Skill, rate_pair, trueskill
@@ -333,23 +333,6 @@ def test_players_with_few_games_are_left_out(tmp_path: Path) -> None:
     assert {name for *names, _ in played.games for name in names} == {'Anna "the hammer"', "Ben"}
     with pytest.raises(SelfmateError, match="no players with 9 games"):
         leave_out(played, 9)
-
-
-Run = Callable[..., tuple[object, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command line within this process."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run_command(*arguments: str) -> tuple[object, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        out, err = capsys.readouterr()
-        return leaving.value.code, out, err
-
-    return run_command
 
 
 @pytest.fixture
