@@ -15,8 +15,10 @@ __all__ = ["INTERRUPTED", "WHO", "Json", "Settings", "Threads", "Variant", "prog
 
 INTERRUPTED: Final = 130
 WHO: Final = (
-    "heuristic-1, uniform, fake, random, a net's folder or .onnx file, or a run (runs/NAME, runs/NAME:untrained)"
+    "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
+    "(runs/NAME, runs/NAME:untrained)"
 )
+"""Players, in help texts."""
 
 Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads (default: all).")]
