@@ -25,6 +25,8 @@ HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent
 SEED_GAMES_PER_HOUR: Final = 3200
 """Of the atomic engine that we set out from (a thesis of 2025), on one A100 at 800 iterations with a net of 12x128."""
+LATE: Final = ("selfplay.visits=104",)
+"""What the atomic recipe has from its sixteenth cycle on; the bench plays the games of the first."""
 SEED_SETTINGS: Final = (
     "net.blocks=12",
     "net.context=none",
@@ -73,12 +75,13 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
     designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "8"]
     tests = ["-k", "not compiled"]  # the benches compile too
     tests += ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]
+    late = sets(*LATE)
     trace = ["--trace", str(out / "selfplay.svg")]
     return [
         Step("tests", [python, "-m", "pytest", *tests], 120, output=False),
         Step(
             "selfplay",
-            [*selfmate, "bench", "selfplay", "atomic", *on_gpu, "--seconds", *play, *trace, "--json", *small],
+            [*selfmate, "bench", "selfplay", "atomic", *on_gpu, "--seconds", *play, *trace, "--json", *late, *small],
             110,
             selfplay_rows,
         ),

@@ -232,6 +232,27 @@ for command in (arena, ladder, rate, progress):
 
 
 @app.command()
+def pack(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is at rest.", show_default=False)],
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
+    mib: Annotated[float, typer.Option("--mib", min=1, help="How large the copy may be.")] = 64,
+) -> None:
+    """Make a small copy of a run that goes on elsewhere: weights, champion, and the newest games that fit.
+
+    Example: selfmate pack runs/atomic small --mib 50
+
+    Example: selfmate train atomic --run small --minutes 10
+    """
+    from selfmate.pack import pack as pack_run
+
+    packed = pack_run(run, to, mib)
+    print(
+        f"{packed.directory}: {packed.bytes / (1 << 20):.1f} MiB, at cycle {packed.cycle}, "
+        f"with {packed.games:,} of {packed.all_games:,} games."
+    )
+
+
+@app.command()
 def play(
     player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {WHO}.")] = "heuristic-1",
     variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,

@@ -47,6 +47,8 @@ STEPS_AHEAD: Final = 4  # steps that a GPU has to do when the next one is prepar
 FORMAT: Final = 1
 TENSORS_NAME: Final = "learner.safetensors"
 JSON_NAME: Final = "learner.json"
+MOMENT: Final = "optimizer."
+"""What the names of the optimizer's tensors begin with."""
 
 
 class LearnerError(SelfmateError):
@@ -68,6 +70,8 @@ class _Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     optimizer: str
     step: Annotated[int, Meta(ge=0)]
     rate_scale: Annotated[float, Meta(gt=0)]
+    has_moments: bool = True
+    """Whether the optimizer's memory is there too; a copy by `selfmate pack` goes without it."""
 
 
 class Losses(NamedTuple):
@@ -361,7 +365,7 @@ class Learner:
         if self.gpu is not None:
             self.gpu.forget()
         self._prepare_optimizer(card.step > 0)
-        own = self._tensors()
+        own = {name: each for name, each in self._tensors().items() if card.has_moments or not name.startswith(MOMENT)}
         read = read_tensors(folder / TENSORS_NAME, {name: ("F32", tuple(own[name].shape)) for name in own})
         for name, tensor in own.items():
             tensor.copy_(torch.from_numpy(read[name]))
@@ -373,7 +377,7 @@ class Learner:
         found |= {f"average.{name}": tensor for name, tensor in self.average.state_dict().items()}
         for name, parameter in self.net.named_parameters():
             for key, tensor in self.optimizer.state.get(parameter, {}).items():
-                found[f"optimizer.{name}.{key}"] = tensor.view(-1) if tensor.ndim == 0 else tensor
+                found[f"{MOMENT}{name}.{key}"] = tensor.view(-1) if tensor.ndim == 0 else tensor
         return found
 
     def _prepare_optimizer(self, begun: bool) -> None:

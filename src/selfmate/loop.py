@@ -262,7 +262,9 @@ class Trainer:
                 shown = f"{scores[UNTRAINED]} against the untrained net, {shown}"
                 how = f"{games} games each, {visits} visits, paired openings"
             else:
-                who, how = "Still the untrained net", f"{games} games, {visits} visits, paired openings"
+                how = f"{games} games, {visits} visits, paired openings"
+                if self.run.state.checkpoint(self.run.state.champion).step == 0:
+                    who = "Still the untrained net"
             self.view.say(f"{who}: {shown} ({how}).")
         elif not complete:
             self.view.say(f"The time is over; everything up to here is saved. Go on with:\n{self.command}")

@@ -160,7 +160,8 @@ class Matches:
         openings = self._openings(games, FINAL_SEED, state.cycle)
         scores: dict[str, Match] = {}
         is_trained = state.checkpoint(state.champion).step > 0
-        for opponent in (UNTRAINED, ANCHOR) if is_trained else (ANCHOR,):
+        has_first = any(each.cycle == 0 for each in state.checkpoints)  # a packed copy has not
+        for opponent in (UNTRAINED, ANCHOR) if is_trained and has_first else (ANCHOR,):
             name = f"matches/{state.champion:05}-{opponent}-{games}x{visits}"
             if f"{name}.json" in self.run.state.matches:  # played in an earlier session
                 saved = json.loads((self.run.directory / f"{name}.json").read_text())

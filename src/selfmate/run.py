@@ -388,6 +388,13 @@ class Run:
             lock.close()
             raise
 
+    @staticmethod
+    @contextlib.contextmanager
+    def hold(directory: Path) -> Iterator[None]:
+        """Keep trainers away from a run while it is read as a whole."""
+        with _take_lock(directory):
+            yield
+
     def __enter__(self) -> Self:
         return self
 
@@ -467,12 +474,12 @@ class Run:
 
     def read_shard(self, shard: Shard) -> list[bytes]:
         """Read the records of a shard, the oldest game id first."""
-        return unpack_games(_read(self.directory, shard.name, shard.stamp), str(self.directory / shard.name))
+        return unpack_games(read_committed(self.directory, shard.name, shard.stamp), str(self.directory / shard.name))
 
     def verify(self, checkpoint: Checkpoint) -> Path:
         """Check every file of a checkpoint against the commit and give the path of its folder."""
         for name, stamp in checkpoint.files.items():
-            _read(self.directory, f"{checkpoint.name}/{name}", stamp)
+            read_committed(self.directory, f"{checkpoint.name}/{name}", stamp)
         return self.directory / checkpoint.name
 
 
@@ -584,7 +591,7 @@ def _resume(
     if manifest.smoke != smoke:
         with_it = "with" if manifest.smoke else "without"
         raise RunError(f"{directory}: a run {with_it} --smoke; go on so, or choose another --run", str(directory))
-    archived = from_toml(_read(directory, "recipe.toml", manifest.recipe_stamp).decode("utf-8"))
+    archived = from_toml(read_committed(directory, "recipe.toml", manifest.recipe_stamp).decode("utf-8"))
     edited = differences(archived, change(recipe, manifest.settings))
     if edited:
         raise RunError(
@@ -651,7 +658,7 @@ Json = TypeVar("Json")
 
 def _read_json(path: Path, kind: type[Json]) -> Json:
     """Read one of our JSON files; first its format, so that a newer one is not called damaged."""
-    data = _read(path.parent, path.name)
+    data = read_committed(path.parent, path.name)
     try:
         found = msgspec.json.decode(data, type=_Format).format
         if found != FORMAT:
@@ -668,7 +675,7 @@ def _write_json(path: Path, value: Struct) -> None:
     write_file(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
-def _read(directory: Path, name: str, stamp: Stamp | None = None) -> bytes:
+def read_committed(directory: Path, name: str, stamp: Stamp | None = None) -> bytes:
     """Read a file of the run; with a stamp, exactly the one that was committed."""
     path = directory / name
     try:

@@ -1,0 +1,147 @@
+"""Would a leaner net be as strong? Several nets learn from the same games of a run, and then play each other.
+
+    python bench/lean.py runs/atomic --device cuda --compile --json lean.json
+    python bench/lean.py runs/first --net tiny --net blocks=2 --steps 300 --device cpu
+
+Every net sees the same batches in the same order, as many as `--steps` says, with the recipe's own learning rates: the
+first for two thirds of the way, the last for the rest. Then: its losses on held-out games, its evaluations per second
+(all transfers in), and two matches against the first net, with equal visits and in equal time (the visits of the faster
+one are more by the ratio of the speeds).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from selfmate import _core, weights
+from selfmate._core import GameRecord
+from selfmate.bench_selfplay import ceiling
+from selfmate.evaluator import Evaluator, cores, open_evaluator
+from selfmate.evaluator.torch_evaluator import TorchEvaluator
+from selfmate.gate import judge
+from selfmate.learner import Learner, Window
+from selfmate.net import SIZES, Net, NetConfig
+from selfmate.openings import balanced_openings
+from selfmate.player import Player
+from selfmate.pool import drive, one_thread, paired
+from selfmate.recipe import Recipe, from_toml
+from selfmate.run import State, read_run, unpack_games
+from selfmate.seating import seat_players
+from selfmate.stats import Match
+
+NETS = ("medium", "context=none", "blocks=6", "channels=96")
+
+
+def net_of(variant: str, words: str, beside: NetConfig | None) -> NetConfig:
+    """Make the net of `--net`: a named size, or the first one with keys changed."""
+    changes: dict[str, object] = {}
+    size = "tiny"
+    for word in words.split(","):
+        key, found, value = word.partition("=")
+        if not found and key in SIZES:
+            size, beside = key, None
+        elif not found:
+            raise SystemExit(f"--net {words}: no size is called {key!r}; there are {', '.join(SIZES)}")
+        else:
+            changes[key] = int(value) if value.isdigit() else value
+    if beside is None:
+        return NetConfig.sized(_core.encoding(variant), size, **changes)
+    return NetConfig.from_dict(beside.to_dict() | changes)
+
+
+def newest_games(run: Path, state: State, positions: int) -> Iterator[GameRecord]:
+    """Read the newest games of a run that have so many positions, the oldest of them first."""
+    shards = sorted(state.shards, key=lambda shard: shard.first)
+    while len(shards) > 1 and sum(shard.positions for shard in shards[1:]) >= positions:
+        shards.pop(0)
+    for shard in shards:
+        yield from map(GameRecord.from_bytes, unpack_games((run / shard.name).read_bytes(), shard.name))
+
+
+def teach(config: NetConfig, recipe: Recipe, window: Window, steps: int, device: str) -> tuple[Learner, float]:
+    """Teach a net from the window, quickly and then slowly; give how long it took."""
+    learner = Learner(Net(config, seed=1), recipe.learner, 1, device)
+    began = time.perf_counter()
+    learner.learn(window.learned, 2 * steps // 3, 0)
+    learner.learn(window.learned, steps, recipe.selfplay.cycles)
+    return learner, time.perf_counter() - began
+
+
+def play(variant: str, pair: tuple[Evaluator, Evaluator], visits: tuple[int, int], games: int) -> Match:
+    """Play a match of balanced openings, for the first of the pair."""
+    players = [Player(each) for each in pair]
+    seating = seat_players(variant, players, visits, games, gumbel=True, max_plies=300)
+    seating.pool.start_games(paired(balanced_openings(variant, games // 2, seed=7)))
+    drive(seating.pool, seating.evaluators, lanes=seating.lanes, prepare=one_thread)
+    return judge(sorted(seating.pool.drain(), key=lambda record: record.game_id))
+
+
+def main() -> None:
+    """Teach, measure, play, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="the run whose newest games are learned from")
+    parser.add_argument("--net", action="append", help=f"a size, or keys of the first net changed ({', '.join(NETS)})")
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--visits", type=int, default=64)
+    parser.add_argument("--games", type=int, default=1000, help="of each match")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--compile", action="store_true", help="the nets as they play, as in a run on a GPU")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    # 1. The newest games of the run
+    _, state = read_run(options.run)
+    recipe = from_toml((options.run / "recipe.toml").read_text())
+    variant = recipe.variant.name
+    window = Window(variant, recipe.learner, state.cycle, max(1, cores() // 2))
+    window.add(newest_games(options.run, state, window.capacity))
+    print(f"{window.learned.positions:,} positions to learn from, {window.held_out.positions:,} held out", flush=True)
+    # 2. Teach and measure each net
+    rows: list[dict[str, Any]] = []
+    nets: list[Evaluator] = []
+    first: NetConfig | None = None
+    lanes = cores() if options.device == "cpu" else 3
+    slots = 32 if options.device == "cpu" else 3072
+    with tempfile.TemporaryDirectory() as folder:
+        for words in options.net or NETS:
+            config = net_of(variant, words, first)
+            first = first or config
+            learner, seconds = teach(config, recipe, window, options.steps, options.device)
+            found = learner.validate(window.held_out, 0, batches=16)
+            assert found is not None
+            path = Path(folder, str(len(rows)))
+            path.mkdir()
+            weights.save(learner.average, path, step=learner.step, created_by=f"lean {words}")
+            if options.device == "cpu":
+                nets.append(open_evaluator(path))
+            else:
+                nets.append(TorchEvaluator(path, device=options.device, compile=options.compile))
+            speed = ceiling(nets[-1], recipe, slots, lanes, seconds=2.0)
+            row = {"net": words, "speed": speed, "policy": found.policy, "value": found.value, "seconds": seconds}
+            if rows:
+                ratio = speed / rows[0]["speed"]
+                for name, visits in (
+                    ("equal visits", options.visits),
+                    ("equal time", max(2, round(ratio * options.visits))),
+                ):
+                    match = play(variant, (nets[-1], nets[0]), (visits, options.visits), options.games)
+                    row[name] = f"{match} ({visits} visits against {options.visits})"
+                nets.pop()
+            rows.append(row)
+            print(
+                f"{words:16} {speed:>10,.0f} evaluations/s, held out: policy {found.policy:.4f} "
+                f"value {found.value:.4f}, {options.steps} steps in {seconds:.0f} s",
+                *(f"\n    {name}: {row[name]}" for name in ("equal visits", "equal time") if name in row),
+                flush=True,
+            )
+    if options.json:
+        options.json.write_text(json.dumps({"steps": options.steps, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
