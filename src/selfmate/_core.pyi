@@ -509,45 +509,6 @@ class LeafRoom:
     @property
     def ticket(self) -> int: ...
 
-class Samples:
-    """What the learner learns from: inputs and targets of B positions."""
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def bits(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]: ...
-
-    @property
-    def scalars(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-
-    @property
-    def policy_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
-
-    @property
-    def policy_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-
-    @property
-    def legal_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
-
-    @property
-    def legal_counts(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
-
-    @property
-    def wdl(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-
-    @property
-    def value_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-
-    @property
-    def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-
-    @property
-    def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-
-    @property
-    def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
-
 class SearchConfig:
     """How to search; every value has a default (see cpp/search.h)."""
 
@@ -654,6 +615,11 @@ class Search:
 
     def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
 
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply_native(self, ticket: int, evaluator: str) -> None:
+        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+
     def move_to(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> bool:
         """
         Begin a new search on a position, with what is known of it if it lies at most two plies below the last
@@ -679,11 +645,6 @@ class Search:
         """
 
     def gather(self, max_leaves: int) -> Leaves: ...
-
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def apply_native(self, ticket: int, evaluator: str) -> None:
-        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
 
     def run(self, evaluator: str, visits: int | None = None) -> None:
         """
@@ -827,6 +788,11 @@ class Pool:
         A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).
         """
 
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply_native(self, ticket: int, evaluator: str) -> None:
+        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+
     def start(self, first_game: int, games: int) -> None:
         """
         Self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
@@ -877,11 +843,6 @@ class Pool:
 
     def gather(self, lane: int = 0, evaluator: int = 0) -> Leaves: ...
 
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def apply_native(self, ticket: int, evaluator: str) -> None:
-        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
-
     def run(self, evaluator: str) -> None:
         """Play everything to the end with 'uniform', 'fake' or 'heuristic-1'."""
 
@@ -911,6 +872,45 @@ class Pool:
     @property
     def finished(self) -> int:
         """Games that are over and not yet drained"""
+
+class Samples:
+    """What the learner learns from: inputs and targets of B positions."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def bits(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]: ...
+
+    @property
+    def scalars(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def policy_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def policy_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def legal_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def legal_counts(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
+
+    @property
+    def wdl(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def value_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
 class Buffer:
     """The window of games that the learner samples from."""
