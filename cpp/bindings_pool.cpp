@@ -68,11 +68,50 @@ auto without_gil(T (Pool::*question)() const) {
     };
 }
 
-std::string result_text(const GameRecord& record) {
-    if (!record.outcome) return "*";
-    return record.outcome->winner == Winner::NOBODY  ? "1/2-1/2"
-           : record.outcome->winner == Winner::WHITE ? "1-0"
-                                                     : "0-1";
+const char* result_text(Winner winner) {
+    return winner == Winner::NOBODY ? "1/2-1/2" : winner == Winner::WHITE ? "1-0" : "0-1";
+}
+
+void bind_scores(nb::module_& m) {
+    m.def("centipawns", &centipawns, "value"_a,
+          "A value (-1 to 1) in centipawns as lc0 does it: 90 tan(1.5637541897 value). The value is what counts;\n"
+          "centipawns are for programs that want them.\n\n"
+          ">>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)\n"
+          "(0, 89, -12780)\n");
+    using Rule = std::optional<std::tuple<int, std::uint32_t, std::uint32_t>>;
+    nb::class_<ScoreRules>(
+        m, "ScoreRules",
+        "Ends by what players say of their positions, each (centipawns, moves, after): so many centipawns in the\n"
+        "last so many moves of a side, from a move of the game on. `resign`: lost, when a side says so of itself;\n"
+        "`win`: when both sides say so; `draw`: when both sides see no more than this.\n\n"
+        ">>> rules = ScoreRules(resign=(600, 2, 0))\n"
+        ">>> rules.end([30, -610, 25, -700], white_moved=False, number=2)\n"
+        "('1-0', 'Black resigns by score')\n"
+        ">>> rules.end([30, None, 25, -700], white_moved=False, number=2)\n")
+        .def(
+            "__init__",
+            [](ScoreRules* self, const Rule& resign, const Rule& win, const Rule& draw) {
+                const auto rule = [](const Rule& given) -> std::optional<ScoreRule> {
+                    if (!given) return std::nullopt;
+                    const auto [bound, moves, after] = *given;
+                    if (bound < 0 || bound > 100'000'000 || !moves || moves > 100'000)
+                        throw nb::value_error("centipawns from 0 to 100,000,000, moves from 1 to 100,000");
+                    return ScoreRule{bound, moves, after};
+                };
+                new (self) ScoreRules{rule(resign), rule(win), rule(draw)};
+            },
+            nb::kw_only(), "resign"_a = nb::none(), "win"_a = nb::none(), "draw"_a = nb::none())
+        .def(
+            "end",
+            [](const ScoreRules& self, const std::vector<Score>& scores, bool white_moved,
+               std::uint32_t number) -> std::optional<std::pair<std::string, std::string>> {
+                const auto end = end_by_score(self, scores, white_moved ? WHITE : BLACK, number);
+                if (!end) return std::nullopt;
+                return std::pair<std::string, std::string>(result_text(end->winner), end->reason);
+            },
+            "scores"_a, "white_moved"_a, "number"_a,
+            "Result and reason, or None. `scores` are the movers', of every move so far, None where nothing was said;\n"
+            "`number` is that of the last move, as in a score sheet.");
 }
 
 void bind_records(nb::module_& m) {
@@ -89,7 +128,8 @@ void bind_records(nb::module_& m) {
         .def_prop_ro(
             "outcome", [](const GameRecord& self) { return self.outcome; },
             "None for a game that was cut off or is not over")
-        .def_prop_ro("result", &result_text)
+        .def_prop_ro("result",
+                     [](const GameRecord& self) { return self.outcome ? result_text(self.outcome->winner) : "*"; })
         .def_prop_ro(
             "reason",
             [](const GameRecord& self) {
@@ -97,6 +137,9 @@ void bind_records(nb::module_& m) {
                 return std::string(self.outcome ? phrase(self.outcome->termination) : "");
             },
             "Why the game ended, by the rules or as a referee said; nothing for one that was cut off or is not over")
+        .def_prop_ro(
+            "scores", [](const GameRecord& self) { return std::vector<Score>(self.scores); },
+            "What the mover said of each move, in centipawns, or None; nothing of a game that was read from bytes")
         .def_prop_ro(
             "values",
             [](const GameRecord& self) {
@@ -191,18 +234,21 @@ void bind_games(nb::module_& m) {
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
                std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch) {
+               std::size_t batch, const ScoreRules& rules, std::uint64_t ahead) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, max_plies);
                 if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
                 PoolConfig config{variant.variant, variant.chess960, seed};
                 config.max_plies = max_plies;
+                config.rules = rules;
+                config.ahead = ahead;
                 new (self) Pool(config, std::move(seats), slots, lanes, thread_count(threads), leaves_per_slot, batch);
             },
             "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
-            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0,
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "rules"_a = ScoreRules{}, "ahead"_a = 0,
             "For games between players, whose seats are known by their numbers; `seed` is for those without visits.\n"
-            "A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).")
+            "A gather gives at most `batch` leaves (0: one gather gives those of every game that has some). A game\n"
+            "begins at most `ahead` ids before the oldest one that is not over (0: whenever there is room).")
         .def(
             "start",
             [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
@@ -251,12 +297,13 @@ void bind_games(nb::module_& m) {
             "move. Waits for the first of them for so many seconds.")
         .def(
             "play",
-            [](Pool& self, std::size_t slot, Move move) {
+            [](Pool& self, std::size_t slot, Move move, std::optional<int> score) {
                 nb::gil_scoped_release release;
-                self.play(slot, move);
+                self.play(slot, move, score);
             },
-            "slot"_a, "move"_a,
-            "Play the move that a game waits for. One that is not legal raises IllegalMove, and the game waits on.")
+            "slot"_a, "move"_a, "score"_a = nb::none(),
+            "Play the move that a game waits for; `score`: what its player says of the position, in centipawns. A\n"
+            "move that is not legal raises IllegalMove, and the game waits on.")
         .def(
             "forfeit",
             [](Pool& self, std::size_t slot, const std::string& result, const std::string& reason) {
@@ -393,6 +440,7 @@ void bind_learning(nb::module_& m) {
 }  // namespace
 
 void bind_pool(nb::module_& m) {
+    bind_scores(m);
     bind_records(m);
     bind_games(m);
     bind_learning(m);

@@ -674,6 +674,35 @@ class Search:
     def result_after(self, move: Move) -> SearchResult | None:
         """What was found about the position after a move at the root, or None."""
 
+def centipawns(value: float) -> int:
+    """
+    A value (-1 to 1) in centipawns as lc0 does it: 90 tan(1.5637541897 value). The value is what counts;
+    centipawns are for programs that want them.
+
+    >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
+    (0, 89, -12780)
+    """
+
+class ScoreRules:
+    """
+    Ends by what players say of their positions, each (centipawns, moves, after): so many centipawns in the
+    last so many moves of a side, from a move of the game on. `resign`: lost, when a side says so of itself;
+    `win`: when both sides say so; `draw`: when both sides see no more than this.
+
+    >>> rules = ScoreRules(resign=(600, 2, 0))
+    >>> rules.end([30, -610, 25, -700], white_moved=False, number=2)
+    ('1-0', 'Black resigns by score')
+    >>> rules.end([30, None, 25, -700], white_moved=False, number=2)
+    """
+
+    def __init__(self, *, resign: tuple[int, int, int] | None = None, win: tuple[int, int, int] | None = None, draw: tuple[int, int, int] | None = None) -> None: ...
+
+    def end(self, scores: Sequence[int | None], white_moved: bool, number: int) -> tuple[str, str] | None:
+        """
+        Result and reason, or None. `scores` are the movers', of every move so far, None where nothing was said;
+        `number` is that of the last move, as in a score sheet.
+        """
+
 class GameRecord:
     """
     A game as it is kept: moves, and what the search found where it is trained on.
@@ -714,6 +743,12 @@ class GameRecord:
     def reason(self) -> str:
         """
         Why the game ended, by the rules or as a referee said; nothing for one that was cut off or is not over
+        """
+
+    @property
+    def scores(self) -> list[int | None]:
+        """
+        What the mover said of each move, in centipawns, or None; nothing of a game that was read from bytes
         """
 
     @property
@@ -782,10 +817,11 @@ class Pool:
         """For self-play: seat 0 plays both sides."""
 
     @overload
-    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., ahead: int = 0) -> None:
         """
         For games between players, whose seats are known by their numbers; `seed` is for those without visits.
-        A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).
+        A gather gives at most `batch` leaves (0: one gather gives those of every game that has some). A game
+        begins at most `ahead` ids before the oldest one that is not over (0: whenever there is room).
         """
 
     def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
@@ -815,9 +851,10 @@ class Pool:
         move. Waits for the first of them for so many seconds.
         """
 
-    def play(self, slot: int, move: Move) -> None:
+    def play(self, slot: int, move: Move, score: int | None = None) -> None:
         """
-        Play the move that a game waits for. One that is not legal raises IllegalMove, and the game waits on.
+        Play the move that a game waits for; `score`: what its player says of the position, in centipawns. A
+        move that is not legal raises IllegalMove, and the game waits on.
         """
 
     def forfeit(self, slot: int, result: str, reason: str) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from selfmate._core import Move
+from selfmate._core import Move, ScoreRules
 from selfmate.contestant import MoveLimit
 from selfmate.engine import PATIENCE, Engine, EngineError, Fault
 from selfmate.errors import MoveError, SelfmateError, clip
@@ -45,6 +45,8 @@ FORFEITS: Final = {
     Fault.HANG: "abandoned",
 }
 """What the PGN standard calls them in the tag `Termination`."""
+ADJUDICATION: Final = "adjudication"
+"""The same for an end by score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,13 @@ class Terms:
     win: ScoreRule | None = None
     """Lost, when both sides say so."""
     draw: ScoreRule | None = None
-    """Drawn, when both sides see less than this."""
+    """Drawn, when both sides see no more than this."""
+
+    @property
+    def score_rules(self) -> ScoreRules:
+        """The ends by score, for whoever plays."""
+        rules = {name: getattr(self, name) for name in ("resign", "win", "draw")}
+        return ScoreRules(**{name: rule and (rule.centipawns, rule.moves, rule.after) for name, rule in rules.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,13 +208,15 @@ class Table:
         self.position = self.start.copy()
         self.limits = limits
         self.terms = terms or Terms()
+        self._score_rules = self.terms.score_rules
+        self._scores: list[int | None] = []
         self.moves: list[str] = []
         """In UCI, as engines hear them."""
         self.turns: list[Turn] = []
         self.clocks = [0.0 if limit.control is None else limit.control.base for limit in limits]
         self._fen = None if fen is None or self.start == Position(variant) else self.start.fen()
         self.verdict: Verdict | None = None
-        self._look(None)
+        self._look()
 
     @property
     def side(self) -> int:
@@ -260,8 +270,9 @@ class Table:
         """Play a legal move of the side to move, and see whether the game is over."""
         self.moves.append(self.position.uci(move))
         self.position.play(move)
-        self.turns.append(turn or Turn())
-        self._look(self.turns[-1])
+        self.turns.append(turn := turn or Turn())
+        self._scores.append(None if turn.score is None else turn.score.centipawns)
+        self._look()
 
     def forfeit(self, side: int, fault: Fault, detail: str) -> None:
         """End the game against a side."""
@@ -274,47 +285,18 @@ class Table:
 
     # -- ends -------------------------------------------------------------------------------------
 
-    def _look(self, turn: Turn | None) -> None:
+    def _look(self) -> None:
         """Find a verdict, if there is one: by the rules, by score, by length."""
-        outcome = self.position.outcome(claim_draw=True)
+        position, mover = self.position, 1 - self.side
+        outcome = position.outcome(claim_draw=True)
         if outcome is not None:
             self.verdict = Verdict(result=outcome.result(), reason=outcome.reason, termination="normal")
-        elif turn is not None and (found := self._by_score()) is not None:
-            self.verdict = found
+        elif by_score := self._score_rules.end(self._scores, mover == 0, position.fullmove_number - mover):
+            self.verdict = Verdict(result=by_score[0], reason=by_score[1], termination=ADJUDICATION)
         elif len(self.moves) >= self.terms.max_plies:
             self.verdict = Verdict(
                 result="*", reason=f"cut off after {len(self.moves)} plies", termination="unterminated"
             )
-
-    def _by_score(self) -> Verdict | None:
-        terms = self.terms
-        mover = 1 - self.side
-        against = "0-1" if mover == 0 else "1-0"
-        if terms.resign and self._all(terms.resign, mover, lowest=None, highest=-terms.resign.centipawns):
-            return Verdict(result=against, reason=f"{COLORS[mover]} resigns by score", termination="adjudication")
-        rule = terms.win
-        if rule is not None:
-            for loser in (0, 1):
-                if self._all(rule, loser, None, -rule.centipawns) and self._all(rule, 1 - loser, rule.centipawns, None):
-                    result = "0-1" if loser == 0 else "1-0"
-                    return Verdict(result=result, reason="won by score", termination="adjudication")
-        rule = terms.draw
-        if rule is not None and all(self._all(rule, side, -rule.centipawns, rule.centipawns) for side in (0, 1)):
-            return Verdict(result="1/2-1/2", reason="drawn by score", termination="adjudication")
-        return None
-
-    def _all(self, rule: ScoreRule, side: int, lowest: int | None, highest: int | None) -> bool:
-        """Say whether the last scores of a side lie within bounds, in centipawns; none does that was not told."""
-        first = 0 if self.start.turn else 1
-        number = self.start.fullmove_number + (len(self.moves) + first - 1) // 2  # of the last move
-        own = self.turns[(side - first) % 2 :: 2][-rule.moves :]
-        if len(own) < rule.moves or number < rule.after:
-            return False
-        scores = [turn.score.pawns * 100 if turn.score else None for turn in own]
-        return all(
-            score is not None and (lowest is None or score >= lowest) and (highest is None or score <= highest)
-            for score in scores
-        )
 
     def finished(self) -> Finished:
         """Give the game as it was played; there must be a verdict."""
