@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import errno
 import json
 import os
@@ -404,6 +405,24 @@ def test_an_engine_that_fails_against_a_net_loses(fault: str, query: str, kind: 
     assert faults(report.entries, 1) == {kind: 2}
     assert faults(report.entries, 0) == {}
     assert {game.headers["Fault"] for game in read_games(tmp_path / "games.pgn")} == {kind}
+
+
+def test_ends_by_score_between_a_net_and_an_engine(start: Path, tmp_path: Path) -> None:
+    """The fake engine is lost with Black and says so: it resigns, and its scores are counted with those of the net."""
+    wishes = Wishes(players=("heuristic-1?visits=8", fake()), openings=start, pairs=1, resign="600,2")
+    plan, players = make_plan(wishes)
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        report = play(plan, players, file)
+    assert (report.entries[0].result, report.entries[0].reason) == ("1-0", "Black resigns by score")
+    assert (report.entries[0].plies, report.entries[0].fault) == (4, None)
+    [game] = [game for game in read_games(tmp_path / "games.pgn") if game.headers["Round"] == "0"]
+    assert game.headers["Termination"] == "adjudication"
+    assert [node.comment.split("/")[0] for node in game.mainline()][1::2] == ["-9.00", "-9.00"]
+    # Won only when the net agrees, which sees nothing of it at the start.
+    plan, players = make_plan(dataclasses.replace(wishes, resign=None, win="600,1"))
+    assert play(plan, players).entries[0].reason != "won by score"
+    plan, players = make_plan(dataclasses.replace(wishes, resign=None, win="0,1"))
+    assert play(plan, players).entries[0].reason == "won by score"
 
 
 def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -9,7 +10,19 @@ import numpy as np
 import pytest
 
 from selfmate import SelfmateError
-from selfmate.stats import Match, Model, Sprt, elo_bounds, score_line
+from selfmate.stats import (
+    NELO,
+    Match,
+    Model,
+    Scored,
+    Sprt,
+    SprtWalk,
+    count_games,
+    elo_bounds,
+    score_line,
+    score_of_elo,
+    whole_pairs,
+)
 from simulation import error_limit, match_coverage, sprt_passes, with_strength
 
 Z = 1.959964
@@ -195,6 +208,44 @@ def test_a_test_ends_with_the_pair_that_decides() -> None:
     assert test.follow(pairs[: ended.pairs - 1]).verdict is None
     assert test.follow([*pairs[: ended.pairs], *(400 * [0.0])]) == ended
     assert test.follow([]).llr == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_games_in_any_order_are_a_test_in_order(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    test = Sprt(elo0=0, elo1=60)
+    games = [
+        Scored(pair, with_white, str(random.choice(["*", "1/2-1/2", *(2 * ["1-0" if with_white else "0-1"]), "1-0"])))
+        for pair in range(200)
+        for with_white in (True, False)
+    ]
+    walk, heard = SprtWalk(test), 0
+    while heard < len(games):
+        # Some of the next twenty, as they end
+        turn = random.permutation(min(20, len(games) - heard))
+        games[heard : heard + len(turn)] = [games[heard + place] for place in turn]
+        walk.add(games[heard : heard + 7])
+        heard += len(games[heard : heard + 7])
+        whole = sorted(whole_pairs(games[:heard]), key=lambda game: game.pair)
+        in_order = list(itertools.takewhile(lambda each: each[0] == each[1].pair, enumerate(whole[::2])))
+        expected = test.follow(count_games(whole[: 2 * len(in_order)]).pairs)
+        assert walk.standing.pairs == expected.pairs
+        assert walk.standing.llr == pytest.approx(expected.llr, abs=1e-6)
+    assert walk.standing.verdict is not None
+
+
+@pytest.mark.parametrize(("elo0", "elo1", "model"), [(0, 60, "normalised"), (0, 40, "logistic")])
+def test_the_expected_length_is_that_of_simulated_tests(elo0: float, elo1: float, model: Model) -> None:
+    """No draws, games of a pair as if they were alone; a path ends a little beyond its bound, so tests take longer."""
+    test = Sprt(elo0, elo1, model=model)
+    score = score_of_elo(elo1) if model == "logistic" else 0.5 + elo1 / NELO / 2
+    random = np.random.default_rng(1)
+    lengths = []
+    for _ in range(50):
+        pairs = random.binomial(2, score, 8 * test.expected_pairs).astype(float).tolist()
+        lengths.append(test.follow(pairs).pairs)
+    mean = sum(each or 0 for each in lengths) / len(lengths)
+    assert 0.75 * test.expected_pairs < mean < 1.4 * test.expected_pairs
 
 
 def test_the_ratio_is_antisymmetric_and_of_any_shape() -> None:

@@ -25,7 +25,7 @@ from selfmate.contestant import Contestant, MoveLimit, TimeControl, on_device, r
 from selfmate.crosstable import Report, as_csv, show, standing_line
 from selfmate.errors import SelfmateError, clip
 from selfmate.game import Position
-from selfmate.gate import judge, whole_pairs
+from selfmate.gate import judge
 from selfmate.hall import play_seats
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings, read_openings
@@ -97,7 +97,7 @@ def play_arena(
 
     def done(finished: list[GameRecord]) -> None:
         records.extend(finished)
-        tell(judge(whole_pairs(records)))
+        tell(judge(records))
 
     play_seats(
         variant,
@@ -117,7 +117,7 @@ def play_arena(
         visits=(of_side[0], of_side[1]),
         gumbel=gumbel,
         openings=len(openings),
-        match=judge(whole_pairs(records)),
+        match=judge(records),
         records=tuple(records),
         seconds=time.monotonic() - began,
     )
@@ -203,8 +203,6 @@ def make_plan(wishes: Wishes) -> tuple[Plan, list[Player | None]]:
             for name, text in (("resign", wishes.resign), ("win", wishes.win), ("draw", wishes.draw))
         },
     )
-    if sum(each.engine is not None for each in contestants) < 2 and (terms.resign or terms.win or terms.draw):
-        raise SelfmateError("--resign, --win and --draw are for games between engines, and nets on a clock")
     # 2. What they play.
     threads = 1 if wishes.device == "cpu" else None
     seats = {

@@ -14,7 +14,7 @@ import msgspec
 
 from selfmate.contestant import Contestant
 from selfmate.matchfile import Entry
-from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_bounds, score_line
+from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_bounds, score_line, whole_pairs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,18 +23,10 @@ __all__ = ["Report", "as_csv", "faults", "score", "show", "standing_line", "term
 
 
 def score(entries: Iterable[Entry], first: int, second: int) -> Match:
-    """Count the games between two players for the first of them; only openings that both have played with White.
-
-    A game that was cut off counts as a draw.
-    """
-    white_points = {"1-0": 1.0, "0-1": 0.0}
-    games = [
-        (entry.number // 2, entry.white == first, abs(white_points.get(entry.result, 0.5) - (entry.white != first)))
-        for entry in entries
-        if {entry.white, entry.black} == {first, second}
-    ]
-    seen = Counter(pair for pair, _, _ in games)
-    return count_games(game for game in games if seen[game[0]] == 2)
+    """Count the games between two players for the first of them; only openings that both have played with White."""
+    return count_games(
+        whole_pairs(entry.scored(first) for entry in entries if {entry.white, entry.black} == {first, second})
+    )
 
 
 def faults(entries: Iterable[Entry], player: int) -> dict[str, int]:
@@ -69,6 +61,8 @@ class Report:
     gumbel: bool = False
     test: Sprt | None = None
     """A test of the first player against the second, which may end the match."""
+    standing: SprtStanding | None = None
+    """Where the test stands. What was under way when it was decided counts in the score, not here."""
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -85,18 +79,6 @@ class Report:
         """Whether every game was played that had to be: all, or as many as the test needed."""
         standing = self.standing
         return len(self.entries) == self.games or (standing is not None and standing.verdict is not None)
-
-    @property
-    def standing(self) -> SprtStanding | None:
-        """Where the test stands, if there is one.
-
-        It takes openings in their order, as far as all of them are played: the first games to end are short ones, and
-        those are not like the others. What was under way when it was decided counts in the score, not here.
-        """
-        if self.test is None:
-            return None
-        first = next((index for index, entry in enumerate(self.entries) if entry.number != index), len(self.entries))
-        return self.test.follow(score(self.entries[: first - first % 2], 0, 1).pairs)
 
     def match(self, first: int = 0, second: int = 1) -> Match:
         """Count the games between two players for the first of them."""

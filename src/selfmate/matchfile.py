@@ -30,6 +30,7 @@ from msgspec import Struct
 from selfmate.errors import PgnError, SelfmateError, clip
 from selfmate.pgn import Game, read_games
 from selfmate.run import write_file
+from selfmate.stats import Scored
 
 __all__ = ["Entry", "MatchFile", "MatchFileError", "MatchSettings"]
 
@@ -69,6 +70,10 @@ class Entry:
     fault: str | None
     """What the loser did wrong."""
     plies: int
+
+    def scored(self, player: int) -> Scored:
+        """See the game from the side of one of its players."""
+        return Scored(self.number // 2, self.white == player, self.result)
 
 
 class _Kept(Struct, frozen=True, kw_only=True):

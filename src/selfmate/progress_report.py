@@ -25,7 +25,7 @@ from selfmate.progress import (
 )
 from selfmate.rating import Rating
 from selfmate.run import Manifest, State, write_file
-from selfmate.stats import Match, count_games
+from selfmate.stats import Match, Scored, count_games
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,6 @@ AXES: Final = {
 }
 NEAR: Final = 150
 """Elo beyond the checkpoints within which rungs of the ladder are shown."""
-POINTS: Final = {"1-0": 1.0, "0-1": 0.0}
 LOSSES: Final = ("policy", "value")
 KINDS: Final = {"learned": "learned games", "held_out": "held out"}
 STYLE: Final = (
@@ -236,13 +235,13 @@ def _losses(metrics: Sequence[dict[str, Any]], when: dict[int, Moment]) -> list[
 
 def _matches(games: Sequence[Played]) -> dict[tuple[str, str], Match]:
     """Count the games of every two players, seen from both sides."""
-    rows: dict[tuple[str, str], list[tuple[int, bool, float]]] = {}
+    rows: dict[tuple[str, str], list[Scored]] = {}
     places: dict[str, int] = {}
     for game in games:
-        place, white = places.setdefault(game.opening, len(places)), POINTS.get(game.result, 0.5)
-        rows.setdefault((game.white, game.black), []).append((place, True, white))
+        place = places.setdefault(game.opening, len(places))
+        rows.setdefault((game.white, game.black), []).append(Scored(place, True, game.result))
         if game.white != game.black:
-            rows.setdefault((game.black, game.white), []).append((place, False, 1 - white))
+            rows.setdefault((game.black, game.white), []).append(Scored(place, False, game.result))
     return {sides: count_games(each) for sides, each in sorted(rows.items())}
 
 

@@ -19,6 +19,7 @@ LLR 0.19 (-2.94 to 2.94) for 0 against 10 normalised Elo
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Any, Final, Literal, NamedTuple
@@ -31,14 +32,17 @@ from selfmate.errors import SelfmateError
 
 __all__ = [
     "Match",
+    "Scored",
     "Sprt",
     "SprtStanding",
+    "SprtWalk",
     "count_games",
     "elo_bounds",
     "elo_of_score",
     "score_line",
     "score_of_elo",
     "superiority",
+    "whole_pairs",
     "with_mean",
     "with_ratio",
 ]
@@ -198,17 +202,43 @@ class Match(Struct, frozen=True, kw_only=True):
         }
 
 
-def count_games(games: Iterable[tuple[int, bool, float]]) -> Match:
-    """Count games of the first side: the number of their pair, whether it had White, and its points.
+class Scored(NamedTuple):
+    """A game for one of its sides."""
 
-    >>> count_games([(0, True, 1.0), (0, False, 0.5), (1, True, 0.0), (1, False, 1.0)])
+    pair: int
+    """The number of its opening: two games have the same."""
+    with_white: bool
+    result: str
+    """`1-0`, `0-1` or `1/2-1/2`; a game that was cut off counts as a draw, as in every match of ours."""
+
+    @property
+    def points(self) -> float:
+        """What the side got."""
+        return {"1-0": float(self.with_white), "0-1": float(not self.with_white)}.get(self.result, 0.5)
+
+
+def whole_pairs(games: Iterable[Scored]) -> list[Scored]:
+    """Leave out games whose opening was not yet played with the other colour: short games come first.
+
+    >>> [game.pair for game in whole_pairs([Scored(0, True, "1-0"), Scored(1, True, "*"), Scored(0, False, "1-0")])]
+    [0, 0]
+    """
+    games = list(games)
+    seen = Counter(game.pair for game in games)
+    return [game for game in games if seen[game.pair] == 2]
+
+
+def count_games(games: Iterable[Scored]) -> Match:
+    """Count the games of one side.
+
+    >>> count_games([Scored(0, True, "1-0"), Scored(0, False, "*"), Scored(1, True, "0-1"), Scored(1, False, "0-1")])
     Match(wins=(1, 1), draws=(0, 1), losses=(1, 0), pairs=(1.5, 1.0))
     """
     results = {1.0: [0, 0], 0.5: [0, 0], 0.0: [0, 0]}
     points: dict[int, list[float]] = {}
-    for pair, with_white, own in games:
-        results[own][not with_white] += 1
-        points.setdefault(pair, []).append(own)
+    for game in games:
+        results[game.points][not game.with_white] += 1
+        points.setdefault(game.pair, []).append(game.points)
     wins, draws, losses = ((with_white, with_black) for with_white, with_black in results.values())
     return Match(
         wins=wins, draws=draws, losses=losses, pairs=tuple(sum(each) for each in points.values() if len(each) == 2)
@@ -339,17 +369,38 @@ class Sprt(Struct, frozen=True):
         pairs = int(sum(counts)) if len(counts) == 5 else None
         return SprtStanding(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}", pairs)
 
-    def follow(self, pairs: Sequence[float]) -> SprtStanding:
+    @property
+    def expected_pairs(self) -> int:
+        """Pairs that it takes on average, by Wald, when one of the hypotheses is true; the sooner of them.
+
+        A pair adds to the ratio, on average, half the square of how far the hypotheses are apart, in deviations of a
+        pair. A game's deviation, which logistic Elo needs, is taken to be one half: as if none were drawn.
+
+        >>> Sprt(0, 20).expected_pairs, Sprt(0, 200).expected_pairs, Sprt(0, 10, model="logistic").expected_pairs
+        (800, 8, 3197)
+        """
+        ratios = [
+            elo / NELO if self.model == "normalised" else 2 * score_of_elo(elo) - 1 for elo in (self.elo0, self.elo1)
+        ]
+        drift = (ratios[1] - ratios[0]) ** 2
+        lower, upper = self.bounds
+        ends = (
+            (1 - self.beta) * upper + self.beta * lower,
+            -(1 - self.alpha) * lower - self.alpha * upper,
+        )
+        return math.ceil(min(ends) / drift)
+
+    def follow(self, pairs: Sequence[float], before: Sequence[int] = (0, 0, 0, 0, 0)) -> SprtStanding:
         """Say how the test stands after pairs of games (points of the first side, 0 to 2) in their order.
 
-        What comes after the pair that decided it counts no more.
+        `before` counts the pairs that it has seen already. What comes after the pair that decided it counts no more.
 
         >>> str(Sprt(0, 200).follow(6 * [2, 1.5, 1] + 30 * [0]))
         'LLR 3.41 (-2.94 to 2.94) for 0 against 200 normalised Elo: H1 accepted after 10 pairs'
         """
         if not pairs:
-            return self.judge((0, 0, 0, 0, 0))
-        counts = np.cumsum(np.eye(5, dtype=np.int64)[[round(2 * points) for points in pairs]], axis=0)
+            return self.judge(before)
+        counts = np.cumsum(np.eye(5, dtype=np.int64)[[round(2 * points) for points in pairs]], axis=0) + before
         ratios, (lower, upper) = self.llr(counts), self.bounds
         decided = np.flatnonzero((ratios <= lower) | (ratios >= upper))
         return self.judge(counts[decided[0] if len(decided) else -1].tolist())
@@ -375,6 +426,42 @@ class Sprt(Struct, frozen=True):
                 fitted = with_ratio(shares, values, elo / NELO * math.sqrt(2 if len(cells) == 5 else 1))
             logs.append(np.log(fitted))
         return np.asarray(total * (shares * (logs[1] - logs[0])).sum(0))
+
+
+class SprtWalk:
+    """A test whose games come in any order: it takes their pairs in that of their numbers, and waits for the next.
+
+    The first games to end are short ones, and those are not like the others. What comes after the pair that decided it
+    counts no more.
+
+    >>> walk = SprtWalk(Sprt(0, 200))
+    >>> walk.add(Scored(pair, with_white, "1-0") for pair in range(1, 40) for with_white in (True, False))
+    >>> walk.standing.pairs
+    0
+    >>> walk.add([Scored(0, True, "1-0"), Scored(0, False, "0-1")])
+    >>> walk.standing.pairs
+    40
+    """
+
+    def __init__(self, test: Sprt) -> None:
+        self.standing = test.follow(())
+        self._test = test
+        self._counts = [0] * 5
+        self._waiting: dict[int, list[float]] = {}  # points of pairs, from that on which is missing
+        self._next = 0
+
+    def add(self, games: Iterable[Scored]) -> None:
+        """Hear of games of the first side."""
+        for game in games:
+            self._waiting.setdefault(game.pair, []).append(game.points)
+        ready: list[float] = []
+        while len(self._waiting.get(self._next, ())) == 2:
+            ready.append(sum(self._waiting.pop(self._next)))
+            self._next += 1
+        if ready and self.standing.verdict is None:
+            self.standing = self._test.follow(ready, self._counts)
+            for points in ready:
+                self._counts[round(2 * points)] += 1
 
 
 def with_mean(shares: Array, values: Array, mean: float) -> Array:
