@@ -123,7 +123,7 @@ def test_when_it_is_stopped_the_games_that_are_over_are_kept(tmp_path: Path) -> 
 
 
 def test_games_are_kept_when_playing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfmate.population.TELL_SECONDS", 0.0)
+    monkeypatch.setattr("selfmate.hall.TELL_SECONDS", 0.0)
     done = 0
 
     def fail(over: int, games: int) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,9 +26,9 @@ from selfmate._core import GameRecord
 from selfmate.errors import SelfmateError
 from selfmate.game import Position
 from selfmate.gate import as_game
+from selfmate.hall import Fixture, play_seats
 from selfmate.openings import balanced_openings
 from selfmate.player import RANDOM, Player
-from selfmate.population import play_games
 from selfmate.rating import Rating, Ratings, Results, fit, tally
 from selfmate.run import State, write_file
 from selfmate.rungs import SpacingError, read_spacing
@@ -228,13 +227,13 @@ def play_missing(
     if not wanted:
         return Cost(0, 0, 0, 0.0)
     # 2. A game's id, on which only the moves of `random` depend, says what game it is and not when it was played.
-    ids = [_game_id(opening, *sides) for opening, _, sides in wanted]
-    which = dict(zip(ids, wanted, strict=True))
+    which = {_game_id(opening, *sides): (opening, pair, sides) for opening, pair, sides in wanted}
     entrants = list(dict.fromkeys(entrant for _, _, sides in wanted for entrant in sides))
     number = {entrant: index for index, entrant in enumerate(entrants)}
     places = {opening: index for index, opening in enumerate(openings)}
     fresh: dict[tuple[Entrant, Entrant], list[str]] = {}
-    done, saved, lock = 0, time.monotonic(), threading.Lock()
+    done, began = 0, time.monotonic()
+    saved = began
 
     def name(entrant: Entrant) -> str:
         called = entrant.name if entrant.cycle is None else f"{title} {entrant.name}".strip()
@@ -254,30 +253,30 @@ def play_missing(
             saved = time.monotonic()
 
     def save() -> None:
-        with lock:
-            for pair in list(fresh):
-                path = _path(folder, pair)
-                before = path.read_text("utf-8") if path.exists() else ""
-                write_file(path, (before + "".join(f"{game}\n\n" for game in fresh[pair])).encode())
-                del fresh[pair]
+        for pair in list(fresh):
+            path = _path(folder, pair)
+            before = path.read_text("utf-8") if path.exists() else ""
+            write_file(path, (before + "".join(f"{game}\n\n" for game in fresh[pair])).encode())
+            del fresh[pair]
 
     folder.mkdir(exist_ok=True)
     try:
-        population = play_games(
-            [player(entrant) for entrant in entrants],
+        evaluations = play_seats(
             variant,
-            [(opening, number[white], number[black]) for opening, _, (white, black) in wanted],
-            visits=[entrant.visits for entrant in entrants],
-            names=[entrant.key for entrant in entrants],
-            ids=ids,
+            [player(entrant) for entrant in entrants],
+            [entrant.visits for entrant in entrants],
+            [
+                Fixture(game_id, opening, number[white], number[black])
+                for game_id, (opening, _, (white, black)) in which.items()
+            ],
             seed=SEED,
             lanes=lanes,
             stopping=stopping,
-            hear=hear,
+            done=hear,
         )
     finally:
         save()
-    return Cost(done, len(wanted) - done, population.evaluations, population.seconds)
+    return Cost(done, len(wanted) - done, evaluations, time.monotonic() - began)
 
 
 def _path(folder: Path, pair: tuple[Entrant, Entrant]) -> Path:
