@@ -17,13 +17,15 @@ namespace {
 
 constexpr std::size_t SLOTS = 7, LANES = 2;
 constexpr int ANSWERERS = 3;
-constexpr std::uint64_t GAMES = 96 / SHARE;
+constexpr std::uint64_t GAMES = 240 / SHARE;
 
 PoolConfig config(const Variant& variant) {
     PoolConfig config;
     config.variant = &variant;
     config.seed = 6;
     config.max_plies = 60;
+    config.rules = {ScoreRule{450, 3, 0}, ScoreRule{300, 3, 0}, ScoreRule{50, 2, 5}};
+    config.ahead = 2 * SLOTS;
     return config;
 }
 
@@ -72,7 +74,8 @@ void answer(Pool& pool, const Variant& variant, const Awaited& game) {
     }
     if (random.below(8) == 0) CHECK(refused("IllegalMove", [&] { pool.play(game.slot, Move(0, 0)); }), where);
     const MoveList moves = position.legal_moves();
-    pool.play(game.slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
+    const Move move = moves[random.below(static_cast<std::uint32_t>(moves.size()))];
+    pool.play(game.slot, move, random.below(4) ? Score(int(random.below(1200)) - 600) : std::nullopt);
 }
 
 using Games = std::map<std::uint64_t, std::string>;  // what each game was
