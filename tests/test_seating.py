@@ -13,7 +13,8 @@ from selfmate import SelfmateError, bench_arena, read_games
 from selfmate import seating as seating_module
 from selfmate._core import GameRecord
 from selfmate.arena import Wishes, make_plan
-from selfmate.bench_arena import Speed, Stretch
+from selfmate.bench_arena import Stretch
+from selfmate.bench_selfplay import Speed
 from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.hall import play_seats
 from selfmate.matchfile import MatchFile

@@ -36,7 +36,7 @@ from selfmate.gate import as_game
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
 from selfmate.net import Net, NetConfig
-from selfmate.pool import choose_slots, drive, selfplay_pool
+from selfmate.pool import choose_slots, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
@@ -307,7 +307,7 @@ class Trainer:
             self._prepare()  # what is measured there must be alone
         began = time.monotonic()
         pause = began - self.played
-        with ThreadPoolExecutor(1, initializer=_one_thread) as helper:
+        with ThreadPoolExecutor(1, initializer=one_thread) as helper:
             learning = helper.submit(self._learn, cycle)
             try:
                 played = self._play(
@@ -428,7 +428,7 @@ class Trainer:
         def stopping() -> bool:
             return self.stop() or failed() or len(mine) == len(wanted)
 
-        drive(pool, [self.player], lanes=self.lanes, stopping=stopping, prepare=_one_thread, tell=tell)
+        drive(pool, [self.player], lanes=self.lanes, stopping=stopping, prepare=one_thread, tell=tell)
         look()
         self.flight = [*later, *pool.in_flight()]
         seconds = max(time.monotonic() - began, 1e-6)
@@ -604,11 +604,6 @@ def _describe_games(records: Sequence[GameRecord]) -> dict[str, Any]:
     }
 
 
-def _one_thread() -> None:
-    """Keep torch to one thread in this one; each of our own threads has to say it anew."""
-    torch.set_num_threads(1)
-
-
 @contextlib.contextmanager
 def _in_turn() -> Iterator[None]:
     """Keep torch to one thread, and let Python's threads change places often.
@@ -617,7 +612,7 @@ def _in_turn() -> Iterator[None]:
     it as long as it may: with Python's five milliseconds the GPU stood still for twenty seconds.
     """
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
-    _one_thread()
+    one_thread()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         yield

@@ -150,7 +150,7 @@ def paired(openings: Sequence[str], first: int = 0, second: int = 1) -> list[tup
 
 
 def one_thread() -> None:
-    """Keep torch, where it computes, to one thread in this one: `drive` prepares lanes of nets on a CPU with it."""
+    """Keep torch, where it is used, to one thread in this one; each of our own threads has to say it anew."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 
