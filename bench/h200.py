@@ -27,9 +27,10 @@ SEED_GAMES_PER_HOUR: Final = 3200
 """Of the atomic engine that we set out from (a thesis of 2025), on one A100 at 800 iterations with a net of 12x128."""
 LATE: Final = ("selfplay.visits=104",)
 """What the atomic recipe has from its sixteenth cycle on; the bench plays the games of the first."""
+SQUEEZE: Final = ("net.context=se",)
+"""The net of the figures to reach; the recipe goes without it."""
 SEED_SETTINGS: Final = (
     "net.blocks=12",
-    "net.context=none",
     "search.gumbel=false",
     "search.noise_epsilon=0.25",
     "selfplay.visits=800",
@@ -75,7 +76,7 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
     designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "8"]
     tests = ["-k", "not compiled"]  # the benches compile too
     tests += ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]
-    late = sets(*LATE)
+    late = sets(*LATE, *SQUEEZE)
     trace = ["--trace", str(out / "selfplay.svg")]
     return [
         Step("tests", [python, "-m", "pytest", *tests], 120, output=False),
@@ -87,7 +88,7 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
         ),
         Step(
             "train",
-            [*selfmate, "bench", "train", "atomic", *on_gpu, *learn, *small],
+            [*selfmate, "bench", "train", "atomic", *on_gpu, *learn, *sets(*SQUEEZE), *small],
             80,
             lambda values: train_rows("10x128 SE", values),
         ),
@@ -121,7 +122,7 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
         ),
         Step(
             "train_plain_tower",
-            [*selfmate, "bench", "train", "atomic", *on_gpu, *learn, *sets("net.context=none"), *small],
+            [*selfmate, "bench", "train", "atomic", *on_gpu, *learn, *small],
             80,
             lambda values: train_rows("10x128", values),
         ),

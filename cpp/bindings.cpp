@@ -68,7 +68,7 @@ std::pair<Color, Role> parse_piece(std::string_view piece) {
         const Role role = role_of(white ? char(piece[0] - 'A' + 'a') : piece[0]);
         if (role != NO_ROLE) return {white ? WHITE : BLACK, role};
     }
-    throw Error("SetupError", quoted(piece) + " is not a piece; pieces are P N B R Q K and p n b r q k",
+    throw Error("SetupError", in_quotes(piece) + " is not a piece; pieces are P N B R Q K and p n b r q k",
                 piece.substr(0, 40));
 }
 
@@ -520,7 +520,7 @@ NB_MODULE(SELFMATE_MODULE, m) {
         [](nb::str name) {
             const Square square = parse_square(*find_variant("chess"), text_of(name));
             if (square == NO_SQUARE)
-                throw Error("SelfmateError", quoted(text_of(name)) + " is not a square like e4",
+                throw Error("SelfmateError", in_quotes(text_of(name)) + " is not a square like e4",
                             text_of(name).substr(0, 40));
             return square;
         },

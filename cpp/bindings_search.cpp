@@ -113,7 +113,7 @@ struct LeafRoom {
 NativeEvaluator native_evaluator(const std::string& name) {
     if (const NativeEvaluator evaluator = find_native_evaluator(name)) return evaluator;
     throw Error("SearchError",
-                "no native evaluator is called " + quoted(name) + "; there are uniform, fake and heuristic-1", name);
+                "no native evaluator is called " + in_quotes(name) + "; there are uniform, fake and heuristic-1", name);
 }
 
 int thread_count(int threads) {
@@ -198,7 +198,7 @@ private:
                         position.fen(Castling::X_FEN));
         for (const Move move : moves)
             if (!position.is_legal(move))
-                throw Error("IllegalMove", quoted(write_move(move)) + " is not legal here", write_move(move));
+                throw Error("IllegalMove", in_quotes(write_move(move)) + " is not legal here", write_move(move));
     }
     static std::span<const Key> history(const Position& position) {
         const std::span<const Key> keys = position.past_keys();

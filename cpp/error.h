@@ -22,7 +22,7 @@ private:
 };
 
 // Input as it may be shown in a message: short, in quotes, and plain ASCII.
-inline std::string quoted(std::string_view text) {
+inline std::string in_quotes(std::string_view text) {
     std::string shown = "'";
     for (const char c : text.substr(0, 40)) shown += c >= ' ' && c < '\x7f' ? c : '?';
     return shown + (text.size() > 40 ? "…'" : "'");

@@ -46,7 +46,7 @@ void parse_board(const Variant& variant, std::string_view text, State& state) {
             after_digit = true;
         } else {
             const Role role = role_of(to_lower(c));
-            if (role == NO_ROLE) bad_fen("no piece is called " + quoted({&c, 1}) + ", on " + where, {&c, 1});
+            if (role == NO_ROLE) bad_fen("no piece is called " + in_quotes({&c, 1}) + ", on " + where, {&c, 1});
             if (file < variant.files) state.put(is_upper(c) ? WHITE : BLACK, role, make_square(file, rank));
             ++file;
             after_digit = false;
@@ -88,8 +88,9 @@ void parse_castling(std::string_view text, State& state) {
         else if (lower >= 'a' && lower <= 'h')
             rook = make_square(lower - 'a', color == WHITE ? 0 : 7);
         else
-            bad_fen("castling rights are written with K, Q, k, q, files or -, not " + quoted(text), text);
-        if (contains(state.castling, rook)) bad_fen("castling rights name the same rook twice: " + quoted(text), text);
+            bad_fen("castling rights are written with K, Q, k, q, files or -, not " + in_quotes(text), text);
+        if (contains(state.castling, rook))
+            bad_fen("castling rights name the same rook twice: " + in_quotes(text), text);
         state.castling |= bit(rook);
     }
 }
@@ -97,7 +98,7 @@ void parse_castling(std::string_view text, State& state) {
 std::uint16_t parse_number(std::string_view text, const char* what) {
     if (text.empty() || text.size() > 4 ||
         !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
-        bad_fen(std::string(what) + " is a number up to 9999, not " + quoted(text), text);
+        bad_fen(std::string(what) + " is a number up to 9999, not " + in_quotes(text), text);
     int number = 0;
     for (const char c : text) number = 10 * number + (c - '0');
     return static_cast<std::uint16_t>(number);
@@ -224,13 +225,13 @@ Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
     // 1. Board, turn, castling rights, en passant square.
     parse_board(variant, fields[0], state);
     if (fields[1] != "w" && fields[1] != "b")
-        bad_fen("the side to move is w or b, not " + quoted(fields[1]), fields[1]);
+        bad_fen("the side to move is w or b, not " + in_quotes(fields[1]), fields[1]);
     state.turn = fields[1] == "w" ? WHITE : BLACK;
     parse_castling(fields[2], state);
     if (!variant.castling) state.castling = 0;  // old antichess FENs name rights that nobody has
     if (fields[3] != "-") {
         const Square square = parse_square(variant, fields[3]);
-        if (square == NO_SQUARE) bad_fen("en passant is a square or -, not " + quoted(fields[3]), fields[3]);
+        if (square == NO_SQUARE) bad_fen("en passant is a square or -, not " + in_quotes(fields[3]), fields[3]);
         state.ep_square = static_cast<std::uint8_t>(square);
     }
 
@@ -243,7 +244,7 @@ Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
     if (next < fields.size())
         state.fullmove_number = std::max<std::uint16_t>(1, parse_number(fields[next++], "the move number"));
     if (!checks_seen && next < fields.size() && parse_checks(fields[next], state)) ++next;
-    if (next < fields.size()) bad_fen("nothing is expected at " + quoted(fields[next]), fields[next]);
+    if (next < fields.size()) bad_fen("nothing is expected at " + in_quotes(fields[next]), fields[next]);
     return setup;
 }
 

@@ -27,7 +27,8 @@ VariantName resolve_variant(std::string_view name) {
     }
     std::string known;
     for (const std::string& each : variant_names()) known += (known.empty() ? "" : ", ") + each;
-    throw Error("UnknownVariant", "no variant is called " + quoted(name) + "; there are " + known, name.substr(0, 40));
+    throw Error("UnknownVariant", "no variant is called " + in_quotes(name) + "; there are " + known,
+                name.substr(0, 40));
 }
 
 Position::Position(std::string_view variant_name, std::optional<std::string_view> fen, bool lenient)
@@ -94,7 +95,7 @@ Move parse_move(std::string_view uci) {
         const bool promotes_well = uci.size() == 4 || (promotion != NO_ROLE && promotion != PAWN);
         if (from != NO_SQUARE && to != NO_SQUARE && from != to && promotes_well) return Move(from, to, promotion);
     }
-    throw Error("InvalidMove", quoted(uci) + " is not a move like e2e4 or a7a8q", uci.substr(0, 40));
+    throw Error("InvalidMove", in_quotes(uci) + " is not a move like e2e4 or a7a8q", uci.substr(0, 40));
 }
 
 std::string Position::uci(Move move) const {

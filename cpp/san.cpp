@@ -51,7 +51,7 @@ struct SanParts {
 };
 
 [[noreturn]] void invalid(std::string_view san) {
-    throw Error("InvalidSan", quoted(san) + " is not a move like Nf3, exd5, O-O or e8=Q", san.substr(0, 40));
+    throw Error("InvalidSan", in_quotes(san) + " is not a move like Nf3, exd5, O-O or e8=Q", san.substr(0, 40));
 }
 
 SanParts read(std::string_view san, const Variant& variant) {
@@ -133,7 +133,7 @@ Move parse_san(const Position& position, std::string_view san) {
             continue;
         }
         if (found)
-            throw Error("AmbiguousSan", quoted(san) + " could be " + write_move(*found) + " or " + write_move(move),
+            throw Error("AmbiguousSan", in_quotes(san) + " could be " + write_move(*found) + " or " + write_move(move),
                         san);
         found = move;
     }
@@ -141,8 +141,8 @@ Move parse_san(const Position& position, std::string_view san) {
     std::string why = other_promotion ? parts.promotion == NO_ROLE ? ": say what the pawn becomes, as in e8=Q"
                                                                    : ": no piece can become that"
                                       : "";
-    throw Error("IllegalSan", quoted(san) + " is not legal" + why + " (" + position.fen(position.own_castling()) + ")",
-                san);
+    throw Error("IllegalSan",
+                in_quotes(san) + " is not legal" + why + " (" + position.fen(position.own_castling()) + ")", san);
 }
 
 }  // namespace selfmate

@@ -209,6 +209,8 @@ class Trainer:
         self.reserve = 0.0
         self.slots = 0  # games at once; not yet chosen
         self.flight: list[GameRecord] = []  # games that have begun and are of this cycle or later ones
+        self.ended: set[int] = set()  # those of them that are over already
+        self.fresh = 0  # games that ended in the last cycle, its own and later ones
         self.player: Evaluator | None = None  # the champion; on a GPU it takes a while to compile
         self.began = time.monotonic()
         self.played = self.began  # when a cycle's games and steps were last over; what follows is a pause for both
@@ -329,7 +331,7 @@ class Trainer:
             changes["shards"] = (*state.shards, shard)
             changes["games"] = state.games + shard.games
             changes["positions"] = state.positions + shard.positions
-            speeds = {"seconds": seconds, "pause": pause, "games_per_second": len(played) / seconds}
+            speeds = {"seconds": seconds, "pause": pause, "games_per_second": self.fresh / seconds}
             self._log("play", cycle, **_describe_games(played), **speeds)
         if state.learner is None or state.learner.step < self.learner.step:
             changes["learner"] = self._write_learner()
@@ -402,12 +404,15 @@ class Trainer:
         # 2. Until those of the cycle are over
         mine: list[GameRecord] = []
         later: list[GameRecord] = []
+        fresh: list[GameRecord] = []
         began = looked = time.monotonic()
         evaluated = 0
 
         def look() -> None:
             for record in pool.drain():
                 (mine if record.game_id in wanted else later).append(record)
+                if record.game_id not in self.ended:
+                    fresh.append(record)
 
         def tell(leaves: int) -> None:
             nonlocal evaluated, looked
@@ -417,13 +422,13 @@ class Trainer:
                 return
             looked = now
             look()
-            seconds, over = now - began, [*mine, *later]
+            seconds = now - began
             progress.cycle_games_done = done + len(mine)
             progress.games = self.run.state.games + len(mine)
-            progress.games_per_second = len(over) / seconds
-            progress.positions_per_second = sum(record.positions for record in over) / seconds
+            progress.games_per_second = len(fresh) / seconds
+            progress.positions_per_second = sum(record.positions for record in fresh) / seconds
             progress.evaluations_per_second = evaluated / seconds
-            progress.shown = over[-1] if over else None
+            progress.shown = fresh[-1] if fresh else None
 
         def stopping() -> bool:
             return self.stop() or failed() or len(mine) == len(wanted)
@@ -431,6 +436,7 @@ class Trainer:
         drive(pool, [self.player], lanes=self.lanes, stopping=stopping, prepare=_one_thread, tell=tell)
         look()
         self.flight = [*later, *pool.in_flight()]
+        self.ended, self.fresh = {record.game_id for record in later}, len(fresh)
         seconds = max(time.monotonic() - began, 1e-6)
         if mine:
             # The last games of a cycle that was taken up again are its longest, and few: all of its games tell more.
