@@ -270,7 +270,12 @@ def test_who_wins_every_game_has_only_a_bound(monkeypatch: pytest.MonkeyPatch, t
     report = ladder.rate("heuristic-1", ladder.Wishes(variant="gardner", games=40, spacing=path), quiet)
     assert report.standing is not None
     assert report.standing.sweep == 1
-    assert "above all rungs that it met, after 40 games" in ladder.rating_line(report)
+    line, values = ladder.rating_line(report), report.as_json()
+    assert line.endswith("on this ladder; it won all of 40 games.")
+    assert int(line.split("above ")[1].split()[0]) == pytest.approx(values["low"], abs=1)
+    # A bound expects nothing of anybody, and is no rating.
+    assert [values[name] for name in ("elo", "error", "full_error", "high")] == [None] * 4
+    assert {rung["expected"] for rung in values["rungs"]} == {None}
     assert report.matches["fairy 10k"].games >= 12
     ElementTree.fromstring(ladder_plot.draw(report))
 

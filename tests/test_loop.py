@@ -421,7 +421,7 @@ def test_the_live_view_shows_the_run(finished: Path) -> None:
     view.close()
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % ±", f"game {game.game_id}", "left"):
+    for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % [", f"game {game.game_id}", "left"):
         assert text in shown
     assert isinstance(make_view(progress), PlainView)  # under pytest there is no terminal
 

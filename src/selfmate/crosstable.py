@@ -14,7 +14,8 @@ import msgspec
 
 from selfmate.contestant import Contestant
 from selfmate.matchfile import Entry
-from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_bounds, score_line
+from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_text, score_line
+from selfmate.words import many, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -212,14 +213,12 @@ def stopped_line(played: int, games: int, paired: int) -> str:
 
 def standing_line(report: Report) -> str:
     """Say in a few words how a match stands, for a progress bar."""
-    played = f"{len(report.entries)} of {report.games} games"
+    played = f"{len(report.entries):,} of {many(report.games, 'game')}"
     match = report.match()
     if len(report.labels) > 2 or not match.games:
         return played
-    low, high = elo_bounds(match)
-    error = "" if low is None or high is None else f" ± {(high - low) / 2:.0f}"
     llr = "" if (standing := report.standing) is None else f", LLR {standing.llr:.2f}"
-    return f"{played}, {match}, Elo {match.elo:+.0f}{error}{llr}"
+    return f"{played}, {match}, {elo_text(match)}{llr}"
 
 
 def _show_colours(name: str, match: Match, console: Console) -> None:
@@ -258,4 +257,4 @@ def _show_players(report: Report, console: Console) -> None:
 def _row(counts: Sequence[int]) -> list[str]:
     won, drawn, lost = counts
     games = won + drawn + lost
-    return [*(str(number) for number in (games, won, drawn, lost)), f"{(won + drawn / 2) / games:.1%}" if games else ""]
+    return [*(str(number) for number in (games, won, drawn, lost)), percent((won + drawn / 2) / games) if games else ""]

@@ -14,6 +14,7 @@ from selfmate.errors import SelfmateError
 from selfmate.ladder import LadderReport, rating_line
 from selfmate.run import write_file
 from selfmate.stats import score_of_elo
+from selfmate.words import many, rounded
 
 __all__ = ["draw", "write_picture"]
 
@@ -93,7 +94,7 @@ def draw(report: LadderReport) -> str:
         )
         if match is None:
             continue
-        low, high = y(match.score - match.error), y(match.score + match.error)
+        low, high = (y(end) for end in match.interval)
         parts.append(
             f'<path d="M{x(rung.elo - rung.error):.1f} {y(match.score):.1f}H{x(rung.elo + rung.error):.1f}'
             f'M{at:.1f} {low:.1f}V{high:.1f}" stroke="{POINT}" stroke-opacity="0.75" stroke-width="1.4"/>'
@@ -106,13 +107,15 @@ def _headline(report: LadderReport) -> str:
     standing = report.standing
     if standing is None or standing.sweep:
         return rating_line(report)
-    return f"{report.name}, {report.variant}: {standing.elo:.0f} ± {standing.error:.0f}"
+    return f"{report.name}, {report.variant}: {rounded(standing.elo)} ± {rounded(standing.error)}"
 
 
 def _subline(report: LadderReport) -> str:
     games = sum(match.games for match in report.matches.values())
-    wide = f"; with the ladder's own error ± {report.standing.full_error:.0f} (light)" if report.standing else ""
-    return f"{games} games, bars are 95 % intervals{wide}; random = 0"
+    standing, wide = report.standing, ""
+    if standing is not None and not standing.sweep:
+        wide = f"; with the ladder's own error ± {rounded(standing.full_error)} (light)"
+    return f"{many(games, 'game')}, bars are 95 % intervals{wide}; random = 0"
 
 
 def _radius(games: int) -> float:

@@ -26,6 +26,7 @@ from selfmate.progress import (
 from selfmate.rating import Rating
 from selfmate.run import Manifest, State, write_file
 from selfmate.stats import Match, count_games
+from selfmate.words import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,13 +97,12 @@ class Report:
         """Give a line for each checkpoint and each rung."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["name", *Moment._fields, "elo", "error", "played", "score"])
+        writer.writerow(["name", *Moment._fields, "elo", "error", "low", "high", "played", "score"])
         rows = [(checkpoint(moment.cycle, self.visits).name, moment, rating) for moment, rating in self.points]
         for name, moment, rating in [*rows, *((rung.name, None, rating) for rung, rating in self.rungs)]:
             when = [""] * len(Moment._fields) if moment is None else [*moment[:-1], f"{moment.minutes:.2f}"]
-            writer.writerow(
-                [name, *when, f"{rating.elo:.1f}", f"{rating.error:.1f}", rating.games, f"{rating.score:.4f}"]
-            )
+            elos = (tenths(elo) for elo in (rating.elo, rating.error, rating.low, rating.high))
+            writer.writerow([name, *when, *elos, rating.games, f"{rating.score:.4f}"])
         return text.getvalue()
 
     def rating_rows(self) -> list[list[str]]:
@@ -127,9 +127,9 @@ class Report:
                 continue
             white, black = (_score(match, colour) for colour in (0, 1))
             if other.key == own:
-                rows.append(["itself", _percent(white), _percent(1 - white), "", *_counts(match)])
+                rows.append(["itself", percent(white), percent(1 - white), "", *_counts(match)])
             else:
-                rows.append([other.name, _percent(white), _percent(black), _percent(match.score), *_counts(match)])
+                rows.append([other.name, percent(white), percent(black), percent(match.score), *_counts(match)])
         return rows
 
     def picture(self, axis: str) -> str:
@@ -144,7 +144,7 @@ class Report:
             [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
         )
         levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")]
-        title = f"Elo, {self.recipe}: {self.visits} visits, random is 0, bands of 95 %"
+        title = f"Elo, {self.recipe}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
         panels = [Panel(title, [elo], levels, height=300)]
         for name in LOSSES:
             lines = {
@@ -177,9 +177,9 @@ class Report:
         white, error = self.scale.ratings.white
         ladder = f" (and {self.ladder:,} of the ladder's rungs)" if self.ladder else ""
         return (
-            f"{self.games:,} games{ladder} with paired openings, {self.visits} visits a move. One scale: random is 0, "
-            f"errors are those of the distance to {self.scale.reference.name}; "
-            f"White's advantage is {white:+.0f} ± {error:.0f} Elo."
+            f"{many(self.games, 'game')}{ladder} with paired openings, {many(self.visits, 'visit')} a move. "
+            f"One scale: random is 0, errors are those of the distance to {self.scale.reference.name}; "
+            f"White's advantage is {signed(white)} ± {rounded(error)} Elo."
         )
 
 
@@ -256,16 +256,12 @@ def _counts(match: Match) -> list[str]:
 
 
 def _of(rating: Rating) -> dict[str, Any]:
-    return {"elo": rating.elo, "error": rating.error, "played": rating.games, "score": rating.score}
+    elos = {"elo": rating.elo, "error": rating.error, "low": rating.low, "high": rating.high}
+    return {**elos, "played": rating.games, "score": rating.score}
 
 
 def _cells(rating: Rating) -> list[str]:
-    elo = f"{rating.elo:.0f} ± {rating.error:.0f}" if rating.error else f"{rating.elo:.0f}"
-    return [elo, str(rating.games), _percent(rating.score)]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return [str(rating), str(rating.games), percent(rating.score)]
 
 
 def _html(rows: Sequence[Sequence[str]]) -> str:

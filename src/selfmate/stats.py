@@ -5,7 +5,7 @@ pairs with 0, ½, 1, 1½ and 2 points. Games that are not paired are three count
 
 >>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
 >>> match.games, match.score, match.counts, str(match)
-(40, 0.6, (4, 0, 8, 0, 8), '60.0 % ± 16.8 % (+20 =8 -12)')
+(40, 0.6, (4, 0, 8, 0, 8), '60.0 % [43.0, 74.9] (+20 =8 -12)')
 
 A sequential test stops as soon as the result is clear. Its bounds are given beforehand:
 
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from selfmate.errors import SelfmateError
+from selfmate.words import many, percent, signed
 
 __all__ = [
     "Match",
@@ -36,9 +37,9 @@ __all__ = [
     "count_games",
     "elo_bounds",
     "elo_of_score",
+    "elo_text",
     "score_line",
     "score_of_elo",
-    "superiority",
     "with_mean",
     "with_ratio",
 ]
@@ -75,17 +76,6 @@ def elo_of_score(score: float) -> float | None:
     return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
 
 
-def superiority(difference: float, error: float) -> float:
-    """Give the likelihood that a difference is above zero, from its estimate and the 95 % error of that.
-
-    >>> superiority(0, 10), round(superiority(10, 10), 3)
-    (0.5, 0.975)
-    """
-    if error == 0:
-        return 0.5 + math.copysign(0.5, difference) if difference else 0.5
-    return NORMAL.cdf(Z95 * difference / error)
-
-
 class Match(Struct, frozen=True, kw_only=True):
     """How a match ended for its first side; pairs of numbers are as White, as Black.
 
@@ -120,22 +110,38 @@ class Match(Struct, frozen=True, kw_only=True):
         return (sum(self.wins) + sum(self.draws) / 2) / self.games if self.games else 0.5
 
     @property
-    def error(self) -> float:
-        """Half the 95 % interval of the score, from how the pairs differ, but never less than what n pairs can tell.
+    def worth(self) -> float:
+        """How many games without draws, each by itself, would tell as much about the score: from how the pairs differ.
 
         Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval a kind of pair that was
         not seen once in n may still be z² / (n + z²) of all, z = 1.96, and such a pair takes the score to its far end.
+        So n pairs are never worth more games than leave the score that uncertain.
 
-        >>> str(Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50))
-        '100.0 % ± 7.1 % (+100 =0 -0)'
+        >>> round(Match(wins=(0, 0), draws=(50, 50), losses=(0, 0), pairs=(1.0,) * 50).worth, 1)
+        750.8
         """
         counts = self.counts
-        units = sum(counts)
-        unseen = Z95**2 / (units + Z95**2) * max(self.score, 1 - self.score)
+        units, (mean, variance) = sum(counts), _moments(counts)
         if units < 2:
-            return unseen
-        variance = _moments(counts)[1] * units / (units - 1)
-        return max(unseen, Z95 * math.sqrt(variance / units))
+            return float(units)
+        unseen, score = Z95**2 / (units + Z95**2), max(mean, 1 - mean)
+        most = Z95**2 * (1 - unseen) * (1 - score + score * unseen) / (score * unseen**2)
+        return min(most, (units - 1) * mean * (1 - mean) / variance) if variance else most
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the score: Wilson's, for as many games as these are worth. It never leaves 0 to 1.
+
+        >>> [round(end, 3) for end in Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50).interval]
+        [0.929, 1.0]
+        """
+        games, score = self.worth, self.score
+        if not games:
+            return 0.0, 1.0
+        share = Z95**2 / games
+        centre = (score + share / 2) / (1 + share)
+        half = math.sqrt(share * (score * (1 - score) + share / 4)) / (1 + share)
+        return (0.0 if score == 0 else max(0.0, centre - half)), (1.0 if score == 1 else min(1.0, centre + half))
 
     @property
     def elo(self) -> float:
@@ -172,11 +178,20 @@ class Match(Struct, frozen=True, kw_only=True):
         >>> Match(wins=(1, 1), draws=(0, 0), losses=(1, 1), pairs=(2.0, 0.0)).los
         0.5
         """
-        return superiority(self.score - 0.5, self.error)
+        return NORMAL.cdf((self.score - 0.5) * 2 * math.sqrt(self.worth))  # above 97.5 % where the interval is above ½
+
+    @property
+    def percent(self) -> str:
+        """The score with its interval, in per cent.
+
+        >>> Match(wins=(1, 1), draws=(0, 0), losses=(0, 0), pairs=(2.0,)).percent
+        '100.0 % [20.7, 100.0]'
+        """
+        low, high = self.interval
+        return f"{percent(self.score)} [{100 * low:.1f}, {100 * high:.1f}]"
 
     def __str__(self) -> str:
-        counts = f"+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)}"
-        return f"{self.score:.1%} ± {self.error:.1%} ({counts})".replace("%", " %")
+        return f"{self.percent} (+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)})"
 
     def as_json(self) -> dict[str, Any]:
         """Give what a program would read."""
@@ -185,7 +200,8 @@ class Match(Struct, frozen=True, kw_only=True):
         return {
             "games": self.games,
             "score": self.score,
-            "error": self.error,
+            "score_low": self.interval[0],
+            "score_high": self.interval[1],
             "elo": self.elo,
             "elo_low": low,
             "elo_high": high,
@@ -216,38 +232,46 @@ def count_games(games: Iterable[tuple[int, bool, float]]) -> Match:
 
 
 def elo_bounds(match: Match) -> tuple[float | None, float | None]:
-    """Give the Elo differences at the ends of the score's 95 % interval (`Match.error`).
+    """Give the Elo differences at the ends of the score's 95 % interval.
 
-    None where the interval reaches a score of nothing or of all: no difference of ratings is too large then.
+    None where the score is nothing or all: no difference of ratings is too large then.
 
     >>> pairs = (2.0, 2.0, 1.0, 1.0, 0.0) * 4
     >>> low, high = elo_bounds(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=pairs))
     >>> round(low), round(high)
-    (-48, 208)
+    (-49, 190)
     """
-    return elo_of_score(match.score - match.error), elo_of_score(match.score + match.error)
+    low, high = match.interval
+    return elo_of_score(low), elo_of_score(high)
+
+
+def elo_text(match: Match) -> str:
+    """Say the Elo of a match with its 95 % interval, or the bound that a clean sweep is.
+
+    >>> elo_text(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
+    'Elo +70 [-49, +190]'
+    >>> elo_text(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
+    'Elo above +77'
+    """
+    low, high = elo_bounds(match)
+    if low is None:
+        return "Elo unknown" if high is None else f"Elo below {signed(high)}"
+    return f"Elo above {signed(low)}" if high is None else f"Elo {signed(match.elo)} [{signed(low)}, {signed(high)}]"
 
 
 def score_line(match: Match) -> str:
     """Say score and Elo in one line.
 
     >>> score_line(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
-    'Score 60.0 % ± 16.8 % (+20 =8 -12), Elo +70 (-48 to +208), LOS 87.8 %, from 20 pairs'
+    'Score 60.0 % [43.0, 74.9] (+20 =8 -12), Elo +70 [-49, +190], LOS 87.3 %, from 20 pairs'
     >>> score_line(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
-    'Score 100.0 % ± 39.0 % (+12 =0 -0), Elo above +77, LOS 99.4 %, from 6 pairs'
+    'Score 100.0 % [61.0, 100.0] (+12 =0 -0), Elo above +77, LOS 99.3 %, from 6 pairs'
     """
     if not match.games:
         return "Nothing was played to its end."
-    units = sum(match.counts)
     kind = "pair" if len(match.counts) == 5 else "game"
-    end = f"LOS {match.los:.1%}, from {units} {kind}{'' if units == 1 else 's'}".replace("%", " %")
-    low, high = elo_bounds(match)
-    if match.score in (0.0, 1.0):  # a clean sweep bounds the difference of ratings on one side only
-        bound = f"above {low:+.0f}" if match.score == 1.0 else f"below {high:+.0f}"
-        return f"Score {match}, Elo {bound}, {end}"
-    least = "-∞" if low is None else f"{low:+.0f}"
-    most = "+∞" if high is None else f"{high:+.0f}"
-    return f"Score {match}, Elo {match.elo:+.0f} ({least} to {most}), {end}"
+    end = f"LOS {percent(match.los)}, from {many(sum(match.counts), kind)}"
+    return f"Score {match}, {elo_text(match)}, {end}"
 
 
 def _values(counts: Sequence[int]) -> list[float]:
@@ -282,7 +306,8 @@ class SprtStanding(NamedTuple):
         says = f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f}) for {self.hypotheses}"
         if self.verdict is None:
             return says
-        return f"{says}: {self.verdict} accepted{'' if self.pairs is None else f' after {self.pairs} pairs'}"
+        after = "" if self.pairs is None else f" after {many(self.pairs, 'pair')}"
+        return f"{says}: {self.verdict} accepted{after}"
 
 
 class Sprt(Struct, frozen=True):
