@@ -226,7 +226,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch, path: Path, true: float, seed: int
     stick = yardstick.Yardstick(("true",), "Simulated")
     monkeypatch.setattr(climb, "play", play)
     monkeypatch.setattr(ladder, "balanced_openings", lambda variant, count, seed: ["x"] * count)
-    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command: stick)
+    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command, notice: stick)
     return entries
 
 

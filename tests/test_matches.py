@@ -153,7 +153,7 @@ def test_ends_by_score_are_for_those_who_ask(start: Path) -> None:
     ("spec", "part"),
     [
         (fake("dies"), "exit code 7: cannot find my weights"),
-        (fake("silent"), "said no uciok within 0.5 s"),
+        (fake("silent"), "said nothing within 0.5 s, so it is no UCI engine"),
         (fake("floods-at-start"), ""),  # too much or too late, whichever comes first
         (fake("never-ready"), "said no readyok within 0.5 s"),
         (fake(query="nodes=1&option.Skill=3"), "Fake none has no option 'Skill'"),
@@ -167,6 +167,17 @@ def test_engines_that_cannot_play_are_refused_in_one_line(run: Run, spec: str, p
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert part in err
+
+
+def test_whom_we_wait_for_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.engine.NOTICE", 0.1)
+    monkeypatch.setattr("selfmate.tournament.FIRST_WORD", 0.4)
+    code, out, err = run("uci:cat?nodes=5", "random", "--games", "2")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "selfmate: waiting for cat to say uciok, 0.4 s at most",
+        "selfmate: cat said nothing within 0.4 s, so it is no UCI engine",
+    ]
 
 
 def test_an_engine_that_does_not_know_the_variant_is_refused(run: Run) -> None:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from selfmate.cli_parts import INTERRUPTED, WHO, Json, progress_bar
+from selfmate.cli_parts import INTERRUPTED, WHO, Json, check_even, notice, progress_bar
 from selfmate.errors import SelfmateError
+from selfmate.words import many
 
 __all__ = ["arena", "ladder", "progress", "rate"]
 
@@ -61,8 +62,9 @@ def arena(
         ),
     ] = None,
     patience: Annotated[
-        float, typer.Option("--patience", min=0.1, max=86_400, help="Seconds for an answer without a clock.")
-    ] = 60.0,
+        float | None,
+        typer.Option("--patience", min=0.1, max=86_400, help="Seconds for an answer.  [60; the very first: 10]"),
+    ] = None,
     max_plies: Annotated[int, typer.Option("--max-plies", min=1, max=10_000, help="Then a game is cut off.")] = 512,
     resign: Annotated[str | None, typer.Option("--resign", help="CENTIPAWNS,MOVES: a side says it of itself.")] = None,
     win: Annotated[str | None, typer.Option("--win", help="CENTIPAWNS,MOVES: both sides say so.")] = None,
@@ -93,8 +95,7 @@ def arena(
 
     if games is not None and pairs is not None:
         raise SelfmateError("--games and --pairs say the same; give one of them")
-    if games is not None and games % 2:
-        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
+    check_even(games)
     code = match.command(
         match.Wishes(
             players=tuple(players),
@@ -124,6 +125,7 @@ def arena(
         force=force,
         as_json=as_json,
         progress=progress_bar,
+        notice=notice,
     )
     if code:
         raise typer.Exit(code)
@@ -141,7 +143,9 @@ def ladder(
     movetime: Annotated[
         int | None, typer.Option("--movetime", min=1, max=86_400_000, help="Milliseconds for a move instead.")
     ] = None,
-    games: Annotated[int | None, typer.Option("--games", min=2, max=1_000_000, help="At most so many.  [300]")] = None,
+    games: Annotated[
+        int | None, typer.Option("--games", min=2, max=1_000_000, help="At most so many, an even number.  [300]")
+    ] = None,
     error: Annotated[
         float | None, typer.Option("--error", min=1, max=1000, help="Stop when the rating is so certain, ±.  [40]")
     ] = None,
@@ -192,6 +196,7 @@ def ladder(
     if build_engine:
         print(yardstick.build_fairy())
         return
+    check_even(games)
     if engine is not None and without_engine:
         raise SelfmateError("--engine and --without-engine contradict each other")
     if measure is not None and (spacing is None or any(each is not None for each in (variant, visits, movetime, plot))):
@@ -221,7 +226,9 @@ def ladder(
     # 2. The ladder itself.
     if measure is not None:
         assert spacing is not None
-        measured, stopped = climb.measure(measure, wishes, shlex.join(["selfmate", *sys.argv[1:]]), progress_bar)
+        measured, stopped = climb.measure(
+            measure, wishes, shlex.join(["selfmate", *sys.argv[1:]]), progress_bar, notice
+        )
         climb.write_spacing(spacing, measured)
         if as_json:
             print(json.dumps(msgspec.to_builtins(measured), indent=2))
@@ -230,7 +237,7 @@ def ladder(
     # 3. A net on it.
     else:
         assert net is not None
-        report = climb.rate(net, wishes, progress_bar)
+        report = climb.rate(net, wishes, progress_bar, notice)
         stopped = report.stopped
         if plot is not None:
             ladder_plot.write_picture(plot, ladder_plot.draw(report))
@@ -297,9 +304,8 @@ def rate(
             rates.show_skills(skills, played, Console())
         return
     ratings = fit(tally(played.games), anchors=known, model=model)
-    note = rates.apart(ratings)
-    if note is not None:
-        print(f"selfmate: {note}", file=sys.stderr)
+    if (apart := rates.apart(ratings)) is not None:
+        notice(apart)
     if as_json:
         print(json.dumps(rates.as_json(ratings, played, los=los), indent=2))
     elif as_csv:
@@ -314,7 +320,8 @@ def progress(
         int, typer.Option("--checkpoints", min=2, max=200, help="Checkpoints that play, about evenly spaced.")
     ] = 8,
     games: Annotated[
-        int, typer.Option("--games", min=0, max=100_000, help="Games of every two players; 0 only draws.")
+        int,
+        typer.Option("--games", min=0, max=100_000, help="Games of every two players, an even number; 0 only draws."),
     ] = 40,
     visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a checkpoint's move.")] = 64,
     axis: Annotated[str, typer.Option("--x", help="games, positions, steps or minutes.")] = "games",
@@ -346,8 +353,7 @@ def progress(
         raise SelfmateError("--json and --csv do not go together")
     if axis not in report_of.AXES:
         raise SelfmateError(f"--x: {', '.join(report_of.AXES)}, not {axis!r}", axis)
-    if games % 2:
-        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
+    check_even(games)
     manifest, state = read_run(run)
     folder = run / curve.FOLDER
     # 2. Play what is missing.
@@ -369,13 +375,15 @@ def progress(
                 player,
                 title=manifest.recipe,
                 stopping=interrupt,
-                tell=lambda done, total: bar.update(task, completed=done, total=total, note=f"{done} of {total} games"),
+                tell=lambda done, total: bar.update(
+                    task, completed=done, total=total, note=f"{done:,} of {many(total, 'game')}"
+                ),
             )
         missing = cost.missing
         if cost.games:
-            print(f"selfmate: {cost.games:,} games in {cost.seconds:.0f} s", file=sys.stderr)
+            notice(f"{many(cost.games, 'game')} in {cost.seconds:.0f} s")
         if missing:
-            print(f"selfmate: stopped; {missing:,} games are missing, the same command plays them", file=sys.stderr)
+            notice(f"stopped; {many(missing, 'game')} still to be played: the same command goes on")
     # 3. Fit, draw, tell.
     played = curve.read_games_of(folder, manifest.variant, visits)
     report = report_of.make_report(run, manifest, state, read_metrics(run, state), played, visits)

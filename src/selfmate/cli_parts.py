@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from selfmate.errors import SelfmateError
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["INTERRUPTED", "WHO", "Json", "Settings", "Threads", "Variant", "progress_bar"]
+__all__ = ["INTERRUPTED", "WHO", "Json", "Settings", "Threads", "Variant", "check_even", "notice", "progress_bar"]
 
 INTERRUPTED: Final = 130
 WHO: Final = (
@@ -26,6 +29,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
 ]
+
+
+def notice(text: str) -> None:
+    """Say a line beside the output of a command."""
+    print(f"selfmate: {text}", file=sys.stderr, flush=True)
+
+
+def check_even(games: int | None) -> None:
+    """Refuse a number of games that cannot be played in pairs."""
+    if games is not None and games % 2:
+        near = f"{games - 1} or {games + 1}" if games > 1 else "2"
+        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; {near} is")
 
 
 @contextlib.contextmanager

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["LadderReport", "Standing", "Wishes", "measure", "rate", "show", "show_spacing", "standing_of"]
 
 Bar = Callable[[], "AbstractContextManager[Progress]"]
+Notice = Callable[[str], None]
+"""Hears whom we wait for when it takes long."""
 
 OPENINGS: Final = 300
 """Openings of two players at most, each of them twice."""
@@ -180,7 +182,7 @@ class LadderReport:
         }
 
 
-def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
+def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: None) -> LadderReport:
     """Let a player climb the ladder of its variant."""
     began = time.monotonic()
     # 1. Who climbs, and which ladder.
@@ -194,11 +196,11 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
     if seat is not None:
         seat.check(variant)
     spacing = read_spacing(variant, wishes.spacing)
-    rungs, engines = _available(variant, wishes)
+    rungs, engines = _available(variant, wishes, notice)
     rungs = [rung for rung in rungs if rung.name in spacing.elo]
     if not rungs:
         raise SelfmateError("no rung of this ladder is left to play against")
-    (net,) = ask_names([net], variant, Terms().patience)
+    (net,) = ask_names([net], variant, notice=notice)
     if net.label in spacing.elo:
         raise SelfmateError(f"{net.label!r} is the name of a rung; another name=… is needed", net.label)
     # 2. What is known before: the rungs with all their errors, and nothing of the player.
@@ -286,9 +288,11 @@ def _prior(names: Sequence[str], spacing: Spacing) -> Beliefs:
 # -- the spacing of a ladder ------------------------------------------------------------------------------------------
 
 
-def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[Spacing, bool]:
+def measure(
+    variant: str, wishes: Wishes, command: str, progress: Bar, notice: Notice = lambda text: None
+) -> tuple[Spacing, bool]:
     """Measure how far the rungs of a variant are apart; also whether it was interrupted."""
-    rungs, engines = _available(variant, wishes)
+    rungs, engines = _available(variant, wishes, notice)
     plan = _plan(variant, [rung.contestant(engines) for rung in rungs], wishes.seed)
     names = plan.labels
     guess = np.array([rung.guess for rung in rungs])
@@ -349,7 +353,7 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
 # -- both -------------------------------------------------------------------------------------------------------------
 
 
-def _available(variant: str, wishes: Wishes) -> tuple[list[Rung], dict[str, Yardstick]]:
+def _available(variant: str, wishes: Wishes, notice: Notice) -> tuple[list[Rung], dict[str, Yardstick]]:
     """List the rungs that can be played here, with the engines that play them."""
     rungs = rungs_of(variant)
     names = {rung.name for rung in rungs}
@@ -358,8 +362,8 @@ def _available(variant: str, wishes: Wishes) -> tuple[list[Rung], dict[str, Yard
             raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(sorted(names))}", name)
     engines = {}
     if not wishes.without_engine:
-        engines[FAIRY] = find_fairy(variant, wishes.engine)
-        if variant == "chess" and (stockfish := find_stockfish()) is not None:
+        engines[FAIRY] = find_fairy(variant, wishes.engine, notice)
+        if variant == "chess" and (stockfish := find_stockfish(notice)) is not None:
             engines[STOCKFISH] = stockfish
     return [rung for rung in rungs if rung.kind in (OWN, *engines) and rung.name not in wishes.leave_out], engines
 

@@ -15,7 +15,7 @@ from typing import Final
 from selfmate._core import GameRecord
 from selfmate.contestant import Contestant
 from selfmate.crosstable import Report
-from selfmate.engine import Engine
+from selfmate.engine import FIRST_WORD, PATIENCE, Engine
 from selfmate.evaluator import cores
 from selfmate.hall import OUT, Attendants, Fixture, Roll, play_engines, play_seats
 from selfmate.matchfile import Entry, MatchFile, MatchSettings
@@ -259,12 +259,23 @@ def _attendants(plan: Plan, roll: Roll, fixtures: Sequence[Fixture]) -> Attendan
     )
 
 
-def ask_names(contestants: Sequence[Contestant], variant: str, patience: float) -> list[Contestant]:
-    """Start every engine once, with its options and the variant, and learn its name; whatever is wrong is an error."""
+def ask_names(
+    contestants: Sequence[Contestant],
+    variant: str,
+    patience: float | None = None,
+    notice: Callable[[str], None] = lambda text: None,
+) -> list[Contestant]:
+    """Start every engine once, with its options and the variant, and learn its name; whatever is wrong is an error.
+
+    A patience that was asked for holds from the first word on. `notice` hears whom we wait for when it takes long.
+    """
+    first_word = FIRST_WORD if patience is None else patience
     asked = []
     for contestant in contestants:
         if contestant.engine is not None:
-            with Engine(contestant.engine, patience=patience) as engine:
+            with Engine(
+                contestant.engine, patience=patience or PATIENCE, first_word=first_word, notice=notice
+            ) as engine:
                 engine.play_variant(variant)
                 if not contestant.named and not contestant.player:
                     contestant = replace(contestant, name=engine.name)
