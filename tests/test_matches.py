@@ -140,7 +140,7 @@ def test_noise_is_no_fault(start: Path) -> None:
 def test_faults_are_told(run: Run, start: Path) -> None:
     code, out, err = run(fake("crash"), fake(), "--openings", start, "--games", "2")
     assert (code, err) == (0, "")
-    assert "Fake crash (1 nodes) lost games by fault of its own: 2 crash." in out
+    assert "Fake crash (1 node) lost games by fault of its own: 2 crash." in out
     assert "Ended by: 2 crash." in out
 
 
@@ -195,7 +195,7 @@ def test_an_engine_that_starts_no_more_is_out_and_the_others_go_on(
     players = (fake(query="nodes=1&name=A"), fake(query="nodes=1&name=B"), fake("fails-later", str(starts)), "random")
     code, out, err = run(*players, "--openings", start, "--pairs", "1")
     assert (code, err) == (1, "")
-    assert "Fake fails-later (1 nodes) is out: " in out
+    assert "Fake fails-later (1 node) is out: " in out
     assert "ended by itself with exit code 9" in out
     assert "A - B: Score 50.0 %" in out
     assert "Stopped after 6 of 12 games" in out
@@ -489,3 +489,40 @@ def test_a_path_with_spaces_and_a_question_mark(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_refused(query: str) -> None:
     with pytest.raises(ContestantError, match=r"^cat: |^tc "):
         read_contestant(f"uci:cat?{query}", MoveLimit(nodes=5))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("uci:cat?visits=400", "cat: visits are for nets that we search; an engine has nodes: uci:cat?nodes=400"),
+        ("uci:cat?visits=400&nodes=5", "visits are for nets"),
+        ("uci:cat?node=5", "cat: nothing is called 'node'; did you mean nodes?"),
+        ("uci:cat?threads=2", "there are nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"),
+        ("uci:cat?nodes=5&nodes=6", "cat: nodes is given twice"),
+        ("uci:cat?nodes=5&option.Hash=1&option.hash=2", "cat: option.hash is given twice"),
+        ("uci:cat?nodes=5&name=", "cat: name= needs something behind it"),
+        ("uci:cat?nodes=5&dir=", "cat: dir= needs something behind it"),
+        ("heuristic-1?nodes=5", "nodes and depth are for engines; a net has visits, movetime or tc"),
+        ("heuristic-1?depth=5", "nodes and depth are for engines"),
+        ("heuristic-1?visit=5", "heuristic-1: nothing is called 'visit'; did you mean visits?"),
+        ("heuristic-1?device=cuda", "there are visits, movetime, tc, name,"),
+        ("heuristic-1?visits=5&option.Hash=1", "option, env and dir are for engines, and for nets on a clock"),
+        ("heuristic-1?tc=1&option.WeightsFile=x", "its name says which net it is; leave out option.WeightsFile"),
+        ("random?visits=400", "random: it does not search, so it has no limit; write random alone"),
+        ("random?nodes=400", "it has no limit"),
+        ("random?tc=1", "it has no limit"),
+    ],
+)
+def test_what_does_not_suit_a_player_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ContestantError) as caught:
+        read_contestant(text, MoveLimit(nodes=5))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_net_on_a_clock_keeps_all_that_it_was_given() -> None:
+    contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", MoveLimit())
+    assert contestant.engine is not None
+    assert (contestant.engine.environment, contestant.engine.directory) == ({"A": "b"}, Path("/tmp"))
+    assert contestant.label == "heuristic-1 (1+0 s, Contempt 20)"  # not the same player as without it
+    assert read_contestant("heuristic-1?visits=1", MoveLimit()).label == "heuristic-1 (1 visit)"
