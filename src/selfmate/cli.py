@@ -323,7 +323,8 @@ def analyse(
         typer.Argument(metavar="FEN|FILE", help="A FEN, or a file of EPD lines, FENs or PGN; - is standard input."),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", help="Variant of FENs and EPDs (default: the net's, else chess).")
+        str | None,
+        typer.Option("--variant", help="Variant, where a game does not say it (default: the net's, else chess)."),
     ] = None,
     net: Annotated[
         str | None, typer.Option("--net", help=f"Who analyses: {WHO} (default: the shipped net, else heuristic-1).")
@@ -349,10 +350,13 @@ def analyse(
     from rich.console import Console
 
     from selfmate import analyse as analysis
+    from selfmate.game import Position
     from selfmate.player import Limit
 
     players = analysis.PlayerFor(net, backend)
-    subject = analysis.read_subject(what, players.variant(variant))
+    if variant is not None:
+        Position(variant)  # an unknown one is refused
+    subject = analysis.read_subject(what, players.variant(variant), asked=variant is not None)
     limit = Limit(visits=visits or (800 if seconds is None else None), seconds=seconds)
     analysis.run(subject, players, limit, Console(highlight=False), multipv=multipv, as_json=as_json)
 
