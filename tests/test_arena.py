@@ -20,6 +20,7 @@ from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
 from selfmate.player import Player, PlayerError
+from selfmate.rate import read_all
 from selfmate.stats import Match
 from selfmate.tournament import play
 
@@ -189,9 +190,12 @@ def test_a_game_that_was_cut_off_is_told_so(tmp_path: Path) -> None:
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     for game in read_games(tmp_path / "games.pgn"):
-        assert (game.result, game.headers["Termination"]) == ("*", "unterminated")
+        assert (game.result, game.headers["Termination"]) == ("1/2-1/2", "adjudication")
         assert game.end().comment == "cut off after 6 plies"
     assert report.as_json()["terminations"] == {"cut off": 2}
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        assert [(entry.result, entry.reason) for entry in file.entries] == [("1/2-1/2", "cut off")] * 2
+    assert len(read_all([str(tmp_path / "games.pgn")]).games) == 2  # what counts here is rated too
     assert report.labels == ("random", "random #2")
 
 
@@ -230,7 +234,10 @@ def test_command_json(run: Run) -> None:
     )
     assert (code, err) == (0, "")
     values = json.loads(out)
-    assert values["players"] == [{"name": "uniform", "visits": 4}, {"name": "fake", "visits": 9}]
+    assert values["players"] == [
+        {"name": "uniform", "label": "uniform (4 visits)", "visits": 4},
+        {"name": "fake", "label": "fake (9 visits)", "visits": 9},
+    ]
     assert values["games"] == 2
     assert values["complete"] is True
 
@@ -240,7 +247,7 @@ def test_command_json(run: Run) -> None:
     [
         (("heuristic-1",), "B"),
         (("heuristic-1", "randon"), "did you mean 'random'?"),
-        (("heuristic-1", "random", "--games", "3"), "even"),
+        (("heuristic-1", "random", "--games", "3"), "every opening is played twice, so 3 is not possible; 2 or 4 is"),
         (("heuristic-1", "random", "--games", "0"), "games"),
         (("heuristic-1", "random", "--visits", "0"), "visits"),
         (("heuristic-1", "random", "--variant", "atomik"), "did you mean 'atomic'?"),

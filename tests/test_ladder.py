@@ -457,7 +457,7 @@ def test_a_ladder_without_rungs_is_refused(run: Run, small: Path) -> None:
     [
         (lambda text: "{", "not a measured ladder"),
         (lambda text: text.replace('"gardner"', '"atomic"'), "a ladder of atomic, not of gardner"),
-        (lambda text: text.replace('"format": 1', '"format": 2'), "another version"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, newer than format 1 of this version"),
         (lambda text: text.replace('["heuristic 16"', '["somebody"'), "not those of its rungs"),
     ],
 )

@@ -91,6 +91,10 @@ def test_a_run_goes_round(finished: Path, capsys: pytest.CaptureFixture[str]) ->
     samples = list(read_games(finished / "pgn/00001.pgn"))
     assert len(samples) == 2
     assert samples[0].headers["Variant"] == "Gardner"
+    finals = [game for path in sorted((finished / "matches").glob("*.pgn")) for game in read_games(path)]
+    names = {game.headers[side] for game in finals for side in ("White", "Black")}
+    champion = f"run cycle {state.champion} (2 visits)"  # as `selfmate arena` calls them
+    assert names == {champion, "run untrained (2 visits)", "heuristic-1 (2 visits)"}
     # The same command again: nothing is played anew, and the last line says both scores
     before = (finished / "state.json").read_bytes()
     summary = go(finished)

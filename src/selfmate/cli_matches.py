@@ -373,7 +373,6 @@ def progress(
                 curve.pairings(chosen, state.champion, visits),
                 curve.openings_for(manifest.variant, games),
                 player,
-                title=manifest.recipe,
                 stopping=interrupt,
                 tell=lambda done, total: bar.update(
                     task, completed=done, total=total, note=f"{done:,} of {many(total, 'game')}"

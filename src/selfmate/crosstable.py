@@ -131,7 +131,7 @@ class Report:
     def _player_json(self, index: int) -> dict[str, Any]:
         contestant = self.contestants[index]
         limit = contestant.limit
-        values: dict[str, Any] = {"name": contestant.name}
+        values: dict[str, Any] = {"name": contestant.name, "label": self.labels[index]}
         if contestant.engine is None:
             return values | {"visits": limit.visits or 0}
         for name in ("nodes", "depth", "movetime"):
@@ -139,7 +139,7 @@ class Report:
                 values[name] = getattr(limit, name)
         if limit.control is not None:
             values["tc"] = str(limit.control)
-        values |= {"label": self.labels[index], "faults": faults(self.entries, index)}
+        values["faults"] = faults(self.entries, index)
         return values | ({"out": self.out[index]} if index in self.out else {})
 
 

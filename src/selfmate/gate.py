@@ -22,6 +22,7 @@ from selfmate.evaluator import Evaluator
 from selfmate.pgn import Game
 from selfmate.player import Player
 from selfmate.pool import drive, one_thread, paired
+from selfmate.referee import Verdict
 from selfmate.seating import seat_players
 from selfmate.stats import Match, count_games
 
@@ -122,12 +123,16 @@ def judge(records: Sequence[GameRecord]) -> Match:
     )
 
 
-def as_game(record: GameRecord, white: str, black: str, event: str) -> Game:
-    """Make a game that can be written as PGN."""
+def as_game(record: GameRecord, white: str, black: str, event: str, *, counts: bool = False) -> Game:
+    """Make a game that can be written as PGN. In a match that `counts` one that was cut off is a draw, and says so."""
     game = Game(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
     game.headers["Event"] = event
     game.headers["Round"] = str(record.game_id)
     game.headers["White"], game.headers["Black"] = white, black
     game.add_line(record.moves)
     game.result = record.result
+    if counts and record.result == "*":
+        verdict = Verdict.cut_off(len(record.moves))
+        game.result, game.headers["Termination"] = verdict.result, verdict.termination
+        game.end().comment = verdict.reason
     return game

@@ -558,7 +558,12 @@ class Trainer:
         """Write the averaged net as the candidate that a cycle ends with."""
         name = f"checkpoints/{cycle:05}"
         with self.run.new_folder(name) as folder:
-            weights.save(self.learner.average, folder, step=self.learner.step, created_by=self.matches.name(cycle))
+            weights.save(
+                self.learner.average,
+                folder,
+                step=self.learner.step,
+                created_by=f"{self.run.manifest.recipe} {cycle:05}",
+            )
         return self.run.stamp(name, cycle, self.learner.step)
 
     def _write_samples(self, cycle: int, records: Sequence[GameRecord]) -> str:

@@ -19,7 +19,7 @@ from selfmate.evaluator import Evaluator, open_evaluator
 from selfmate.gate import Standing, as_game, play_match
 from selfmate.learner import stream
 from selfmate.openings import balanced_openings
-from selfmate.player import Player
+from selfmate.player import Player, label, net_name
 from selfmate.pool import search_config
 from selfmate.recipe import at
 from selfmate.run import Run
@@ -73,7 +73,7 @@ class Matches:
 
     def name(self, cycle: int) -> str:
         """Give the name of a net for PGN."""
-        return f"{self.run.manifest.recipe} {cycle:05}"
+        return net_name(self.run.directory, cycle)
 
     # -- the gate ---------------------------------------------------------------------------------
 
@@ -130,7 +130,6 @@ class Matches:
             pairs,
             curve.openings_for(self.variant, games),
             player,
-            title=self.run.manifest.recipe,
             lanes=self.lanes,
             stopping=self.stopping,
             tell=tell,
@@ -178,9 +177,11 @@ class Matches:
             facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
             self.log("final", state.cycle, **facts)
             text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
-            names = {0: self.name(state.champion), 1: opponent}
+            sides = (self.name(state.champion), self.name(0) if opponent == UNTRAINED else ANCHOR)
+            names = [label(side, visits) for side in sides]
             pgn = [
-                as_game(record, names[record.white_seat], names[record.black_seat], "final match") for record in records
+                as_game(record, names[record.white_seat], names[record.black_seat], "final match", counts=True)
+                for record in records
             ]
             written = (
                 self.run.write_text(f"{name}.json", text),

@@ -29,7 +29,9 @@ from msgspec import Struct
 
 from selfmate.errors import PgnError, SelfmateError, clip
 from selfmate.pgn import Game, read_games
+from selfmate.referee import kind_of
 from selfmate.run import write_file
+from selfmate.words import other_format
 
 __all__ = ["Entry", "MatchFile", "MatchFileError", "MatchSettings"]
 
@@ -141,8 +143,9 @@ class MatchFile:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise MatchFileError(f"{self._json}: damaged; --force begins the match anew", str(self._json)) from None
         if kept.format != FORMAT:
+            older = "go on with the version that began it, give another name, or begin anew with --force"
             raise MatchFileError(
-                f"{self._json}: of another version of Selfmate (format {kept.format})", str(self._json)
+                f"{self._json}: a match of {other_format(kept.format, FORMAT, older)}", str(self._json)
             )
         return kept
 
@@ -206,7 +209,7 @@ class MatchFile:
             white=names.index(headers["White"]),
             black=names.index(headers["Black"]),
             result=game.result,
-            reason=fault or ("cut off" if headers.get("Termination") == "unterminated" else reason),
+            reason=fault or kind_of(reason),
             fault=fault,
             plies=sum(1 for _ in game.mainline()),
         )

@@ -37,6 +37,8 @@ __all__ = [
     "Result",
     "batch_size",
     "find_player",
+    "label",
+    "net_name",
     "net_of_run",
     "play_config",
     "result_of",
@@ -341,7 +343,7 @@ def find_player(spec: str) -> tuple[str, str | Path]:
         if not which and path.is_file() and path.suffix == ".onnx":
             return path.resolve().stem, path
         if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
-            return path.resolve().name, path
+            return _name_of_folder(path.resolve()), path
         exists = path.exists()
         if not exists and (shipped := nets.named(spec)) is not None:
             return spec, shipped
@@ -352,6 +354,14 @@ def find_player(spec: str) -> tuple[str, str | Path]:
     if spec.strip() and exists and not which:
         raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run", spec)
     raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec)}", spec)
+
+
+def _name_of_folder(path: Path) -> str:
+    """Name the net of a folder; a checkpoint of a run is what it is called everywhere."""
+    run = path.parent.parent
+    if path.parent.name == "checkpoints" and path.name.isdecimal() and (run / "manifest.json").is_file():
+        return net_name(run, int(path.name))
+    return path.name
 
 
 def _split(spec: str) -> tuple[Path, str]:
@@ -379,19 +389,19 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     """
     import msgspec
 
-    from selfmate.run import FORMAT, State
+    from selfmate.run import FORMAT, Format, State, describe_format
 
     try:
-        recipe = msgspec.json.decode(_read(directory / "manifest.json"), type=dict[str, Any]).get("recipe", "")
-        state = msgspec.json.decode(_read(directory / "state.json"), type=State)
+        data = _read(directory / "state.json")
+        found = msgspec.json.decode(data, type=Format).format
+        if found != FORMAT:
+            raise PlayerError(describe_format(directory, found), str(directory))
+        state = msgspec.json.decode(data, type=State)
     except FileNotFoundError:
         raise PlayerError(f"{directory}: this run has no net yet", str(directory)) from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise PlayerError(f"{directory}: not a run, or damaged: {clip(reason)}", str(directory)) from None
-    if state.format != FORMAT:
-        message = f"{directory}: a run of format {state.format}; this version of Selfmate reads format {FORMAT}"
-        raise PlayerError(message, str(directory))
     cycles = sorted(checkpoint.cycle for checkpoint in state.checkpoints)
     if not cycles:
         raise PlayerError(f"{directory}: this run has no net yet", str(directory))
@@ -400,8 +410,25 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     if cycle not in cycles:
         there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
         raise PlayerError(f"{directory} has no net {clip(which)!r}; there are {there}", which)
-    called = "untrained" if cycle == 0 else f"{cycle:05}"
-    return f"{recipe or directory.resolve().name} {called}", directory / state.checkpoint(cycle).name
+    return net_name(directory, cycle), directory / state.checkpoint(cycle).name
+
+
+def net_name(directory: Path, cycle: int) -> str:
+    """Name a net of a run, the same in every table and PGN: by the run's directory, for recipes have many runs.
+
+    >>> net_name(Path("runs/first"), 0), net_name(Path("runs/first/"), 12)
+    ('first untrained', 'first cycle 12')
+    """
+    return f"{directory.resolve().name} {f'cycle {cycle}' if cycle else 'untrained'}"
+
+
+def label(name: str, visits: int) -> str:
+    """Name a player with what makes it another one: its visits, of which `random` has none.
+
+    >>> label("first cycle 12", 64), label("heuristic-1", 1), label("random", 0)
+    ('first cycle 12 (64 visits)', 'heuristic-1 (1 visit)', 'random')
+    """
+    return f"{name} ({visits} visit{'' if visits == 1 else 's'})" if visits else name
 
 
 def _read(path: Path) -> bytes:

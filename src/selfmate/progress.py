@@ -28,7 +28,7 @@ from selfmate.errors import SelfmateError
 from selfmate.game import Position
 from selfmate.gate import as_game
 from selfmate.openings import balanced_openings
-from selfmate.player import RANDOM, Player
+from selfmate.player import RANDOM, Player, label, net_name
 from selfmate.population import play_games
 from selfmate.rating import Rating, Ratings, Results, fit, tally
 from selfmate.run import State, write_file
@@ -44,6 +44,7 @@ __all__ = [
     "checkpoint",
     "choose",
     "fit_scale",
+    "full_name",
     "ladder_results",
     "moments",
     "openings_for",
@@ -91,6 +92,16 @@ def checkpoint(cycle: int, visits: int) -> Entrant:
     ('untrained', '00012-64')
     """
     return Entrant(f"{cycle:05}-{visits}", f"cycle {cycle}" if cycle else "untrained", visits, cycle=cycle)
+
+
+def full_name(entrant: Entrant, directory: Path) -> str:
+    """Name an entrant of a run as `selfmate arena` does, so that all PGN files can be rated together.
+
+    >>> full_name(checkpoint(12, 64), Path("runs/first")), full_name(rungs(4)[-1], Path("runs/first"))
+    ('first cycle 12 (64 visits)', 'heuristic-1 (4 visits)')
+    """
+    name = entrant.spec or entrant.name if entrant.cycle is None else net_name(directory, entrant.cycle)
+    return label(name, entrant.visits)
 
 
 def rungs(visits: int) -> list[Entrant]:
@@ -204,15 +215,14 @@ def play_missing(
     openings: Sequence[str],
     player: Callable[[Entrant], Player],
     *,
-    title: str = "",
     lanes: int | None = None,
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda done, games: None,
 ) -> Cost:
     """Let every pair play every opening with either colour, all in one pool; only games that are not in the folder.
 
-    An entrant that plays itself does so once for each opening. `player` opens an entrant; `title` stands before the
-    names of checkpoints in the PGN; `tell` hears how many games are over.
+    An entrant that plays itself does so once for each opening. `player` opens an entrant; `tell` hears how many games
+    are over. In the PGN everybody has the name that `selfmate arena` gives them.
     """
     # 1. What is missing, opening by opening, so that all pairs take turns
     known = {
@@ -236,15 +246,12 @@ def play_missing(
     fresh: dict[tuple[Entrant, Entrant], list[str]] = {}
     done, saved, lock = 0, time.monotonic(), threading.Lock()
 
-    def name(entrant: Entrant) -> str:
-        called = entrant.name if entrant.cycle is None else f"{title} {entrant.name}".strip()
-        return called if entrant.cycle is None else f"{called} ({entrant.visits} visits)"
-
     def hear(records: Sequence[GameRecord]) -> None:
         nonlocal done, saved
         for record in records:
             opening, pair, (white, black) = which[record.game_id]
-            game = as_game(record, name(white), name(black), EVENT)
+            sides = full_name(white, folder.parent), full_name(black, folder.parent)
+            game = as_game(record, sides[0], sides[1], EVENT, counts=True)
             game.headers["Round"] = str(2 * places[opening] + (white != pair[0]))
             fresh.setdefault(pair, []).append(str(game))
         done += len(records)

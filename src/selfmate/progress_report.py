@@ -19,6 +19,7 @@ from selfmate.progress import (
     checkpoint,
     find,
     fit_scale,
+    full_name,
     ladder_results,
     moments,
     rungs,
@@ -71,6 +72,17 @@ class Report:
     ladder: int
     """Games of the ladder's rungs among themselves that the scale rests on too."""
 
+    @property
+    def title(self) -> str:
+        """The run, with its recipe where it is called otherwise."""
+        name = self.directory.resolve().name
+        return name if name == self.recipe else f"{name} (recipe {self.recipe})"
+
+    def name(self, key: str) -> str:
+        """Give the name that a player has in PGN, and in the output of every command for programs."""
+        entrant = find(key)
+        return key if entrant is None else full_name(entrant, self.directory)
+
     def as_json(self) -> dict[str, Any]:
         """Give what a program would read."""
         return {
@@ -83,12 +95,18 @@ class Report:
             "champion": self.champion,
             "scale": {"zero": "random", "errors_to": self.scale.reference.name, "white": self.scale.ratings.white[0]},
             "checkpoints": [
-                {**moment._asdict(), **_of(rating), "champion": moment.cycle == self.champion}
+                {
+                    "name": self.name(checkpoint(moment.cycle, self.visits).key),
+                    **moment._asdict(),
+                    **_of(rating),
+                    "champion": moment.cycle == self.champion,
+                }
                 for moment, rating in self.points
             ],
-            "rungs": [{"name": rung.name, **_of(rating)} for rung, rating in self.rungs],
+            "rungs": [{"name": self.name(rung.key), "rung": rung.name, **_of(rating)} for rung, rating in self.rungs],
             "matches": [
-                {"first": first, "second": second, **match.as_json()} for (first, second), match in self.matches.items()
+                {"first": self.name(first), "second": self.name(second), **match.as_json()}
+                for (first, second), match in self.matches.items()
             ],
             "losses": [{**moment._asdict(), **losses} for moment, losses in self.losses],
         }
@@ -98,11 +116,11 @@ class Report:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["name", *Moment._fields, "elo", "error", "low", "high", "played", "score"])
-        rows = [(checkpoint(moment.cycle, self.visits).name, moment, rating) for moment, rating in self.points]
-        for name, moment, rating in [*rows, *((rung.name, None, rating) for rung, rating in self.rungs)]:
+        rows = [(checkpoint(moment.cycle, self.visits).key, moment, rating) for moment, rating in self.points]
+        for key, moment, rating in [*rows, *((rung.key, None, rating) for rung, rating in self.rungs)]:
             when = [""] * len(Moment._fields) if moment is None else [*moment[:-1], f"{moment.minutes:.2f}"]
             elos = (tenths(elo) for elo in (rating.elo, rating.error, rating.low, rating.high))
-            writer.writerow([name, *when, *elos, rating.games, f"{rating.score:.4f}"])
+            writer.writerow([self.name(key), *when, *elos, rating.games, f"{rating.score:.4f}"])
         return text.getvalue()
 
     def rating_rows(self) -> list[list[str]]:
@@ -144,7 +162,7 @@ class Report:
             [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
         )
         levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")]
-        title = f"Elo, {self.recipe}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
+        title = f"Elo, {self.title}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
         panels = [Panel(title, [elo], levels, height=300)]
         for name in LOSSES:
             lines = {
@@ -161,8 +179,8 @@ class Report:
         champion = checkpoint(self.champion, self.visits).name
         return "\n".join(
             [
-                f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.recipe)}</title>',
-                f"<style>{STYLE}</style><h1>{escape(self.recipe)}: strength over training</h1>",
+                f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.title)}</title>',
+                f"<style>{STYLE}</style><h1>{escape(self.title)}: strength over training</h1>",
                 self.picture(axis),
                 f"<p>{escape(self.sentence())}</p>",
                 _html(self.rating_rows()),
@@ -286,7 +304,7 @@ def show(report: Report, console: Console) -> None:
     """Print the tables."""
     champion = checkpoint(report.champion, report.visits).name
     for title, rows in (
-        (f"{report.recipe}, {report.variant}", report.rating_rows()),
+        (f"{report.title}, {report.variant}", report.rating_rows()),
         (f"The champion ({champion}) against the others", report.colour_rows()),
     ):
         _print(title, rows, console)

@@ -31,9 +31,10 @@ from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.uci_answers import Score, Thought
 
-__all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "play_game"]
+__all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "kind_of", "play_game"]
 
 COLORS: Final = ("White", "Black")
+CUT_OFF: Final = "cut off"
 CLOCK_MARGIN: Final = 0.05
 MOVE_MARGIN: Final = 1.0
 """Seconds. On a busy machine (six processes for a core) Stockfish 15.1 took 100 to 154 ms for `movetime 100`."""
@@ -101,13 +102,36 @@ class Verdict:
     """How a game ended."""
 
     result: str
-    """`1-0`, `0-1`, `1/2-1/2`, or `*` when it was cut off."""
+    """`1-0`, `0-1` or `1/2-1/2`."""
     reason: str
     """In words, for people."""
     termination: str
     """In PGN's words."""
     fault: Fault | None = None
     """What the loser did wrong."""
+
+    @classmethod
+    def cut_off(cls, plies: int) -> Verdict:
+        """Give the verdict on a game that became too long: it counts as a draw, so its PGN must say so too.
+
+        >>> Verdict.cut_off(512).result, Verdict.cut_off(512).kind
+        ('1/2-1/2', 'cut off')
+        """
+        return cls(result="1/2-1/2", reason=f"{CUT_OFF} after {plies} plies", termination="adjudication")
+
+    @property
+    def kind(self) -> str:
+        """In words that are the same for all games which ended so."""
+        return str(self.fault) if self.fault is not None else kind_of(self.reason)
+
+
+def kind_of(reason: str) -> str:
+    """Leave out of a reason what only one game has.
+
+    >>> kind_of("cut off after 90 plies"), kind_of("stalemate")
+    ('cut off', 'stalemate')
+    """
+    return CUT_OFF if reason.startswith(f"{CUT_OFF} after ") else reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,9 +306,7 @@ class Table:
         elif turn is not None and (found := self._by_score()) is not None:
             self.verdict = found
         elif len(self.moves) >= self.terms.max_plies:
-            self.verdict = Verdict(
-                result="*", reason=f"cut off after {len(self.moves)} plies", termination="unterminated"
-            )
+            self.verdict = Verdict.cut_off(len(self.moves))
 
     def _by_score(self) -> Verdict | None:
         terms = self.terms

@@ -42,6 +42,7 @@ from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
 from selfmate.recipe import MAY_CHANGE, Recipe, RecipeError, change, differences, from_toml
+from selfmate.words import other_format
 
 __all__ = [
     "FORMAT",
@@ -52,6 +53,7 @@ __all__ = [
     "Shard",
     "Stamp",
     "State",
+    "describe_format",
     "pack_games",
     "read_metrics",
     "read_run",
@@ -187,7 +189,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     appendices: tuple[Appendix, ...] = ()
 
 
-class _Format(Struct):
+class Format(Struct):
     """Enough of a JSON file to see whether we may read the rest."""
 
     format: int
@@ -660,15 +662,25 @@ def _read_json(path: Path, kind: type[Json]) -> Json:
     """Read one of our JSON files; first its format, so that a newer one is not called damaged."""
     data = read_committed(path.parent, path.name)
     try:
-        found = msgspec.json.decode(data, type=_Format).format
+        found = msgspec.json.decode(data, type=Format).format
         if found != FORMAT:
-            raise RunError(
-                f"{path.parent}: a run of format {found}; this version of Selfmate reads format {FORMAT}",
-                str(path.parent),
-            )
+            raise RunError(describe_format(path.parent, found), str(path.parent))
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
+
+
+def describe_format(directory: Path, found: int) -> str:
+    """Say in one line that a run is of another version, and what can be done with it.
+
+    >>> describe_format(Path("runs/old"), 1).split(": ")[1]
+    'a run of format 1, older than format 2 of this version of Selfmate'
+    """
+    older = (
+        "train on with the version that began it (manifest.json names it), or begin a new run with another --run; "
+        f"its nets play as they are, such as {directory}/checkpoints/{FIRST_NET}"
+    )
+    return f"{directory}: a run of {other_format(found, FORMAT, older)}"
 
 
 def _write_json(path: Path, value: Struct) -> None:

@@ -211,7 +211,7 @@ def _entry(fixture: Fixture, game: Finished) -> Entry:
         white=fixture.white,
         black=fixture.black,
         result=verdict.result,
-        reason=str(verdict.fault or ("cut off" if verdict.result == "*" else verdict.reason)),
+        reason=verdict.kind,
         fault=None if verdict.fault is None else str(verdict.fault),
         plies=len(game.moves),
     )
@@ -228,7 +228,7 @@ def _finished(record: GameRecord, fixture: Fixture, plan: Plan, tables: dict[int
     if table is not None and table.verdict is not None and table.verdict.fault is not None:
         verdict = table.verdict
     elif record.outcome is None:
-        verdict = Verdict(result="*", reason=f"cut off after {len(moves)} plies", termination="unterminated")
+        verdict = Verdict.cut_off(len(moves))
     else:
         verdict = Verdict(result=record.result, reason=record.reason, termination="normal")
     return Finished(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["many", "percent", "rounded", "signed", "tenths"]
+__all__ = ["many", "other_format", "percent", "rounded", "signed", "tenths"]
 
 
 def many(number: int, noun: str, plural: str = "") -> str:
@@ -14,6 +14,18 @@ def many(number: int, noun: str, plural: str = "") -> str:
     ('1 game', '2,000 games', '0 replies')
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def other_format(found: int, ours: int, older: str) -> str:
+    """Say that a file is of another version, and what to do: `older` is that where it is older than we are.
+
+    >>> other_format(1, 2, "measure it anew")
+    'format 1, older than format 2 of this version of Selfmate: measure it anew'
+    >>> other_format(3, 2, "measure it anew")
+    'format 3, newer than format 2 of this version of Selfmate: a newer version reads it'
+    """
+    age, way = ("newer", "a newer version reads it") if found > ours else ("older", older)
+    return f"format {found}, {age} than format {ours} of this version of Selfmate: {way}"
 
 
 def rounded(number: float) -> str:
