@@ -82,8 +82,8 @@ def test_perft_suite_says_what_it_leaves_out(run: Run, tmp_path: Path) -> None:
     suite = tmp_path / "deep.epd"
     suite.write_text(f"{START} ;D1 20\n{START} ;D2 400\n", encoding="ascii")
     answer = run("perft", "chess", "--suite", str(suite), "--max-nodes", "100")
-    assert (answer.code, answer.out) == (0, "1 positions, 20 nodes, 0 wrong\n")
-    assert answer.err == "selfmate: 1 positions list no depth within the budget\n"
+    assert (answer.code, answer.out) == (0, "1 position, 20 nodes, 0 wrong\n")
+    assert answer.err == "selfmate: 1 position lists no depth within the budget\n"
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------

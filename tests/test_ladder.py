@@ -434,6 +434,7 @@ def test_an_engine_that_fails_does_not_make_a_rating(monkeypatch: pytest.MonkeyP
         (("heuristic-1", "--variant", "gardner", "--without-engine", "--leave-out", "level 9"), "'level 9'"),
         (("heuristic-1", "--variant", "gardner", "--engine", "no-such-program"), "there is no such program"),
         (("heuristic-1", "--variant", "gardner", "--plot", "climb.gif"), ".svg or .png"),
+        (("heuristic-1", "--variant", "gardner", "--games", "301"), "so 301 is not possible; 300 or 302 is"),
         (("heuristic-1", "--variant", "gardner", "--spacing", "/nowhere/x.json"), "no such folder"),
         (("uci:true?nodes=1",), "--variant says which"),
         (("gardner-laptop", "--variant", "atomic"), "gardner"),

@@ -446,7 +446,7 @@ def test_groups_are_said_in_one_line(run: Run, tmp_path: Path) -> None:
         (("{pgn}", "--json", "--csv"), "do not go together"),
         (("{pgn}", "--model", "glicko"), "elo or bayeselo"),
         (("{pgn}", "--trueskill", "--anchor", "Ben=1"), "goes without"),
-        (("{pgn}", "--min-games", "1000"), "no players with 1000 games"),
+        (("{pgn}", "--min-games", "1000"), "no players with 1,000 games"),
         (("/no/such/file.pgn",), "/no/such/file.pgn"),
         (("{folder}",), "Is a directory"),
         (("{other}",), "no PGN"),

@@ -23,6 +23,7 @@ from selfmate.evaluator import BACKENDS, Answer, Evaluator, LeafBatch, cores, op
 from selfmate.game import Position
 from selfmate.player import Limit, Player, Result
 from selfmate.quantise import game_positions
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from selfmate.net import Net
@@ -74,7 +75,7 @@ def agreement(
         rows.append({"backend": name, **difference(expected, evaluator.evaluate(leaves)), **_played(chosen, results)})
     # 3. Tell.
     table = Table(
-        f"Against {REFERENCE} f32: {reference.variant}, {len(positions)} positions, {visits} visits",
+        f"Against {REFERENCE} f32: {reference.variant}, {many(len(positions), 'position')}, {many(visits, 'visit')}",
         ("backend", "value mean", "value max", "policy mean", "policy max", "same first prior", "same move", "lost"),
         tuple(
             (

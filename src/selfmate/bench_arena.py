@@ -23,6 +23,7 @@ from selfmate.openings import balanced_openings
 from selfmate.player import Player
 from selfmate.pool import Turn, drive, one_thread, paired
 from selfmate.seating import Seating, seat_players
+from selfmate.words import many
 
 __all__ = ["arena"]
 
@@ -172,11 +173,11 @@ def _report(
         ("games/h", f"{values['games_per_hour']:,}"),
         ("moves/s", f"{values['moves_per_second']:,}"),
         ("mean batch", f"{values['batch']} of {values['rows']} at most"),
-        ("processor busy", f"{values['processor_share']:.1%} of {cores()} cores"),
+        ("processor busy", f"{values['processor_share']:.1%} of {many(cores(), 'core')}"),
         *((f"lanes: {name}", f"{share:.1%}") for name, share in shares.items()),
     )
-    title = f"{players[0].name} against {players[1].name}, {variant}, {visits} visits, {', '.join(evaluators)}"
-    machine = f"{processor_name()}, {elapsed:.1f} s, {games} games, load {os.getloadavg()[0]:.1f}"
+    title = f"{players[0].name} against {players[1].name}, {variant}, {many(visits, 'visit')}, {', '.join(evaluators)}"
+    machine = f"{processor_name()}, {elapsed:.1f} s, {many(games, 'game')}, load {os.getloadavg()[0]:.1f}"
     return BenchReport((Table(title, ("figure", "measured"), shown),), (f"{seating.why}.", machine), values)
 
 

@@ -24,6 +24,7 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
 from selfmate.pool import Turn, choose_slots, drive, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from selfmate.net import Net
@@ -98,7 +99,7 @@ def selfplay(
             record.to_bytes()
         records.extend(fresh)
         watch.record += time.perf_counter() - now
-        tell(int(10 * (now - begin + warmup)), int(10 * (seconds + warmup)), f"{len(records)} games")
+        tell(int(10 * (now - begin + warmup)), int(10 * (seconds + warmup)), many(len(records), "game"))
 
     drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=_one_thread(device), tell=look, watch=watch)
     end = _counts(pool)
@@ -148,14 +149,17 @@ def selfplay(
         ("games/h", f"{values['games_per_hour']:,} of {values['plies_per_game']} plies"),
         ("positions to learn from/s", f"{values['positions_per_second']:,}"),
         ("mean batch", f"{values['batch']} ({values['fill']:.1%} of the lane)"),
-        ("processor busy", f"{values['processor_share']:.1%} of {cores()} cores"),
+        ("processor busy", f"{values['processor_share']:.1%} of {many(cores(), 'core')}"),
         *((f"lanes: {name}", f"{share:.1%}") for name, share in values["lane_share"].items()),
         *((f"GPU: {name}", f"{share:.1%}") for name, share in values["gpu_share"].items()),
     )
     title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {slots} games of {part.leaves} leaves"
     return BenchReport(
         (Table(title, ("figure", "measured"), shown),),
-        (f"{why}.", f"{processor_name()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}"),
+        (
+            f"{why}.",
+            f"{processor_name()}, {elapsed:.1f} s, {many(len(records), 'game')}, load {os.getloadavg()[0]:.1f}",
+        ),
         values,
     )
 
@@ -279,7 +283,7 @@ def train_speed(
     )
     return BenchReport(
         (Table(f"Learning, {recipe}, {device}, batch {batch}", ("figure", "measured"), shown),),
-        (f"{processor_name()}, {cores()} cores, load {os.getloadavg()[0]:.1f}",),
+        (f"{processor_name()}, {many(cores(), 'core')}, load {os.getloadavg()[0]:.1f}",),
         values,
     )
 

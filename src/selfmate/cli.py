@@ -17,8 +17,9 @@ import typer
 
 from selfmate.cli_bench import bench_app
 from selfmate.cli_matches import arena, ladder, progress, rate
-from selfmate.cli_parts import INTERRUPTED, WHO, Json, Settings, Threads, Variant, progress_bar
+from selfmate.cli_parts import INTERRUPTED, WHO, Json, Settings, Threads, Variant, notice, progress_bar
 from selfmate.errors import EpdError, SelfmateError
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from selfmate.epd import PerftLine
@@ -146,7 +147,7 @@ def _perft_position(variant: str, fen: str | None, depth: int, threads: int, div
             total += nodes
             if divide:
                 print(f"{uci}: {nodes}", flush=True)
-            progress.update(task, advance=1, note=f"{total:,} nodes")
+            progress.update(task, advance=1, note=many(total, "node"))
     print(f"\nNodes searched: {total}" if divide else f"Nodes searched: {total}")
 
 
@@ -162,9 +163,11 @@ def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) 
     lines = list(read_perft_suite(path))
     chosen = [line for line in lines if deepest_depth(line, max_nodes) is not None]
     if not chosen:
-        raise SelfmateError(f"{path}: no position" + (f" lists a depth within {max_nodes} nodes" if lines else ""))
+        within = f" lists a depth within {many(max_nodes, 'node')}" if lines and max_nodes is not None else ""
+        raise SelfmateError(f"{path}: no position{within}")
     if len(chosen) < len(lines):
-        print(f"selfmate: {len(lines) - len(chosen)} positions list no depth within the budget", file=sys.stderr)
+        deeper = len(lines) - len(chosen)
+        notice(f"{many(deeper, 'position')} {'lists' if deeper == 1 else 'list'} no depth within the budget")
     results: list[LineResult] = []
     with progress_bar() as progress:
         task = progress.add_task(path.name, total=sum(_budget(line, max_nodes) for line in chosen), note="")
@@ -174,7 +177,8 @@ def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) 
     wrong = [result for result in results if not result.is_right]
     if wrong:
         _explain(variant, path, wrong[0], threads)
-    print(f"{len(results)} positions, {sum(result.counted for result in results)} nodes, {len(wrong)} wrong")
+    counted = sum(result.counted for result in results)
+    print(f"{many(len(results), 'position')}, {counted} {'node' if counted == 1 else 'nodes'}, {len(wrong)} wrong")
     if wrong:
         raise typer.Exit(1)
 

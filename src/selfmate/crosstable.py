@@ -205,10 +205,10 @@ def stopped_line(played: int, games: int, paired: int) -> str:
         return f"Stopped before a game was over, of {games}."
     odd = played - paired
     if not odd:
-        return f"Stopped after {played} of {games} games."
+        return f"Stopped after {played} of {many(games, 'game')}."
     have, do = ("has", "does") if odd == 1 else ("have", "do")
     rest = f"{odd} of them {have} no game with the other colour yet and {do} not count"
-    return f"Stopped after {played} of {games} games; {rest}."
+    return f"Stopped after {played} of {many(games, 'game')}; {rest}."
 
 
 def standing_line(report: Report) -> str:

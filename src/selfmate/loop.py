@@ -42,6 +42,7 @@ from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
 from selfmate.stats import Match
 from selfmate.view import Progress, View, as_metrics, make_view, open_tensorboard
+from selfmate.words import many
 
 __all__ = ["Summary", "train"]
 
@@ -262,9 +263,9 @@ class Trainer:
             who, shown = f"Champion of cycle {self.run.state.champion}", f"{scores[ANCHOR]} against {ANCHOR}"
             if UNTRAINED in scores:
                 shown = f"{scores[UNTRAINED]} against the untrained net, {shown}"
-                how = f"{games} games each, {visits} visits, paired openings"
+                how = f"{many(games, 'game')} each, {many(visits, 'visit')}, paired openings"
             else:
-                how = f"{games} games, {visits} visits, paired openings"
+                how = f"{many(games, 'game')}, {many(visits, 'visit')}, paired openings"
                 if self.run.state.checkpoint(self.run.state.champion).step == 0:
                     who = "Still the untrained net"
             self.view.say(f"{who}: {shown} ({how}).")
@@ -287,7 +288,7 @@ class Trainer:
         """Say where a run that is resumed stands, and what --set has changed in it."""
         cycle, cycles = self.run.state.cycle, self.recipe.selfplay.cycles
         if cycle >= cycles:
-            self.view.say(f"{self.run.directory} is complete: {cycle} of {cycles} cycles.")
+            self.view.say(f"{self.run.directory} is complete: {cycle} of {many(cycles, 'cycle')}.")
         else:
             self.view.say(f"Going on with {self.run.directory} at cycle {cycle}.")
         for appendix in self.run.manifest.appendices:

@@ -25,6 +25,7 @@ from selfmate.recipe import at
 from selfmate.run import Run
 from selfmate.stats import Match
 from selfmate.view import Measured, Progress
+from selfmate.words import many
 
 __all__ = ["ANCHOR", "UNTRAINED", "Log", "Matches"]
 
@@ -122,7 +123,7 @@ class Matches:
             return Player(entrant.spec if entrant.cycle is None else self.evaluator(entrant.cycle))
 
         def tell(done: int, total: int) -> None:
-            self.progress.stage = f"measuring strength, {done} of {total} games"
+            self.progress.stage = f"measuring strength, {done} of {many(total, 'game')}"
 
         cost = curve.play_missing(
             folder,

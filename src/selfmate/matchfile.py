@@ -31,7 +31,7 @@ from selfmate.errors import PgnError, SelfmateError, clip
 from selfmate.pgn import Game, read_games
 from selfmate.referee import kind_of
 from selfmate.run import write_file
-from selfmate.words import other_format
+from selfmate.words import many, other_format
 
 __all__ = ["Entry", "MatchFile", "MatchFileError", "MatchSettings"]
 
@@ -175,8 +175,8 @@ class MatchFile:
                 raise MatchFileError(f"{self.path}: begun with {name} {clip(before)}, not {clip(now)}; {way}", name)
         if kept.openings > len(own.openings):
             raise MatchFileError(
-                f"{self.path}: begun with {kept.openings} openings ({2 * kept.openings} games of every two), not "
-                f"{len(own.openings)}; there can only be more",
+                f"{self.path}: begun with {many(kept.openings, 'opening')} ({2 * kept.openings} games of every two), "
+                f"not {len(own.openings)}; there can only be more",
                 "openings",
             )
         if kept.digest != _digest(own.openings[: kept.openings]):

@@ -25,6 +25,7 @@ from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, clip
 from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.player import Limit, Player, Result
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -223,7 +224,7 @@ class Session:
     def _do_eval(self, rest: str) -> None:
         if (result := self._ask()) is None:
             return
-        self.say(f"{describe(result)}; {result.visits} visits in {result.seconds:.1f} s")
+        self.say(f"{describe(result)}; {many(result.visits, 'visit')} in {result.seconds:.1f} s")
         for each in result.moves[:SHOWN_MOVES]:
             self.say(f"  {each.value:+.2f}  {each.visits:6}  {line_of(self.position, each.pv[:SHOWN_PLIES])}")
 

@@ -124,7 +124,7 @@ def leave_out(played: Played, least: int) -> Played:
             break
         games = kept
     if not games:
-        raise SelfmateError(f"no players with {least} games or more against each other")
+        raise SelfmateError(f"no players with {many(least, 'game')} or more against each other")
     return Played(games, played.unfinished)
 
 

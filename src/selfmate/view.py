@@ -357,7 +357,7 @@ def _facts(progress: Progress) -> list[tuple[str, str]]:
         ("games", f"{progress.games:,}{games}"),
     ]
     if match:
-        rows.append(("match", f"{len(match.finished)} of {match.games} games"))
+        rows.append(("match", f"{len(match.finished)} of {many(match.games, 'game')}"))
         if match.match.games:
             rows.append(("", str(match.match)))
         if match.evaluations:
