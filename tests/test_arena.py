@@ -214,6 +214,7 @@ def test_command(run: Run, tmp_path: Path) -> None:
     )
     assert (code, err) == (0, "")
     assert out.splitlines()[-1].startswith("Score ")
+    assert f"selfmate rate {pgn} makes ratings, with a drawn game added for each player" in out.splitlines()[-2]
     assert len(list(read_games(pgn))) == 6
 
 
@@ -267,6 +268,13 @@ def test_command_json(run: Run) -> None:
         (("uci:cat?nodes=1", "uci:cat?nodes=2", "--visits", "9"), "none plays"),
         (("heuristic-1", "random", "--tc", "1 s"), "tc is written SECONDS+INCREMENT"),
         (("heuristic-1", "random", "--resign", "600,4"), "for games between engines"),
+        (("heuristic-1", "random", "--model", "logistic"), "--alpha, --beta and --model go with --sprt"),
+        (("heuristic-1", "random", "--alpha", "0.1"), "--alpha, --beta and --model go with --sprt"),
+        (("heuristic-1", "random", "--sprt", "0,5", "--model", "foo"), "normalised or logistic, not 'foo'"),
+        (("heuristic-1", "random", "--device", "tpu"), "no device is called 'tpu'; there are cpu and cuda"),
+        (("heuristic-1", "random", "--opening-plies", "4"), "--opening-plies is for a book of games"),
+        (("heuristic-1", "random", "--pgn", "."), ".: a folder, not a file"),
+        (("heuristic-1", "random", "--csv", "."), ".: a folder, not a file"),
         (("heuristic-1", "random", "fake", "--visits-a", "9"), "write NAME?visits=N"),
         (("heuristic-1", "uci:'cat?nodes=1"), "not a command"),
         (("heuristic-1", "uci:?nodes=1"), "uci: needs a command"),

@@ -387,11 +387,17 @@ def test_a_clean_sweep_is_only_a_bound(run: Run, tmp_path: Path) -> None:
     first, second = (line.split("│")[3].strip() for line in answer.out.splitlines() if line.startswith("│"))
     assert first.startswith("above ")
     assert second.startswith("below ")
-    assert "says only that it is above: one drawn game is added for each player" in answer.out
+    assert "A won every game against B: nothing bounds how far it is above." in answer.out
     best, worst = json.loads(run("rate", str(path), "--json").out)["players"]
     assert (best["high"], worst["low"]) == (None, None)
     assert best["low"] == pytest.approx(best["elo"] - best["error"])
     assert run("rate", str(path), "--csv").out.splitlines()[2].split(",")[4] == ""
+
+
+def test_an_anchor_may_be_known_by_its_beginning() -> None:
+    results = both_colours("heuristic-1 (64 visits)", "random", 10, 5, 5)
+    with pytest.raises(SelfmateError, match=r"did you mean 'heuristic-1 \(64 visits\)'\?"):
+        fit(results, anchors={"heuristic-1": 1000})
 
 
 def test_the_rating_of_a_match_is_set_beside_that_of_its_score(run: Run, tmp_path: Path) -> None:

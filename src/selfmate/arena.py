@@ -28,10 +28,10 @@ from selfmate.game import Position
 from selfmate.gate import judge, whole_pairs
 from selfmate.hall import play_seats
 from selfmate.matchfile import MatchFile
-from selfmate.openings import balanced_openings, read_openings
+from selfmate.openings import balanced_openings, is_pgn, read_openings
 from selfmate.player import RANDOM, Player
 from selfmate.referee import CLOCK_MARGIN, MOVE_MARGIN, ScoreRule, Terms
-from selfmate.run import write_file
+from selfmate.run import check_target, write_file
 from selfmate.stats import Match, Model, Sprt
 from selfmate.tournament import Plan, ask_names, play, schedule
 from selfmate.words import many
@@ -207,6 +207,8 @@ def make_plan(wishes: Wishes, notice: Callable[[str], None] = lambda text: None)
     )
     if sum(each.engine is not None for each in contestants) < 2 and (terms.resign or terms.win or terms.draw):
         raise SelfmateError("--resign, --win and --draw are for games between engines, and nets on a clock")
+    if wishes.opening_plies is not None and not (wishes.openings is not None and is_pgn(wishes.openings)):
+        raise SelfmateError("--opening-plies is for a book of games: --openings FILE.pgn")
     # 2. What they play.
     threads = 1 if wishes.device == "cpu" else None
     seats = {
@@ -292,8 +294,7 @@ def command(
 
     # 1. Everything that can be wrong is found before a game begins.
     for path in (pgn, csv):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise SelfmateError(f"{path}: there is no such folder", str(path))
+        check_target(path)
     plan, players = make_plan(wishes, notice)
     different = len(set(plan.openings))
     if different < len(plan.openings):
@@ -314,7 +315,7 @@ def command(
     if as_json:
         print(json.dumps(report.as_json(), indent=2))
     else:
-        show(report, Console())
+        show(report, Console(), pgn)
         if interrupt() and pgn is not None:
             print(f"The same command goes on with {pgn}.")
     if interrupt() and not report.complete:

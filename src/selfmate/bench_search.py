@@ -311,6 +311,8 @@ def tactics(
     `N solved of M`.
     """
     player = player or Player("heuristic-1")
+    if not Path(path).is_file():
+        raise SelfmateError(f"{path}: there is no such file", str(path))
     variant = variant or Path(path).stem.partition("_")[0]
     Position(variant)  # an unknown one is refused by its name, not by the first line of the file
     try:

@@ -17,7 +17,7 @@ import typer
 
 from selfmate.cli_bench import bench_app
 from selfmate.cli_matches import arena, ladder, progress, rate
-from selfmate.cli_parts import INTERRUPTED, WHO, Json, Settings, Threads, Variant, notice, progress_bar
+from selfmate.cli_parts import INTERRUPTED, WHO, Json, Settings, Threads, Variant, flowing, notice, progress_bar
 from selfmate.errors import EpdError, SelfmateError
 from selfmate.words import many
 
@@ -441,3 +441,7 @@ def demo(
     console = Console(highlight=False)
     pause = (0.4 if console.is_terminal else 0.0) if delay is None else delay
     play_demo(variant, secrets.randbelow(1_000_000) if seed is None else seed, console, delay=pause)
+
+
+for each in (*app.registered_commands, *bench_app.registered_commands):
+    each.help = flowing((each.callback and each.callback.__doc__) or "")

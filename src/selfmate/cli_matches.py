@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from selfmate.cli_parts import INTERRUPTED, WHO, Json, check_even, notice, progress_bar
+from selfmate.cli_parts import INTERRUPTED, WHO, Json, check_device, check_even, notice, progress_bar
 from selfmate.errors import SelfmateError
 from selfmate.words import many
 
@@ -72,9 +72,11 @@ def arena(
     sprt: Annotated[
         str | None, typer.Option("--sprt", metavar="ELO0,ELO1", help="Stop when A is ELO1 stronger, or only ELO0.")
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Chance to accept ELO1 wrongly.")] = 0.05,
-    beta: Annotated[float, typer.Option("--beta", help="Chance to accept ELO0 wrongly.")] = 0.05,
-    model: Annotated[str, typer.Option("--model", help="Elo of --sprt: normalised or logistic.")] = "normalised",
+    alpha: Annotated[float | None, typer.Option("--alpha", help="Chance to accept ELO1 wrongly.  [0.05]")] = None,
+    beta: Annotated[float | None, typer.Option("--beta", help="Chance to accept ELO0 wrongly.  [0.05]")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Elo of --sprt: normalised or logistic.  [normalised]")
+    ] = None,
     device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
     pgn: Annotated[Path | None, typer.Option("--pgn", help="The match on disk; the same command goes on.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a line for each game to this file.")] = None,
@@ -96,6 +98,9 @@ def arena(
     if games is not None and pairs is not None:
         raise SelfmateError("--games and --pairs say the same; give one of them")
     check_even(games)
+    check_device(device)
+    if sprt is None and any(each is not None for each in (alpha, beta, model)):
+        raise SelfmateError("--alpha, --beta and --model go with --sprt ELO0,ELO1")
     code = match.command(
         match.Wishes(
             players=tuple(players),
@@ -118,7 +123,11 @@ def arena(
             win=win,
             draw=draw,
             device=device,
-            test=None if sprt is None else match.read_sprt(sprt, alpha, beta, model),
+            test=None
+            if sprt is None
+            else match.read_sprt(
+                sprt, 0.05 if alpha is None else alpha, 0.05 if beta is None else beta, model or "normalised"
+            ),
         ),
         pgn=pgn,
         csv=csv,
@@ -189,6 +198,7 @@ def ladder(
 
     from selfmate import ladder as climb
     from selfmate import ladder_plot, yardstick
+    from selfmate.run import check_target
 
     # 1. Everything that can be wrong with the options.
     if [net is not None, measure is not None, build_engine].count(True) != 1:
@@ -197,13 +207,13 @@ def ladder(
         print(yardstick.build_fairy())
         return
     check_even(games)
+    check_device(device)
     if engine is not None and without_engine:
         raise SelfmateError("--engine and --without-engine contradict each other")
     if measure is not None and (spacing is None or any(each is not None for each in (variant, visits, movetime, plot))):
         raise SelfmateError("--measure VARIANT needs --spacing FILE to write to, and no variant, limit or plot")
     for path in (pgn, spacing):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise SelfmateError(f"{path}: there is no such folder", str(path))
+        check_target(path)
     if plot is not None:
         ladder_plot.check_picture(plot)
     wishes = climb.Wishes(
@@ -271,7 +281,7 @@ def rate(
     The ratings come with 95 % intervals. Without an anchor their mean is 0; with anchors the intervals are those of the
     difference to them.
 
-    Example: selfmate rate games.pgn --anchor heuristic-1=1000
+    Example: selfmate rate games.pgn --anchor random=0
 
     Example: selfmate rate *.pgn --min-games 20 --los --json
     """
@@ -321,7 +331,7 @@ def progress(
     ] = 8,
     games: Annotated[
         int,
-        typer.Option("--games", min=0, max=100_000, help="Games of every two players, an even number; 0 only draws."),
+        typer.Option("--games", min=0, max=100_000, help="Games of every two players, even; 0 only shows them."),
     ] = 40,
     visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a checkpoint's move.")] = 64,
     axis: Annotated[str, typer.Option("--x", help="games, positions, steps or minutes.")] = "games",
@@ -354,6 +364,7 @@ def progress(
     if axis not in report_of.AXES:
         raise SelfmateError(f"--x: {', '.join(report_of.AXES)}, not {axis!r}", axis)
     check_even(games)
+    check_device(device)
     manifest, state = read_run(run)
     folder = run / curve.FOLDER
     # 2. Play what is missing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_text, sco
 from selfmate.words import many, percent
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 __all__ = ["Report", "as_csv", "faults", "score", "show", "standing_line", "terminations"]
@@ -159,8 +162,8 @@ def as_csv(report: Report) -> str:
 # -- for people -----------------------------------------------------------------------------------
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the report."""
+def show(report: Report, console: Console, pgn: Path | None = None) -> None:
+    """Print the report; `pgn` is where its games are."""
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -181,6 +184,9 @@ def show(report: Report, console: Console) -> None:
         if index in report.out:
             say(f"{label} is out: {report.out[index]}")
     matches = [report.match(*pair) for pair in report.pairs]
+    if pgn is not None and report.entries:
+        less = "so that few games say a little less than their score below"
+        say(f"selfmate rate {shlex.quote(str(pgn))} makes ratings, with a drawn game added for each player, {less}.")
     if not report.complete:
         say(stopped_line(len(report.entries), report.games, sum(match.games for match in matches)))
     for (first, second), match in zip(report.pairs, matches, strict=True):

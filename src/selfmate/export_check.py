@@ -72,13 +72,12 @@ class ExportReport:
 
 def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> ExportReport:
     """Write the net that `spec` names; a file that does not answer as the net does is not written."""
-    from selfmate.run import write_file
+    from selfmate.run import check_target, write_file
 
     # 1. Everything that can be wrong is found first.
     if out.suffix != ".onnx":
         raise SelfmateError(f"{clip(str(out))}: the name of an ONNX file ends in .onnx", str(out))
-    if not out.absolute().parent.is_dir():
-        raise SelfmateError(f"{out}: there is no such folder", str(out))
+    check_target(out)
     if out.exists() and not force:
         raise SelfmateError(f"{out}: there is such a file already; --force writes over it", str(out))
     # 2. The file in f32, and what it must agree with.

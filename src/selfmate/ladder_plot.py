@@ -12,7 +12,7 @@ from typing import Final
 
 from selfmate.errors import SelfmateError
 from selfmate.ladder import LadderReport, rating_line
-from selfmate.run import write_file
+from selfmate.run import check_target, write_file
 from selfmate.stats import score_of_elo
 from selfmate.words import many, rounded
 
@@ -187,8 +187,7 @@ def check_picture(path: Path) -> None:
     """Refuse a picture that could not be written, before anything is played for it."""
     if path.suffix.lower() not in (".svg", ".png"):
         raise SelfmateError(f"--plot: a file .svg or .png, not {path}", str(path))
-    if not path.absolute().parent.is_dir():
-        raise SelfmateError(f"{path}: there is no such folder", str(path))
+    check_target(path)
     if path.suffix.lower() == ".png" and shutil.which("rsvg-convert") is None:
         import importlib.util
 

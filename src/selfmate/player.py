@@ -47,6 +47,9 @@ __all__ = [
 RANDOM: Final = "random"
 """The player that plays any legal move."""
 
+FAKE: Final = "fake"
+"""An evaluator of the core for tests, which nobody needs to be told of."""
+
 # Leaves of one tree that are evaluated at once are chosen without knowing of each other. Batches against single leaves
 # (heuristic-1, atomic, 800 visits; docs/log.md): 50 ± 6 % with 8 leaves, 45 ± 6 % with 16, 33 ± 9 % with 64. So a batch
 # grows with the tree, from as many as a net does in about the time of one.
@@ -374,12 +377,20 @@ def _hint(spec: str) -> str:
     """Say what the spec might have been."""
     import difflib  # not needed until something is wrong
 
+    from selfmate import nets
+
+    who, question, _ = spec.partition("?")
+    if who.startswith("uci:"):
+        return "engines play in selfmate arena and selfmate ladder"
     here = [str(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
-    known = {name: name for name in (*NATIVE, RANDOM)} | {Path(path).name: path for path in here}
+    names = (*(name for name in NATIVE if name != FAKE), RANDOM, *(net.name for net in nets.shipped()))
+    if question and who in names:
+        return f"what stands behind ? is for selfmate arena and selfmate ladder; here write {who} and options"
+    known = {name: name for name in names} | {Path(path).name: path for path in here}
     near = difflib.get_close_matches(clip(Path(spec).name), known, n=1)
     if near:
         return f"did you mean {known[near[0]]!r}?"
-    return f"there are {', '.join((*NATIVE, RANDOM))}, the folder or .onnx file of a net, and run directories"
+    return f"there are {', '.join(names)}, the folder or .onnx file of a net, and run directories"
 
 
 def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:

@@ -175,13 +175,15 @@ def beside_the_score(ratings: Ratings) -> str:
     'Anna is 166 ± 253 above Ben, where the score alone (selfmate arena) says +191'
     """
     why = "one drawn game is added for each player, and White's advantage is taken out"
+    if len(ratings.players) == 2 and ratings.players[0].score == 1:
+        first, second = ratings.players
+        return f"{first.player} won every game against {second.player}: nothing bounds how far it is above."
     if len(ratings.players) != 2:
         return f"Few games say a little less here than the score alone, which is what selfmate arena prints: {why}."
     first, second = ratings.players
     spread = ratings.covariance[0, 0] + ratings.covariance[1, 1] - 2 * ratings.covariance[0, 1]
     apart = f"{rounded(first.elo - second.elo)} ± {rounded(Z95 * math.sqrt(max(spread, 0.0)))}"
-    alone = elo_of_score(first.score)
-    says = "only that it is above" if alone is None else signed(alone)
+    says = signed(elo_of_score(first.score) or 0.0)
     who = f"{first.player} is {apart} above {second.player}"
     return f"{who}, where the score alone (selfmate arena) says {says}: {why}."
 
@@ -239,10 +241,11 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
         )
     console.print(table)
     white, error = ratings.white
+    about = " The mean is 0: --anchor NAME=ELO sets a scale." if ratings.loose else ""
     left_out = f" Left out: {played.unfinished}, without a result or two players." if played.unfinished else ""
     console.print(
         f"{many(len(played.games), 'game')}.{left_out} White's advantage {signed(white)} ± {rounded(error)} Elo, draws "
-        f"between equals {percent(ratings.draw_rate)}; model {ratings.model}.",
+        f"between equals {percent(ratings.draw_rate)}; model {ratings.model}.{about}",
         highlight=False,
         soft_wrap=True,
     )

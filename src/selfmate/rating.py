@@ -229,7 +229,8 @@ def _anchored(anchors: Mapping[str, float], names: Sequence[str]) -> dict[str, f
         if name not in names:
             import difflib
 
-            near = difflib.get_close_matches(name, names, n=1)
+            begin = [each for each in names if each.startswith(name)]  # heuristic-1 of heuristic-1 (64 visits)
+            near = begin or difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the first of them are {', '.join(names[:3])}"
             raise SelfmateError(f"anchor {name!r} is not among the players of finished games; {hint}", name)
         if not math.isfinite(elo):

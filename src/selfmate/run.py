@@ -53,6 +53,7 @@ __all__ = [
     "Shard",
     "Stamp",
     "State",
+    "check_target",
     "describe_format",
     "pack_games",
     "read_metrics",
@@ -196,6 +197,20 @@ class Format(Struct):
 
 
 # -- writing --------------------------------------------------------------------------------------
+
+
+def check_target(path: Path | None) -> None:
+    """Refuse a file that could not be written later, after all the work: its folder is missing, or it is a folder.
+
+    >>> check_target(Path("/no/such/folder/games.pgn"))
+    Traceback (most recent call last):
+    ...
+    selfmate.run.RunError: /no/such/folder/games.pgn: there is no such folder
+    """
+    if path is not None and not path.absolute().parent.is_dir():
+        raise RunError(f"{path}: there is no such folder", str(path))
+    if path is not None and path.is_dir():
+        raise RunError(f"{path}: a folder, not a file", str(path))
 
 
 def write_file(path: Path, data: bytes) -> Stamp:
