@@ -360,7 +360,7 @@ def test_command(run: Run, pgn: str) -> None:
     assert rows[1][2] == "1500 (anchor)"
     assert rows[2][3:6] == ["40", "25.0 %", "50.0 %"]
     assert len(rows) == 6
-    assert "80 games. Left out: 1, without a result or two players." in out
+    assert "80 games. Left out: 1, without a result or two different players." in out
 
 
 def test_command_json_and_csv(run: Run, pgn: str) -> None:
@@ -411,7 +411,8 @@ def test_the_rating_of_a_match_is_set_beside_that_of_its_score(run: Run, tmp_pat
     assert "the score alone (selfmate arena) says +89" in out  # 2.5 of 4 points
     even = [("A", "B", "1-0"), ("B", "A", "1-0")]
     path.write_text("".join(tags.format(*game) for game in even), encoding="utf-8")
-    assert "-0 " not in run("rate", str(path)).out
+    assert "-0 " not in (out := run("rate", str(path)).out)
+    assert "A and B are 0 ± " in out
     assert "-0.0" not in run("rate", str(path), "--csv").out
 
 

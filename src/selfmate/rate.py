@@ -182,9 +182,12 @@ def beside_the_score(ratings: Ratings) -> str:
         return f"Few games say a little less here than the score alone, which is what selfmate arena prints: {why}."
     first, second = ratings.players
     spread = ratings.covariance[0, 0] + ratings.covariance[1, 1] - 2 * ratings.covariance[0, 1]
-    apart = f"{rounded(first.elo - second.elo)} ± {rounded(Z95 * math.sqrt(max(spread, 0.0)))}"
+    difference = rounded(first.elo - second.elo)
+    apart = f"{difference} ± {rounded(Z95 * math.sqrt(max(spread, 0.0)))}"
     says = signed(elo_of_score(first.score) or 0.0)
     who = f"{first.player} is {apart} above {second.player}"
+    if difference == "0":
+        who = f"{first.player} and {second.player} are {apart} apart"
     return f"{who}, where the score alone (selfmate arena) says {says}: {why}."
 
 
@@ -242,7 +245,9 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
     console.print(table)
     white, error = ratings.white
     about = " The mean is 0: --anchor NAME=ELO sets a scale." if ratings.loose else ""
-    left_out = f" Left out: {played.unfinished}, without a result or two players." if played.unfinished else ""
+    left_out = (
+        f" Left out: {played.unfinished}, without a result or two different players." if played.unfinished else ""
+    )
     console.print(
         f"{many(len(played.games), 'game')}.{left_out} White's advantage {signed(white)} ± {rounded(error)} Elo, draws "
         f"between equals {percent(ratings.draw_rate)}; model {ratings.model}.{about}",
