@@ -254,7 +254,9 @@ def test_a_run_without_that_net_is_refused(nets: Path, tmp_path: Path) -> None:
     (run / "state.json").write_text('{"format": 1, "all": "else"}')
     with pytest.raises(PlayerError, match=r"format 1, older than .* such as .*/checkpoints/00000") as refused:
         net_of_run(run)
-    assert Player(str(refused.value).rpartition("such as ")[2]).name == "run untrained"  # it says the truth
+    assert (
+        Player(str(refused.value).rpartition("such as ")[2]).name == "small untrained"
+    )  # it says the truth; a copy keeps its name
     (run / "state.json").write_text(json.dumps(state | {"checkpoints": []}))
     with pytest.raises(PlayerError, match="no net yet"):
         net_of_run(run)

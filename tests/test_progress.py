@@ -259,7 +259,8 @@ def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run
     players = (f"{directory}:4", f"{directory}/checkpoints/00000", "heuristic-1?visits=4", "random")
     code, out, _ = run("arena", *players, "--visits", "2", "--games", "2", "--pgn", pgn, "--json")
     assert code == 0
-    names = ["mine cycle 4 (2 visits)", "mine untrained (2 visits)", "heuristic-1 (4 visits)", "random"]
+    # A copy has the name of the first directory.
+    names = ["run cycle 4 (2 visits)", "run untrained (2 visits)", "heuristic-1 (4 visits)", "random"]
     assert [each["label"] for each in json.loads(out)["players"]] == names
     rated = json.loads(run("rate", pgn, "--json").out)["players"]
     assert {each["player"] for each in rated} == set(names)

@@ -13,6 +13,7 @@ for its champion; `runs/NAME:untrained`, `runs/NAME:newest` and `runs/NAME:12` a
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import time
@@ -42,6 +43,7 @@ __all__ = [
     "net_of_run",
     "play_config",
     "result_of",
+    "run_name",
 ]
 
 RANDOM: Final = "random"
@@ -424,13 +426,27 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     return net_name(directory, cycle), directory / state.checkpoint(cycle).name
 
 
+def run_name(directory: Path) -> str:
+    """Name a run, by its first directory: recipes have many runs, and a copy is still the same one.
+
+    >>> run_name(Path("runs/first"))
+    'first'
+    """
+    import msgspec
+
+    found = None
+    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        found = msgspec.json.decode(_read(directory / "manifest.json"), type=dict[str, Any]).get("name")
+    return found if found and isinstance(found, str) else directory.resolve().name
+
+
 def net_name(directory: Path, cycle: int) -> str:
-    """Name a net of a run, the same in every table and PGN: by the run's directory, for recipes have many runs.
+    """Name a net of a run, the same in every table and PGN.
 
     >>> net_name(Path("runs/first"), 0), net_name(Path("runs/first/"), 12)
     ('first untrained', 'first cycle 12')
     """
-    return f"{directory.resolve().name} {f'cycle {cycle}' if cycle else 'untrained'}"
+    return f"{run_name(directory)} {f'cycle {cycle}' if cycle else 'untrained'}"
 
 
 def label(name: str, visits: int) -> str:

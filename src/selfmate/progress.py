@@ -242,6 +242,7 @@ def play_missing(
     which = dict(zip(ids, wanted, strict=True))
     entrants = list(dict.fromkeys(entrant for _, _, sides in wanted for entrant in sides))
     number = {entrant: index for index, entrant in enumerate(entrants)}
+    names = {entrant: full_name(entrant, folder.parent) for entrant in entrants}
     places = {opening: index for index, opening in enumerate(openings)}
     fresh: dict[tuple[Entrant, Entrant], list[str]] = {}
     done, saved, lock = 0, time.monotonic(), threading.Lock()
@@ -250,8 +251,7 @@ def play_missing(
         nonlocal done, saved
         for record in records:
             opening, pair, (white, black) = which[record.game_id]
-            sides = full_name(white, folder.parent), full_name(black, folder.parent)
-            game = as_game(record, sides[0], sides[1], EVENT, counts=True)
+            game = as_game(record, names[white], names[black], EVENT, counts=True)
             game.headers["Round"] = str(2 * places[opening] + (white != pair[0]))
             fresh.setdefault(pair, []).append(str(game))
         done += len(records)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate.chart import Level, Panel, Series, draw, escape
+from selfmate.player import run_name
 from selfmate.progress import (
     FOLDER,
     Entrant,
@@ -75,7 +76,7 @@ class Report:
     @property
     def title(self) -> str:
         """The run, with its recipe where it is called otherwise."""
-        name = self.directory.resolve().name
+        name = run_name(self.directory)
         return name if name == self.recipe else f"{name} (recipe {self.recipe})"
 
     def name(self, key: str) -> str:

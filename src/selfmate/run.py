@@ -187,6 +187,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     commit: str | None
     hardware: dict[str, Any]
+    name: str = ""  # of its first directory, by which its nets are known wherever it is copied
     appendices: tuple[Appendix, ...] = ()
 
 
@@ -587,6 +588,7 @@ def _begin(
         versions=_versions(),
         commit=_commit(),
         hardware=_hardware(),
+        name=directory.resolve().name,
     )
     _write_json(directory / "manifest.json", manifest)
     return manifest, wanted, State()
