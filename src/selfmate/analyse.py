@@ -29,7 +29,7 @@ from selfmate.pgn import Game, read_games
 from selfmate.pgn_text import variant_name
 from selfmate.play import describe, line_of
 from selfmate.player import Limit, MoveResult, Player, Result
-from selfmate.words import many
+from selfmate.words import many, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -393,7 +393,7 @@ def show(analysis: Analysis, console: Console, multipv: int, *, legend: bool = T
             position.san(each.move),
             f"{each.visits:,}",
             _worth(each),
-            f"{each.prior:.1%}",
+            percent(each.prior),
             line_of(position, each.pv[:SHOWN_PLIES]),
         )
     console.print(table)

@@ -281,7 +281,9 @@ def play(
     from selfmate.game import Position, chess960_fen
     from selfmate.play import LEVELS, Session
     from selfmate.player import Limit, Player
+    from selfmate.run import check_target
 
+    check_target(pgn)
     if level is not None and (visits is not None or seconds is not None):
         raise SelfmateError("--level goes without --visits and --seconds")
     colors = {"white": True, "w": True, "black": False, "b": False, "random": bool(secrets.randbits(1))}

@@ -15,6 +15,7 @@ from selfmate.export import ONNX_NAME, OPSET, read_net, to_onnx
 from selfmate.player import RANDOM, net_of_run
 from selfmate.quantise import game_positions, quantise
 from selfmate.weights import TENSORS_NAME
+from selfmate.words import percent
 
 __all__ = ["ExportReport", "export", "find_net"]
 
@@ -65,7 +66,7 @@ class ExportReport:
         near = (
             f"against {self.reference} on {CHECKED} positions: value {found['value_mean']:.2g} off in the mean and "
             f"{found['value_max']:.2g} at most, policy {found['policy_mean']:.2g} and {found['policy_max']:.2g}, "
-            f"first move equal in {found['same_first_prior']:.1%}"
+            f"first move equal in {percent(found['same_first_prior'])}"
         )
         return f"{self.path}: {'' if self.agrees else 'NOT WRITTEN, it does not agree: '}{what}\n{near}"
 

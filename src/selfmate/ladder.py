@@ -356,10 +356,10 @@ def measure(
 def _available(variant: str, wishes: Wishes, notice: Notice) -> tuple[list[Rung], dict[str, Yardstick]]:
     """List the rungs that can be played here, with the engines that play them."""
     rungs = rungs_of(variant)
-    names = {rung.name for rung in rungs}
+    names = [rung.name for rung in rungs]
     for name in wishes.leave_out:
         if name not in names:
-            raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(sorted(names))}", name)
+            raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(names)}", name)
     engines = {}
     if not wishes.without_engine:
         engines[FAIRY] = find_fairy(variant, wishes.engine, notice)

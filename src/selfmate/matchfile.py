@@ -176,7 +176,7 @@ class MatchFile:
         if kept.openings > len(own.openings):
             raise MatchFileError(
                 f"{self.path}: begun with {many(kept.openings, 'opening')} ({2 * kept.openings} games of every two), "
-                f"not {len(own.openings)}; there can only be more",
+                f"not {len(own.openings)}; there can only be more, or --force begins it anew",
                 "openings",
             )
         if kept.digest != _digest(own.openings[: kept.openings]):

@@ -435,7 +435,7 @@ def describe(result: Result) -> str:
         ending = f"in {moves} move{'' if moves == 1 else 's'}"
         return "drawn" if result.proven == 0 else f"wins {ending}" if result.proven > 0 else f"loses {ending}"
     win, draw, loss = result.wdl
-    return f"value {result.value:+.2f}, win {win:.0%}, draw {draw:.0%}, loss {loss:.0%}"
+    return f"value {result.value:+.2f}, win {100 * win:.0f} %, draw {100 * draw:.0f} %, loss {100 * loss:.0f} %"
 
 
 def describe_limit(limit: Limit) -> str:

@@ -33,6 +33,7 @@ from selfmate.population import play_games
 from selfmate.rating import Rating, Ratings, Results, fit, tally
 from selfmate.run import State, write_file
 from selfmate.rungs import SpacingError, read_spacing
+from selfmate.words import many
 
 __all__ = [
     "FOLDER",
@@ -337,7 +338,10 @@ def fit_scale(games: Sequence[Played], visits: int, ladder: Results | None = Non
     reference = rungs(visits)[-1]
     counts = tally((game.white, game.black, game.result) for game in games)
     if not any(reference.key in pair for pair in counts):
-        raise SelfmateError(f"too few games to fit a scale: none with {reference.name}")
+        raise SelfmateError(
+            f"too few games to fit a scale: none with {reference.name} and {many(visits, 'visit')} of checkpoints yet; "
+            "the same command without --games 0 plays them"
+        )
     for pair, results in (ladder or {}).items():
         counts[pair] = [own + more for own, more in zip(counts.get(pair, (0, 0, 0)), results, strict=True)]
     ratings = fit(counts, anchors={reference.key: 0.0})
