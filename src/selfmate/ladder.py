@@ -157,8 +157,8 @@ class LadderReport:
             "rungs": [
                 {
                     "name": rung.name,
-                    "elo": rung.elo,
-                    "elo_error": rung.error,
+                    "rating": rung.elo,
+                    "rating_error": rung.error,
                     "expected": round(score_of_elo(standing.elo - elo[rung.name]), 4) if standing else None,
                     **(match.as_json() if (match := self.matches.get(rung.name)) else {"games": 0}),
                 }
