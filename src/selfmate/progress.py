@@ -306,7 +306,7 @@ def ladder_results(variant: str) -> dict[tuple[str, str], tuple[int, int, int]]:
 
     They need no engine here: our own rungs are rungs of the ladder too, and tie the checkpoints to all of it.
 
-    >>> ("random", "heuristic-1") in ladder_results("gardner"), ladder_results("horde")
+    >>> ("random", "heuristic-1") in ladder_results("gardner"), ladder_results("a variant of tomorrow")
     (True, {})
     """
     try:
