@@ -87,8 +87,8 @@ sanitize: .venv/tools  ## the C++ tests under AddressSanitizer and UndefinedBeha
 tsan: .venv/tools  ## the C++ tests with threads under ThreadSanitizer
 	$(CONFIGURE) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
 		-DSELFMATE_PYTHON=OFF -DSELFMATE_TESTS=ON -DSELFMATE_TSAN=ON
-	cmake --build build/tsan --target test_play_v2 test_selfplay_v2
-	ctest --test-dir build/tsan --no-tests=error --output-on-failure --parallel 2 -R '^(play|selfplay)[.]v2$$'
+	cmake --build build/tsan --target test_play_v2 test_seats_v2 test_selfplay_v2
+	ctest --test-dir build/tsan --no-tests=error --output-on-failure --parallel 2 -R '^(play|seats|selfplay)[.]v2$$'
 
 fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 each (needs clang)
 	$(CONFIGURE) -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \

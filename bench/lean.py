@@ -121,7 +121,7 @@ def main() -> None:
                 nets.append(open_evaluator(path))
             else:
                 nets.append(TorchEvaluator(path, device=options.device, compile=options.compile))
-            speed = ceiling(nets[-1], recipe, slots, lanes, seconds=2.0)
+            speed = ceiling(nets[-1], slots // lanes * recipe.selfplay.leaves, lanes, seconds=2.0).wall
             row = {"net": words, "speed": speed, "policy": found.policy, "value": found.value, "seconds": seconds}
             if rows:
                 ratio = speed / rows[0]["speed"]

@@ -1,5 +1,5 @@
 // What Python sees of the rules. Names and meanings are those of python-chess wherever both have the same
-// thing. Only this file and bindings_search.cpp know nanobind.
+// thing. Only the files called bindings know nanobind.
 #include <nanobind/nanobind.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
@@ -23,6 +23,7 @@ using namespace nb::literals;
 namespace selfmate {
 
 void bind_search(nb::module_& m);  // bindings_search.cpp
+void bind_pool(nb::module_& m);    // bindings_pool.cpp
 
 namespace {
 
@@ -509,6 +510,7 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_setup(m);
     bind_position(m);
     bind_search(m);
+    bind_pool(m);
 
     m.def(
         "square_name", [](int square) { return square_name(checked_square(square, *find_variant("chess"))); },

@@ -1,125 +1,11 @@
-// What Python sees of encoding, search, self-play and the learner's window. Arrays are numpy arrays that own
-// what they show; long work runs without the GIL.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
+// What Python sees of encoding and of one search, and the leaves that searches give away. Arrays are numpy arrays that
+// own what they show; long work runs without the GIL.
 #include <memory>
-#include <thread>
 
-#include "buffer.h"
-#include "error.h"
-#include "pool.h"
-
-namespace nb = nanobind;
-using namespace nb::literals;
+#include "bindings.h"
 
 namespace selfmate {
 namespace {
-
-template <class T>
-using Matrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
-template <class T>
-using Column = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-using FloatMatrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// Hands a vector over to numpy.
-template <class Array, class T>
-Array to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-    auto* owned = new std::vector<T>(std::move(values));
-    const nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
-    return Array(owned->data(), shape, owner);
-}
-
-// A batch of leaves or samples as Python holds it: made once, then only read.
-struct Leaves {
-    std::uint64_t ticket;
-    std::size_t size;
-    Matrix<Bitboard> bits;
-    Matrix<float> scalars;
-    Matrix<std::uint16_t> moves;
-    Column<std::uint16_t> counts;
-    Column<Key> keys;
-
-    explicit Leaves(LeafBatch&& batch)
-        : ticket(batch.ticket),
-          size(batch.size),
-          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
-          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
-          moves(to_numpy<Matrix<std::uint16_t>>(std::move(batch.moves), {size, batch.width})),
-          counts(to_numpy<Column<std::uint16_t>>(std::move(batch.counts), {size})),
-          keys(to_numpy<Column<Key>>(std::move(batch.keys), {size})) {}
-};
-
-struct Samples {
-    std::size_t size;
-    Matrix<Bitboard> bits;
-    Matrix<float> scalars;
-    Matrix<std::uint16_t> policy_index;
-    Matrix<float> policy_weight;
-    Matrix<std::uint16_t> legal_index;
-    Column<std::uint16_t> legal_counts;
-    Matrix<float> wdl;
-    Column<float> value_weight, plies, root_value;
-    Column<std::uint64_t> game_ids;
-
-    Samples(SampleBatch&& batch, std::size_t max_moves)
-        : size(batch.size),
-          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
-          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
-          policy_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.policy_index), {size, max_moves})),
-          policy_weight(to_numpy<Matrix<float>>(std::move(batch.policy_weight), {size, max_moves})),
-          legal_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.legal_index), {size, max_moves})),
-          legal_counts(to_numpy<Column<std::uint16_t>>(std::move(batch.legal_counts), {size})),
-          wdl(to_numpy<Matrix<float>>(std::move(batch.wdl), {size, std::size_t(3)})),
-          value_weight(to_numpy<Column<float>>(std::move(batch.value_weight), {size})),
-          plies(to_numpy<Column<float>>(std::move(batch.plies), {size})),
-          root_value(to_numpy<Column<float>>(std::move(batch.root_value), {size})),
-          game_ids(to_numpy<Column<std::uint64_t>>(std::move(batch.game_ids), {size})) {}
-};
-
-// Memory that somebody else owns, for leaves to be written into: flat arrays with room for some rows.
-struct LeafRoom {
-    using Bits = nb::ndarray<Bitboard, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    using Scalars = nb::ndarray<float, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    using Moves = nb::ndarray<std::uint16_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-    Bits bits;
-    Scalars scalars;
-    Moves moves, counts;
-    std::vector<std::size_t> widths;  // that a batch may have, rising
-    std::size_t rows;
-    std::vector<Key> keys;
-    std::size_t size = 0, width = 0;
-    std::uint64_t ticket = 0;
-
-    LeafRows place(std::size_t wanted, std::size_t most_moves) {
-        if (wanted > rows)
-            throw Error("SearchError", "room for " + std::to_string(rows) + " leaves, not " + std::to_string(wanted),
-                        std::to_string(wanted));
-        size = wanted;
-        width = widths.back();
-        for (const std::size_t each : widths)
-            if (most_moves <= each) width = std::min(width, each);
-        return {bits.data(), scalars.data(), moves.data(), counts.data(), keys.data(), width};
-    }
-};
-
-NativeEvaluator native_evaluator(const std::string& name) {
-    if (const NativeEvaluator evaluator = find_native_evaluator(name)) return evaluator;
-    throw Error("SearchError",
-                "no native evaluator is called " + in_quotes(name) + "; there are uniform, fake and heuristic-1", name);
-}
-
-int thread_count(int threads) {
-    if (threads < 0 || threads > 1024) throw nb::value_error("threads go from 0 (all) to 1024");
-    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 // Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven.
 std::optional<int> proven(Proof proof) {
@@ -274,44 +160,6 @@ SearchResult result_of(const Search& search, std::uint32_t at = 0) {
     return result;
 }
 
-void check_answer(const FloatMatrix& priors, const FloatMatrix& wdl) {
-    if (priors.shape(0) != wdl.shape(0) || wdl.shape(1) != 3)
-        throw nb::value_error("priors are [B, M] and wdl is [B, 3]");
-}
-
-void check_pool(std::size_t slots, std::size_t lanes, std::size_t leaves_per_slot, std::uint32_t max_plies) {
-    if (!slots || slots > 1'000'000 || !lanes || lanes > slots || !leaves_per_slot || max_plies > 10000)
-        throw nb::value_error("1 <= lanes <= slots, leaves_per_slot >= 1, max_plies <= 10000");
-}
-
-double checked_seconds(double seconds) {
-    if (!(seconds >= 0 && seconds <= 3600)) throw nb::value_error("seconds go from 0 to 3600");
-    return seconds;
-}
-
-// Who asks a pool may have to wait until it is free, and lets other threads run meanwhile.
-template <class T>
-auto without_gil(T (Pool::*question)()) {
-    return [question](Pool& pool) {
-        nb::gil_scoped_release release;
-        return (pool.*question)();
-    };
-}
-template <class T>
-auto without_gil(T (Pool::*question)() const) {
-    return [question](const Pool& pool) {
-        nb::gil_scoped_release release;
-        return (pool.*question)();
-    };
-}
-
-std::string result_text(const GameRecord& record) {
-    if (!record.outcome) return "*";
-    return record.outcome->winner == Winner::NOBODY  ? "1/2-1/2"
-           : record.outcome->winner == Winner::WHITE ? "1-0"
-                                                     : "0-1";
-}
-
 void bind_encoding(nb::module_& m) {
     nb::class_<Encoding>(m, "Encoding", "Sizes of a variant's inputs and policy (see cpp/encode.h).")
         .def_ro("variant", &Encoding::variant)
@@ -413,19 +261,6 @@ void bind_batches(nb::module_& m) {
         .def_ro("size", &LeafRoom::size, "Rows of the last gather")
         .def_ro("width", &LeafRoom::width, "Moves that its rows have room for")
         .def_ro("ticket", &LeafRoom::ticket);
-    nb::class_<Samples>(m, "Samples", "What the learner learns from: inputs and targets of B positions.")
-        .def_ro("size", &Samples::size)
-        .def_ro("bits", &Samples::bits, nb::rv_policy::reference)
-        .def_ro("scalars", &Samples::scalars, nb::rv_policy::reference)
-        .def_ro("policy_index", &Samples::policy_index, nb::rv_policy::reference)
-        .def_ro("policy_weight", &Samples::policy_weight, nb::rv_policy::reference)
-        .def_ro("legal_index", &Samples::legal_index, nb::rv_policy::reference)
-        .def_ro("legal_counts", &Samples::legal_counts, nb::rv_policy::reference)
-        .def_ro("wdl", &Samples::wdl, nb::rv_policy::reference)
-        .def_ro("value_weight", &Samples::value_weight, nb::rv_policy::reference)
-        .def_ro("plies", &Samples::plies, nb::rv_policy::reference)
-        .def_ro("root_value", &Samples::root_value, nb::rv_policy::reference)
-        .def_ro("game_ids", &Samples::game_ids, nb::rv_policy::reference);
 }
 
 void bind_single_search(nb::module_& m) {
@@ -479,12 +314,14 @@ void bind_single_search(nb::module_& m) {
         .def_ro("edges", &SearchResult::edges)
         .def_ro("bytes", &SearchResult::bytes)
         .def_ro("collisions", &SearchResult::collisions);
-    nb::class_<SingleSearch>(m, "Search",
-                             "One tree on one position: gather leaves, evaluate them, apply, until done.\n\n"
-                             ">>> search = Search(Position('atomic'), SearchConfig(), visits=100)\n"
-                             ">>> search.run('heuristic-1')\n"
-                             ">>> search.result().visits\n"
-                             "100\n")
+    nb::class_<SingleSearch> search(m, "Search",
+                                    "One tree on one position: gather leaves, evaluate them, apply, until done.\n\n"
+                                    ">>> search = Search(Position('atomic'), SearchConfig(), visits=100)\n"
+                                    ">>> search.run('heuristic-1')\n"
+                                    ">>> search.result().visits\n"
+                                    "100\n");
+    bind_answers(search);
+    search
         .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t, const std::vector<Move>&>(),
              "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{})
         .def(
@@ -526,22 +363,6 @@ void bind_single_search(nb::module_& m) {
                 return Leaves(std::move(batch));
             },
             "max_leaves"_a)
-        .def(
-            "apply",
-            [](SingleSearch& self, std::uint64_t ticket, FloatMatrix priors, FloatMatrix wdl) {
-                check_answer(priors, wdl);
-                nb::gil_scoped_release release;
-                self.apply(ticket, priors.shape(0), priors.data(), priors.shape(1), wdl.data());
-            },
-            "ticket"_a, "priors"_a.noconvert(), "wdl"_a.noconvert())
-        .def(
-            "apply_native",
-            [](SingleSearch& self, std::uint64_t ticket, const std::string& name) {
-                const NativeEvaluator evaluator = native_evaluator(name);
-                nb::gil_scoped_release release;
-                self.apply(ticket, evaluator);
-            },
-            "ticket"_a, "evaluator"_a, "Answer a ticket with 'uniform', 'fake' or 'heuristic-1'.")
         .def(
             "run",
             [](SingleSearch& self, const std::string& name, std::optional<std::uint32_t> visits) {
@@ -589,326 +410,12 @@ void bind_single_search(nb::module_& m) {
             "move"_a, "What was found about the position after a move at the root, or None.");
 }
 
-void bind_games(nb::module_& m) {
-    nb::class_<GameRecord>(m, "GameRecord",
-                           "A game as it is kept: moves, and what the search found where it is trained on.")
-        .def_ro("game_id", &GameRecord::id)
-        .def_prop_ro("variant", [](const GameRecord& self) { return self.variant->name; })
-        .def_ro("chess960", &GameRecord::chess960)
-        .def_ro("start_fen", &GameRecord::start_fen)
-        .def_ro("random_plies", &GameRecord::random_plies)
-        .def_ro("white_seat", &GameRecord::white_seat)
-        .def_ro("black_seat", &GameRecord::black_seat)
-        .def_prop_ro("moves", [](const GameRecord& self) { return std::vector<Move>(self.moves); })
-        .def_prop_ro(
-            "outcome", [](const GameRecord& self) { return self.outcome; },
-            "None for a game that was cut off or is not over")
-        .def_prop_ro("result", &result_text)
-        .def_prop_ro(
-            "reason",
-            [](const GameRecord& self) {
-                if (!self.ending.empty()) return self.ending;
-                return std::string(self.outcome ? phrase(self.outcome->termination) : "");
-            },
-            "Why the game ended, by the rules or as a referee said; nothing for one that was cut off or is not over")
-        .def_prop_ro(
-            "values",
-            [](const GameRecord& self) {
-                std::vector<std::pair<int, float>> values;
-                for (const TrainedPosition& position : self.positions)
-                    values.emplace_back(position.ply, position.value);
-                return values;
-            },
-            "(ply, value) of every position that was searched fully, seen by the side to move")
-        .def_prop_ro(
-            "positions", [](const GameRecord& self) { return self.positions.size(); },
-            "How many positions are trained on")
-        .def(
-            "trained",
-            [](const GameRecord& self) {
-                nb::list list;
-                for (const TrainedPosition& position : self.positions) {
-                    nb::dict visits, weights, entry;
-                    for (const Target& target : position.targets) {
-                        const std::string move = write_move(target.move);
-                        visits[move.c_str()] = target.visits;
-                        weights[move.c_str()] = target.weight;
-                    }
-                    entry["ply"] = position.ply;
-                    entry["value"] = position.value;
-                    entry["net_value"] = position.net_value;
-                    entry["visits"] = visits;
-                    entry["weights"] = weights;
-                    list.append(entry);
-                }
-                return list;
-            },
-            nb::sig("def trained(self) -> list[dict[str, typing.Any]]"),
-            "The trained positions: ply, value, net_value, visits and weights by move.")
-        .def("to_bytes",
-             [](const GameRecord& self) {
-                 const std::string bytes = write_record(self);
-                 return nb::bytes(bytes.data(), bytes.size());
-             })
-        .def_static(
-            "from_bytes",
-            [](nb::bytes bytes) { return read_record({static_cast<const char*>(bytes.data()), bytes.size()}); },
-            "data"_a, "Read a record; the game is replayed, and anything that is not one raises RecordError.");
-
-    nb::class_<Seat>(
-        m, "Seat",
-        "Who plays in a pool: a search and the number of its evaluator; any legal move without visits; or\n"
-        "`Seat.outside()`, whose moves `Pool.play` brings.\n\n"
-        ">>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.outside().is_outside\n"
-        "(1, True, True)\n")
-        .def(
-            "__init__",
-            [](Seat* self, std::uint32_t visits, std::uint8_t evaluator, const SearchConfig& search) {
-                new (self) Seat{search, visits, evaluator, false};
-            },
-            nb::kw_only(), "visits"_a, "evaluator"_a = 0, "search"_a = SearchConfig{})
-        .def_static("outside", [] { return Seat{SearchConfig{}, 0, 0, true}; })
-        .def_ro("visits", &Seat::visits)
-        .def_ro("evaluator", &Seat::evaluator)
-        .def_ro("is_outside", &Seat::outside)
-        .def_prop_ro("is_random", &Seat::at_random);
-
-    nb::class_<Pool>(
-        m, "Pool",
-        "Many games at once: gather, evaluate, apply, drain. Self-play has one search for everybody, games\n"
-        "between players have seats. Any thread may call anything at any time.\n\n"
-        ">>> pool = Pool('gardner', [Seat(visits=32), Seat(visits=0)], max_plies=60)\n"
-        ">>> pool.start_games([('rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1', 0, 1)])\n"
-        ">>> pool.run('heuristic-1')\n"
-        ">>> [(record.white_seat, record.black_seat, record.result) for record in pool.drain()]\n"
-        "[(0, 1, '1-0')]\n")
-        .def(
-            "__init__",
-            [](Pool* self, const std::string& name, const SearchConfig& search, std::uint64_t seed,
-               std::uint32_t visits, std::uint32_t fast_visits, double full_probability, std::uint32_t random_plies,
-               double temperature, std::uint32_t temperature_plies, std::uint32_t max_plies, std::size_t slots,
-               std::size_t lanes, int threads, std::size_t leaves_per_slot) {
-                const VariantName variant = resolve_variant(name);
-                check_pool(slots, lanes, leaves_per_slot, max_plies);
-                new (self) Pool({variant.variant, variant.chess960, seed, fast_visits, full_probability, random_plies,
-                                 temperature, temperature_plies, max_plies},
-                                {Seat{search, visits, 0, false}}, slots, lanes, thread_count(threads), leaves_per_slot);
-            },
-            "variant"_a, "search"_a, nb::kw_only(), "seed"_a, "visits"_a, "fast_visits"_a = 16,
-            "full_probability"_a = 1.0, "random_plies"_a = 0, "temperature"_a = 0.0, "temperature_plies"_a = 0,
-            "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1, "threads"_a = 0, "leaves_per_slot"_a = 1,
-            "For self-play: seat 0 plays both sides.")
-        .def(
-            "__init__",
-            [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
-               std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch) {
-                const VariantName variant = resolve_variant(name);
-                check_pool(slots, lanes, leaves_per_slot, max_plies);
-                if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
-                PoolConfig config{variant.variant, variant.chess960, seed};
-                config.max_plies = max_plies;
-                new (self) Pool(config, std::move(seats), slots, lanes, thread_count(threads), leaves_per_slot, batch);
-            },
-            "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
-            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0,
-            "For games between players, whose seats are known by their numbers; `seed` is for those without visits.\n"
-            "A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).")
-        .def(
-            "start",
-            [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
-                std::vector<Fixture> fixtures;
-                for (std::uint64_t i = 0; i < games; ++i) fixtures.push_back({first_game + i, {}, 0, 0});
-                self.add(std::move(fixtures));
-            },
-            "first_game"_a, "games"_a,
-            "Self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.")
-        .def(
-            "start_games",
-            [](Pool& self, const std::vector<std::tuple<std::string, std::uint8_t, std::uint8_t>>& games,
-               std::uint64_t first_game) {
-                std::vector<Fixture> fixtures;
-                for (const auto& [fen, white, black] : games)
-                    fixtures.push_back({first_game + fixtures.size(), fen, white, black});
-                nb::gil_scoped_release release;
-                self.add(std::move(fixtures));
-            },
-            "games"_a, "first_game"_a = 0,
-            "Games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening is a\n"
-            "FEN; an empty one is the variant's start.")
-        .def(
-            "resume",
-            [](Pool& self, const std::vector<const GameRecord*>& games) {
-                std::vector<GameRecord> copies;
-                for (const GameRecord* game : games) copies.push_back(*game);
-                self.resume(std::move(copies));
-            },
-            "games"_a, "Games that were in flight when another pool stopped: they go on before others begin.")
-        .def(
-            "awaiting",
-            [](Pool& self, double seconds) {
-                std::vector<Awaited> games;
-                {
-                    nb::gil_scoped_release release;
-                    games = self.awaiting(checked_seconds(seconds));
-                }
-                std::vector<std::tuple<std::size_t, std::uint64_t, std::string, std::vector<Move>>> tuples;
-                for (Awaited& game : games)
-                    tuples.emplace_back(game.slot, game.id, std::move(game.start_fen), std::move(game.moves));
-                return tuples;
-            },
-            "seconds"_a = 0.0,
-            "Games that wait for a move from outside, as (slot, game id, opening, moves so far): each once for each\n"
-            "move. Waits for the first of them for so many seconds.")
-        .def(
-            "play",
-            [](Pool& self, std::size_t slot, Move move) {
-                nb::gil_scoped_release release;
-                self.play(slot, move);
-            },
-            "slot"_a, "move"_a,
-            "Play the move that a game waits for. One that is not legal raises IllegalMove, and the game waits on.")
-        .def(
-            "forfeit",
-            [](Pool& self, std::size_t slot, const std::string& result, const std::string& reason) {
-                std::optional<Winner> winner;
-                if (result == "1-0")
-                    winner = Winner::WHITE;
-                else if (result == "0-1")
-                    winner = Winner::BLACK;
-                else if (result == "1/2-1/2")
-                    winner = Winner::NOBODY;
-                else if (result != "*")
-                    throw nb::value_error("a result is 1-0, 0-1, 1/2-1/2 or *");
-                if (reason.empty() || reason.size() > 4096) throw nb::value_error("a reason of 1 to 4096 characters");
-                nb::gil_scoped_release release;
-                self.forfeit(slot, winner, reason);
-            },
-            "slot"_a, "result"_a, "reason"_a, "End a game that waits for a move, as a referee does.")
-        .def(
-            "idle",
-            [](const Pool& self, std::size_t lane) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
-                nb::gil_scoped_release release;
-                return self.idle(lane);
-            },
-            "lane"_a = 0, "Whether no game of a lane can go on before a move comes from outside.")
-        .def(
-            "waiting",
-            [](const Pool& self, std::size_t lane) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
-                nb::gil_scoped_release release;
-                return self.waiting(lane);
-            },
-            "lane"_a = 0, "How many games of a lane need each of the evaluators next.")
-        .def_prop_ro(
-            "news",
-            [](const Pool& self) {
-                nb::gil_scoped_release release;
-                return self.news();
-            },
-            "Counts moves from outside, games that end and games that are added: what ends an idle lane's sleep.")
-        .def(
-            "wait",
-            [](const Pool& self, std::uint64_t news, double seconds) {
-                nb::gil_scoped_release release;
-                self.wait(news, checked_seconds(seconds));
-            },
-            "news"_a, "seconds"_a, "Sleep until there is other news than this, or for so long.")
-        .def(
-            "gather_into",
-            [](Pool& self, LeafRoom& room, std::size_t lane, std::uint8_t evaluator) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
-                nb::gil_scoped_release release;
-                room.size = 0;
-                room.ticket = self.gather(lane, evaluator, [&](std::size_t rows, std::size_t most_moves) {
-                    return room.place(rows, most_moves);
-                });
-            },
-            "room"_a, "lane"_a = 0, "evaluator"_a = 0, "As `gather`, into memory that stays where it is.")
-        .def(
-            "gather",
-            [](Pool& self, std::size_t lane, std::uint8_t evaluator) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
-                LeafBatch batch;
-                {
-                    nb::gil_scoped_release release;
-                    batch = self.gather(lane, evaluator);
-                }
-                return Leaves(std::move(batch));
-            },
-            "lane"_a = 0, "evaluator"_a = 0)
-        .def(
-            "apply",
-            [](Pool& self, std::uint64_t ticket, FloatMatrix priors, FloatMatrix wdl) {
-                check_answer(priors, wdl);
-                nb::gil_scoped_release release;
-                self.apply(ticket, priors.shape(0), priors.data(), priors.shape(1), wdl.data());
-            },
-            "ticket"_a, "priors"_a.noconvert(), "wdl"_a.noconvert())
-        .def(
-            "apply_native",
-            [](Pool& self, std::uint64_t ticket, const std::string& name) {
-                const NativeEvaluator evaluator = native_evaluator(name);
-                nb::gil_scoped_release release;
-                self.apply(ticket, evaluator);
-            },
-            "ticket"_a, "evaluator"_a, "Answer a ticket with 'uniform', 'fake' or 'heuristic-1'.")
-        .def(
-            "run",
-            [](Pool& self, const std::string& name) {
-                const NativeEvaluator evaluator = native_evaluator(name);
-                nb::gil_scoped_release release;
-                self.run(evaluator);
-            },
-            "evaluator"_a, "Play everything to the end with 'uniform', 'fake' or 'heuristic-1'.")
-        .def("done", without_gil(&Pool::done))
-        .def("drain", without_gil(&Pool::drain), "Finished games, by id.")
-        .def("in_flight", without_gil(&Pool::in_flight), "Games that are not over, with the moves so far.")
-        .def_prop_ro("playouts", without_gil(&Pool::playouts))
-        .def_prop_ro("plies", without_gil(&Pool::plies), "Moves that were searched for")
-        .def_prop_ro("evaluators", &Pool::evaluators, "How many evaluators its seats name, by number")
-        .def_prop_ro("lane_rows", &Pool::lane_rows, "Leaves that a gather gives at most")
-        .def_prop_ro("finished", without_gil(&Pool::finished), "Games that are over and not yet drained");
-
-    nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
-        .def(
-            "__init__",
-            [](Buffer* self, const std::string& name, std::size_t capacity, int threads) {
-                new (self) Buffer(*resolve_variant(name).variant, capacity, thread_count(threads));
-            },
-            "variant"_a, "capacity"_a, "threads"_a = 0)
-        .def(
-            "add", [](Buffer& self, const GameRecord& record) { self.add(record); }, "record"_a)
-        .def(
-            "sample",
-            [](Buffer& self, std::size_t size, std::uint64_t seed, bool mirror) {
-                if (!size || size > 1'000'000) throw nb::value_error("size goes from 1 to 1,000,000");
-                SampleBatch batch;
-                {
-                    nb::gil_scoped_release release;
-                    batch = self.sample(size, seed, mirror);
-                }
-                const std::size_t width = batch.legal_index.size() / size;
-                return Samples(std::move(batch), width);
-            },
-            "size"_a, "seed"_a, "mirror"_a = true)
-        .def_prop_ro("positions", &Buffer::positions)
-        .def_prop_ro("games", &Buffer::games)
-        .def_prop_ro("game_ids", [](const Buffer& self) {
-            std::vector<std::uint64_t> ids;
-            for (const GameRecord& record : self.records()) ids.push_back(record.id);
-            return ids;
-        });
-}
-
 }  // namespace
 
 void bind_search(nb::module_& m) {
     bind_encoding(m);
     bind_batches(m);
     bind_single_search(m);
-    bind_games(m);
 }
 
 }  // namespace selfmate

@@ -89,7 +89,7 @@ void Pool::begin_game(Slot& slot, Fixture fixture) {
             MoveList moves;
             variant.legal_moves(slot.state, moves);
             ended = !moves.size();
-            if (!ended) play(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
+            if (!ended) play(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))], std::nullopt);
         }
         slot.record.random_plies = static_cast<std::uint16_t>(slot.record.moves.size());
         if (!ended && !outcome(slot)) break;
@@ -112,14 +112,23 @@ void Pool::take_up(Slot& slot, GameRecord record) {
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
     slot.keys.clear();
     const std::vector<Move> moves = std::exchange(record.moves, {});
+    std::vector<Score> scores = std::exchange(record.scores, {});
+    scores.resize(moves.size());
     slot.record = std::move(record);
-    for (const Move move : moves) play(slot, move);
+    for (std::size_t ply = 0; ply < moves.size(); ++ply) play(slot, moves[ply], scores[ply]);
     go_on(slot);
 }
 
 // A move was played: see whether the game is over.
 void Pool::go_on(Slot& slot) {
+    const Color mover = ~slot.state.turn;
     slot.record.outcome = outcome(slot);
+    if (!slot.record.outcome)
+        if (const auto end = end_by_score(config_.rules, slot.record.scores, mover,
+                                          slot.state.fullmove_number - std::uint32_t(mover == BLACK))) {
+            slot.record.outcome = Outcome{Termination::ADJUDICATED, end->winner};
+            slot.record.ending = end->reason;
+        }
     if (slot.record.outcome || slot.record.moves.size() >= config_.max_plies)
         slot.finished = true;
     else
@@ -142,9 +151,10 @@ void Pool::begin_search(Slot& slot) {
                       Random(config_.seed, slot.fixture.id, ply, SEARCH).bits());
 }
 
-void Pool::play(Slot& slot, Move move) {
+void Pool::play(Slot& slot, Move move, Score score) {
     slot.keys.push_back(slot.state.key);
     slot.record.moves.push_back(move);
+    slot.record.scores.push_back(score);
     config_.variant->play(slot.state, move);
 }
 
@@ -161,14 +171,12 @@ void Pool::finish_search(Slot& slot) {
     if (seat(slot).at_random()) {
         MoveList moves;
         config_.variant->legal_moves(slot.state, moves);
-        play(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
+        play(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))], std::nullopt);
     } else {
-        if (slot.full && search.root().edges > 1) {
-            const Node& root = search.root();
-            TrainedPosition position{static_cast<std::uint16_t>(ply),
-                                     root.proof.known() ? root.proof.value() : root.value,
-                                     root.net_value,
-                                     {}};
+        const Node& root = search.root();
+        const float value = root.proof.known() ? root.proof.value() : root.value;
+        if (slot.full && root.edges > 1) {
+            TrainedPosition position{static_cast<std::uint16_t>(ply), value, root.net_value, {}};
             for (const MoveStats& stats : search.moves())
                 if (stats.visits || stats.weight > 1e-4f)
                     position.targets.push_back({stats.move, stats.visits, stats.weight});
@@ -177,7 +185,7 @@ void Pool::finish_search(Slot& slot) {
         const double temperature = ply < config_.temperature_plies ? config_.temperature : 0;
         slot.playouts += search.visits();
         ++slot.plies;
-        play(slot, search.root_move(search.sample(temperature, random)));
+        play(slot, search.root_move(search.sample(temperature, random)), centipawns(value));
     }
     go_on(slot);
 }
@@ -190,12 +198,26 @@ void Pool::retire(Slot& slot) {
     slot.finished = slot.playing = false;
 }
 
+// Games begin in the order of their ids, so that the limit stays where it is while some do.
+std::uint64_t Pool::next_id_limit() const {
+    if (!config_.ahead || waiting_.empty()) return ~std::uint64_t(0);
+    std::uint64_t oldest = waiting_.back().id;
+    for (const Slot& slot : slots_)
+        if (slot.playing && !slot.finished) oldest = std::min(oldest, slot.fixture.id);
+    return oldest + config_.ahead;
+}
+
+bool Pool::may_begin(std::uint64_t id_limit) const {
+    return !begun_.empty() || (!waiting_.empty() && waiting_.back().id < id_limit);
+}
+
 void Pool::refill(std::size_t first, std::size_t last) {
+    const std::uint64_t id_limit = next_id_limit();
     for (std::size_t i = first; i < last; ++i) {
         if (!staged_[i].vacant) continue;
         Slot& slot = slots_[i];
         retire(slot);
-        while (!slot.playing && !(begun_.empty() && waiting_.empty())) {
+        while (!slot.playing && may_begin(id_limit)) {
             if (!begun_.empty()) {
                 take_up(slot, std::move(begun_.back()));
                 begun_.pop_back();
@@ -389,12 +411,12 @@ Pool::Slot& Pool::awaited_slot(std::size_t slot) {
     return slots_[slot];
 }
 
-void Pool::play(std::size_t index, Move move) {
+void Pool::play(std::size_t index, Move move, Score score) {
     const std::lock_guard lock(mutex_);
     Slot& slot = awaited_slot(index);
     Position position(parse_fen(*config_.variant, config_.chess960, slot.record.start_fen), false);
     for (const Move played : slot.record.moves) position.play(played);
-    play(slot, position.normalise(move));
+    play(slot, position.normalise(move), score);
     slot.awaited = slot.announced = false;
     go_on(slot);
     note(index);
@@ -414,7 +436,7 @@ void Pool::forfeit(std::size_t index, std::optional<Winner> winner, const std::s
 
 bool Pool::idle(std::size_t lane) const {
     const std::lock_guard lock(mutex_);
-    const bool more = !begun_.empty() || !waiting_.empty();
+    const bool more = may_begin(next_id_limit());
     const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
     return std::none_of(slots_.begin() + static_cast<std::ptrdiff_t>(first),
                         slots_.begin() + static_cast<std::ptrdiff_t>(last),

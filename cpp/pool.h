@@ -34,6 +34,10 @@ struct PoolConfig {
     double temperature = 0;          // for the first `temperature_plies` moves of the game
     std::uint32_t temperature_plies = 0;
     std::uint32_t max_plies = 512;  // then the game is cut off, without a result
+    ScoreRules rules{};             // ends by score: none unless asked for
+    // A game begins at most so many ids ahead of the oldest one that is not over (0: whenever there is room), for
+    // who looks at games in their order and would wait for it.
+    std::uint64_t ahead = 0;
 };
 
 // Who plays: how it searches and who evaluates for it, or that it does not search.
@@ -91,8 +95,8 @@ public:
 
     // Games that wait for a move from outside, each once for each move; waits for one for so many seconds.
     std::vector<Awaited> awaiting(double seconds);
-    // That move; throws IllegalMove, and the game waits on.
-    void play(std::size_t slot, Move move);
+    // That move, and what its player says of the position; throws IllegalMove, and the game waits on.
+    void play(std::size_t slot, Move move, Score score = std::nullopt);
     // The end of such a game by a referee; none: it has no result.
     void forfeit(std::size_t slot, std::optional<Winner> winner, const std::string& reason);
 
@@ -150,7 +154,7 @@ private:
     void take_up(Slot& slot, GameRecord record);
     void begin_search(Slot& slot);
     void finish_search(Slot& slot);
-    void play(Slot& slot, Move move);
+    void play(Slot& slot, Move move, Score score);
     std::optional<Outcome> outcome(const Slot& slot) const;
     void go_on(Slot& slot);
     Slot& awaited_slot(std::size_t slot);
@@ -162,6 +166,8 @@ private:
     std::vector<Row> close(std::uint64_t ticket);
     void each_slot(const std::vector<Row>& rows, const std::function<void(Search&, std::size_t row)>& work);
     void walk(Slot& slot, std::uint8_t evaluator);
+    std::uint64_t next_id_limit() const;
+    bool may_begin(std::uint64_t id_limit) const;
     void refill(std::size_t first, std::size_t last);
     void retire(Slot& slot);
     void note(std::size_t index);

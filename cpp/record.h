@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "position.h"
+#include "score.h"
 
 namespace selfmate {
 
@@ -34,6 +35,7 @@ struct GameRecord {
     std::optional<Outcome> outcome;  // none: the game was truncated, or is not over
     std::string ending;              // why a referee ended it; empty if none did
     std::vector<TrainedPosition> positions;
+    std::vector<Score> scores;  // of each move; not kept in bytes, a game that was read has none
 };
 
 // Little-endian bytes that begin with a version; games between different seats have one of their own. Reading replays the game and throws RecordError for anything

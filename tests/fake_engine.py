@@ -85,7 +85,9 @@ def main() -> None:
         if words[:1] == ["uci"] and FAULT == "plays-chess":
             say("option name UCI_Variant type combo default chess var chess var atomic")
         if words[:1] == ["uci"] and FAULT != "silent":
-            say("id name Fake " + FAULT, "option name Hash type spin default 16 min 1 max 64")
+            say("id name Fake " + FAULT)
+            time.sleep(3.2 if FAULT == "loads" else 0)
+            say("option name Hash type spin default 16 min 1 max 64")
             say("option name Style type combo default calm var calm var wild", "option name Ponder type check")
             say("option without sense", "uciok")
         elif words[:1] == ["isready"] and FAULT != "never-ready":

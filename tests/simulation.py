@@ -66,7 +66,7 @@ def match_coverage(chances: Array, pairs: int, *, matches: int, seed: int = 1) -
         losses = int(2 * counts[0] + counts[1] + counts[2])
         match = Match(wins=(wins, 0), draws=(2 * pairs - wins - losses, 0), losses=(losses, 0), pairs=points)
         estimate = match.nelo
-        hits[0] += abs(match.score - mean) <= match.error
+        hits[0] += match.interval[0] <= mean <= match.interval[1]
         hits[1] += estimate is not None and abs(estimate[0] - nelo) <= estimate[1]
     return hits[0] / matches, hits[1] / matches
 

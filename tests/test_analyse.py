@@ -195,6 +195,29 @@ def test_bad_files_are_one_line(run: Run, tmp_path: Path, name: str, text: str, 
     assert message in err
 
 
+def test_a_variant_that_contradicts_a_game_is_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text('[Variant "Atomic"]\n\n1. Nf3 a6 2. Ng5 *\n\n[Event "?"]\n\n1. Nf3 a6 *\n', encoding="utf-8")
+    asked = ("analyse", path, "--visits", "10", "--net", "heuristic-1")
+    code, out, err = run(*asked, "--variant", "horde")
+    assert (code, out) == (2, "")
+    assert err == (f"selfmate: {path}: game 1 is atomic by its tags, which --variant horde contradicts; leave it out\n")
+    # A game that does not say its variant has the one that is asked for, else chess.
+    code, out, err = run(*asked, "--variant", "atomic")
+    assert (code, err) == (0, "")
+    assert "1. ? - ? * (atomic; by heuristic-1)" in out
+    assert "2. ? - ? * (atomic; by heuristic-1)" in out
+    assert "2. ? - ? * (chess; by heuristic-1)" in run(*asked).out
+    assert run(*asked, "--variant", "atomik").code == 2
+
+
+def test_the_order_of_the_moves_is_said_once(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "two.fen"
+    path.write_text("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n4k3/8/8/8/8/8/4P3/4K3 b - - 0 1\n", encoding="utf-8")
+    out = run("analyse", path, "--visits", "50", "--net", "heuristic-1").out
+    assert out.count("First the move to play, then by visits, proven losses last") == 1
+
+
 def test_a_net_of_another_variant_is_refused(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "game.pgn"
     path.write_text(FOOLS_MATE, encoding="ascii")

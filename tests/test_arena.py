@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,9 @@ from selfmate.evaluator import Answer, Evaluator, Leaves
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
 from selfmate.player import Player, PlayerError
-from selfmate.stats import Match
+from selfmate.rate import read_all
+from selfmate.seating import AHEAD
+from selfmate.stats import Match, Sprt
 from selfmate.tournament import play
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -189,10 +192,83 @@ def test_a_game_that_was_cut_off_is_told_so(tmp_path: Path) -> None:
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     for game in read_games(tmp_path / "games.pgn"):
-        assert (game.result, game.headers["Termination"]) == ("*", "unterminated")
+        assert (game.result, game.headers["Termination"]) == ("1/2-1/2", "adjudication")
         assert game.end().comment == "cut off after 6 plies"
     assert report.as_json()["terminations"] == {"cut off": 2}
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        assert [(entry.result, entry.reason) for entry in file.entries] == [("1/2-1/2", "cut off")] * 2
+    assert len(read_all([str(tmp_path / "games.pgn")]).games) == 2  # what counts here is rated too
     assert report.labels == ("random", "random #2")
+
+
+def test_players_in_a_batch_resign_and_agree_on_draws_when_asked_to(tmp_path: Path) -> None:
+    def ends(**wishes: str) -> dict[str, int]:
+        plan, players = make_plan(
+            Wishes(players=("heuristic-1?visits=60", "heuristic-1?visits=3"), variant="gardner", pairs=8, **wishes)  # type: ignore[arg-type]
+        )
+        with MatchFile(tmp_path / "games.pgn", plan.settings, anew=True) as file:
+            report = play(plan, players, file)
+        with MatchFile(tmp_path / "games.pgn", plan.settings) as file:  # goes on as it was
+            assert sorted(file.entries, key=lambda entry: entry.number) == list(report.entries)
+        return report.as_json()["terminations"]  # type: ignore[no-any-return]
+
+    assert not any("by score" in reason for reason in ends())
+    assert ends(resign="100,2").keys() & {"White resigns by score", "Black resigns by score"}
+    for game in read_games(tmp_path / "games.pgn"):
+        nodes = list(game.mainline())
+        own = [float(node.comment.split()[0]) for node in nodes[-1::-2]]
+        resigned = game.end().comment.endswith(" resigns by score")
+        assert resigned == (game.headers["Termination"] == "adjudication")
+        assert resigned == (len(own) > 1 and own[0] <= -1 and own[1] <= -1 and "mate" not in game.end().comment)
+        if resigned:  # who moved last
+            assert game.result == ("0-1" if game.start.turn == (len(nodes) % 2 == 1) else "1-0")
+    assert "drawn by score" in ends(draw="30,2,4")
+    assert "won by score" in ends(win="100,1")
+
+
+# -- a test that ends the match ---------------------------------------------------------------------------------------
+
+
+class Slow(Even):
+    """The same, and takes its time: some of its games end in each look at them."""
+
+    def evaluate(self, leaves: Leaves) -> Answer:
+        """Sleep a little."""
+        time.sleep(0.001)
+        return super().evaluate(leaves)
+
+
+def test_a_test_stops_the_match_as_soon_as_it_is_decided(tmp_path: Path) -> None:
+    plan, players = make_plan(
+        Wishes(
+            players=("heuristic-1?visits=24", "uniform?visits=8"),
+            variant="gardner",
+            pairs=500,
+            test=Sprt(0, 150),
+            max_plies=200,
+        )
+    )
+    players[1] = Player(Slow())
+    assert plan.test is not None
+
+    def tell(report: Report) -> None:
+        """Telling takes long, and is then not done for a while; the end must be seen all the same."""
+        time.sleep(0.2)
+
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        report = play(plan, players, file, tell=tell)
+    assert report.complete
+    assert report.standing is not None
+    assert report.standing.verdict == "H1"
+    assert report.standing.pairs is not None
+    # No game begins far ahead of those that the test needs.
+    needed, at_once = 2 * report.standing.pairs, 2 * plan.test.expected_pairs
+    assert needed <= len(report.entries) <= needed + (AHEAD + 1) * at_once < 200
+    # The file has what was over, and goes on with nothing.
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        assert len(file.entries) == len(report.entries)
+        again = play(plan, players, file)
+    assert (again.entries, again.standing) == (report.entries, report.standing)
 
 
 def test_a_player_of_another_variant_is_refused() -> None:
@@ -210,6 +286,7 @@ def test_command(run: Run, tmp_path: Path) -> None:
     )
     assert (code, err) == (0, "")
     assert out.splitlines()[-1].startswith("Score ")
+    assert f"selfmate rate {pgn} makes ratings, with a drawn game added for each player" in out.splitlines()[-2]
     assert len(list(read_games(pgn))) == 6
 
 
@@ -230,7 +307,10 @@ def test_command_json(run: Run) -> None:
     )
     assert (code, err) == (0, "")
     values = json.loads(out)
-    assert values["players"] == [{"name": "uniform", "visits": 4}, {"name": "fake", "visits": 9}]
+    assert values["players"] == [
+        {"name": "uniform", "label": "uniform (4 visits)", "visits": 4},
+        {"name": "fake", "label": "fake (9 visits)", "visits": 9},
+    ]
     assert values["games"] == 2
     assert values["complete"] is True
 
@@ -240,7 +320,7 @@ def test_command_json(run: Run) -> None:
     [
         (("heuristic-1",), "B"),
         (("heuristic-1", "randon"), "did you mean 'random'?"),
-        (("heuristic-1", "random", "--games", "3"), "even"),
+        (("heuristic-1", "random", "--games", "3"), "every opening is played twice, so 3 is not possible; 2 or 4 is"),
         (("heuristic-1", "random", "--games", "0"), "games"),
         (("heuristic-1", "random", "--visits", "0"), "visits"),
         (("heuristic-1", "random", "--variant", "atomik"), "did you mean 'atomic'?"),
@@ -259,7 +339,14 @@ def test_command_json(run: Run) -> None:
         (("heuristic-1", "random", "--nodes", "9"), "none plays"),
         (("uci:cat?nodes=1", "uci:cat?nodes=2", "--visits", "9"), "none plays"),
         (("heuristic-1", "random", "--tc", "1 s"), "tc is written SECONDS+INCREMENT"),
-        (("heuristic-1", "random", "--resign", "600,4"), "for games between engines"),
+        (("heuristic-1", "random", "--model", "logistic"), "--alpha, --beta and --model go with --sprt"),
+        (("heuristic-1", "random", "--alpha", "0.1"), "--alpha, --beta and --model go with --sprt"),
+        (("heuristic-1", "random", "--sprt", "0,5", "--model", "foo"), "normalised or logistic, not 'foo'"),
+        (("heuristic-1", "random", "--device", "tpu"), "no device is called 'tpu'; there are cpu and cuda"),
+        (("heuristic-1", "random", "--opening-plies", "4"), "--opening-plies is for a book of games"),
+        (("heuristic-1", "random", "--pgn", "."), ".: a folder, not a file"),
+        (("heuristic-1", "random", "--csv", "."), ".: a folder, not a file"),
+        (("heuristic-1", "random", "--resign", "600"), "--resign is written CENTIPAWNS,MOVES[,AFTER]"),
         (("heuristic-1", "random", "fake", "--visits-a", "9"), "write NAME?visits=N"),
         (("heuristic-1", "uci:'cat?nodes=1"), "not a command"),
         (("heuristic-1", "uci:?nodes=1"), "uci: needs a command"),

@@ -78,6 +78,9 @@ def test_the_heuristic_keeps_the_shortest_win(variant: str, moves: int, share: f
 
 
 def test_bad_tactics_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SelfmateError, match=r"mates\.epd: there is no such file"):
+        bench_search.tactics(tmp_path / "mates.epd")
+    (tmp_path / "mates.epd").touch()
     with pytest.raises(SelfmateError, match="no variant is called 'mates'"):
         bench_search.tactics(tmp_path / "mates.epd")
     path = tmp_path / "chess_empty.epd"
@@ -155,7 +158,7 @@ def test_commands(run: Run) -> None:
     ("arguments", "part"),
     [
         (("tactics",), "FILE"),
-        (("tactics", "/no/such/mates.epd"), "no variant is called 'mates'"),
+        (("tactics", "/no/such/mates.epd"), "/no/such/mates.epd: there is no such file"),
         (("tactics", "/no/such/chess_mate.epd", "--variant", "chess"), "/no/such/chess_mate.epd"),
         (("tactics", str(TACTICS / "atomic_mate1.epd"), "--player", "nobody"), "nobody"),
         (("nn", "--size", "huge"), "tiny, small, medium"),

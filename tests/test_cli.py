@@ -16,6 +16,8 @@ import pytest
 
 from command import Answer, Run
 from selfmate import VARIANTS
+from selfmate.cli import app
+from selfmate.cli_bench import bench_app
 
 PERFT = Path(__file__).parent / "perft"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -82,8 +84,8 @@ def test_perft_suite_says_what_it_leaves_out(run: Run, tmp_path: Path) -> None:
     suite = tmp_path / "deep.epd"
     suite.write_text(f"{START} ;D1 20\n{START} ;D2 400\n", encoding="ascii")
     answer = run("perft", "chess", "--suite", str(suite), "--max-nodes", "100")
-    assert (answer.code, answer.out) == (0, "1 positions, 20 nodes, 0 wrong\n")
-    assert answer.err == "selfmate: 1 positions list no depth within the budget\n"
+    assert (answer.code, answer.out) == (0, "1 position, 20 nodes, 0 wrong\n")
+    assert answer.err == "selfmate: 1 position lists no depth within the budget\n"
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------
@@ -194,14 +196,29 @@ def test_train_says_its_exit_codes(run: Run) -> None:
     assert "leaves with exit code 130 or 143" in text
 
 
-@pytest.mark.parametrize(
-    "command", [(), ("perft",), ("bench",), ("bench", "movegen"), ("demo",), ("train",), ("arena",), ("play",)]
-)
+def commands() -> list[tuple[str, ...]]:
+    """List every command there is."""
+    found: list[tuple[str, ...]] = [(), ("bench",)]
+    for prefix, group in ((), app), (("bench",), bench_app):
+        found += [
+            (*prefix, each.name or (each.callback and each.callback.__name__) or "")
+            for each in group.registered_commands
+        ]
+    return found
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
 def test_help_has_an_example(run: Run, command: tuple[str, ...]) -> None:
     answer = run(*command, "--help")
     assert answer.code == 0
     assert "Usage: selfmate" in answer.out
     assert "Example: selfmate " in answer.out
+
+
+def test_paragraphs_of_help_are_filled_by_the_terminal() -> None:
+    for each in (*app.registered_commands, *bench_app.registered_commands):
+        assert each.help
+        assert not any("\n" in paragraph for paragraph in each.help.split("\n\n"))
 
 
 # -- as a process -----------------------------------------------------------------------------------------------------

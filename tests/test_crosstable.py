@@ -12,7 +12,7 @@ from rich.console import Console
 from selfmate.contestant import Contestant, MoveLimit
 from selfmate.crosstable import Report, as_csv, faults, score, show, standing_line
 from selfmate.matchfile import Entry
-from selfmate.stats import Sprt
+from selfmate.stats import Sprt, SprtWalk
 
 
 def entry(number: int, white: int, black: int, result: str, fault: str | None = None) -> Entry:
@@ -27,6 +27,9 @@ def contestant(name: str) -> Contestant:
 
 def report(*entries: Entry, players: int = 2, openings: int = 2, test: Sprt | None = None) -> Report:
     contestants = tuple(contestant(name) for name in "ABC"[:players])
+    walk = None if test is None else SprtWalk(test)
+    if walk is not None:
+        walk.add(each.scored(0) for each in entries)
     return Report(
         variant="chess",
         contestants=contestants,
@@ -36,6 +39,7 @@ def report(*entries: Entry, players: int = 2, openings: int = 2, test: Sprt | No
         out={},
         seconds=1.0,
         test=test,
+        standing=None if walk is None else walk.standing,
     )
 
 

@@ -154,7 +154,7 @@ def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
     ("fault", "message", "kind"),
     [
         ("dies", "ended by itself with exit code 7: cannot find my weights", Fault.CRASH),
-        ("silent", "said no uciok within 0.5 s", Fault.HANG),
+        ("silent", "said nothing within 0.5 s, so it is no UCI engine", Fault.HANG),
         ("floods-at-start", "", Fault.HANG),  # too much or too late, whichever comes first
         ("never-ready", "Fake never-ready said no readyok within 0.5 s", Fault.HANG),
     ],
@@ -166,6 +166,26 @@ def test_engines_that_do_not_start(fault: str, message: str, kind: Fault) -> Non
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.fault is kind
+
+
+def test_a_program_that_is_no_engine_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.engine.NOTICE", 0.1)
+    heard: list[str] = []
+    for name, said in ("cat", ""), ("bash", "uci: command not found"):
+        with pytest.raises(EngineError) as caught:  # the echo of a command is no word; nor is what goes to the errors
+            Engine(EngineSpec(command=(name,)), first_word=1.5, notice=heard.append)
+        assert str(caught.value).startswith(f"{name} said nothing within 1.5 s, so it is no UCI engine")
+        assert str(caught.value).endswith(said)
+        assert caught.value.fault is Fault.HANG
+    assert heard == [f"waiting for {name} to say uciok, 1.5 s at most" for name in ("cat", "bash")]
+
+
+def test_an_engine_that_has_spoken_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.engine.NOTICE", 0.1)
+    heard: list[str] = []
+    with Engine(fake("loads"), first_word=3.0, notice=heard.append) as engine:
+        assert engine.name == "Fake loads"
+    assert any(" to say uciok, " in text for text in heard)
 
 
 @pytest.mark.parametrize(

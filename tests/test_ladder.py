@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from rich.progress import Progress
 
 from command import Run
 from selfmate import Position, SelfmateError, climb, ladder, ladder_plot, read_games, rungs, yardstick
+from selfmate._core import VARIANTS
 from selfmate.arena import Interrupt
 from selfmate.engine import Engine, EngineError, EngineSpec
 from selfmate.hall import Fixture
@@ -226,7 +228,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch, path: Path, true: float, seed: int
     stick = yardstick.Yardstick(("true",), "Simulated")
     monkeypatch.setattr(climb, "play", play)
     monkeypatch.setattr(ladder, "balanced_openings", lambda variant, count, seed: ["x"] * count)
-    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command: stick)
+    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command, notice: stick)
     return entries
 
 
@@ -270,7 +272,12 @@ def test_who_wins_every_game_has_only_a_bound(monkeypatch: pytest.MonkeyPatch, t
     report = ladder.rate("heuristic-1", ladder.Wishes(variant="gardner", games=40, spacing=path), quiet)
     assert report.standing is not None
     assert report.standing.sweep == 1
-    assert "above all rungs that it met, after 40 games" in ladder.rating_line(report)
+    line, values = ladder.rating_line(report), report.as_json()
+    assert line.endswith("on this ladder; it won all of 40 games.")
+    assert int(line.split("above ")[1].split()[0]) == pytest.approx(values["low"], abs=1)
+    # A bound expects nothing of anybody, and is no rating.
+    assert [values[name] for name in ("elo", "error", "full_error", "high")] == [None] * 4
+    assert {rung["expected"] for rung in values["rungs"]} == {None}
     assert report.matches["fairy 10k"].games >= 12
     ElementTree.fromstring(ladder_plot.draw(report))
 
@@ -306,6 +313,7 @@ def test_a_climb_goes_on_where_it_was_stopped(run: Run, small: Path, tmp_path: P
     assert (first["player"], first["games"], first["scale"]) == ("heuristic-1 (8 visits)", 10, "random = 0")
     assert sum(rung["games"] for rung in first["rungs"]) == 10
     assert [rung["name"] for rung in first["rungs"]] == ["random", "heuristic 1", "heuristic 16"]
+    assert {rung["name"]: rung["rating"] for rung in first["rungs"]} == rungs.read_spacing("gardner", small).elo
     before = pgn.read_text(encoding="utf-8")
     assert "heuristic 16" in plot.read_text(encoding="utf-8")
     # 2. Half of the last pair is lost; more games are asked for.
@@ -429,6 +437,7 @@ def test_an_engine_that_fails_does_not_make_a_rating(monkeypatch: pytest.MonkeyP
         (("heuristic-1", "--variant", "gardner", "--without-engine", "--leave-out", "level 9"), "'level 9'"),
         (("heuristic-1", "--variant", "gardner", "--engine", "no-such-program"), "there is no such program"),
         (("heuristic-1", "--variant", "gardner", "--plot", "climb.gif"), ".svg or .png"),
+        (("heuristic-1", "--variant", "gardner", "--games", "301"), "so 301 is not possible; 300 or 302 is"),
         (("heuristic-1", "--variant", "gardner", "--spacing", "/nowhere/x.json"), "no such folder"),
         (("uci:true?nodes=1",), "--variant says which"),
         (("gardner-laptop", "--variant", "atomic"), "gardner"),
@@ -452,7 +461,7 @@ def test_a_ladder_without_rungs_is_refused(run: Run, small: Path) -> None:
     [
         (lambda text: "{", "not a measured ladder"),
         (lambda text: text.replace('"gardner"', '"atomic"'), "a ladder of atomic, not of gardner"),
-        (lambda text: text.replace('"format": 1', '"format": 2'), "another version"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, newer than format 1 of this version"),
         (lambda text: text.replace('["heuristic 16"', '["somebody"'), "not those of its rungs"),
     ],
 )
@@ -495,8 +504,17 @@ def test_a_png_needs_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 # -- what is shipped --------------------------------------------------------------------------------------------------
 
 
-def test_the_promised_ladders_are_shipped() -> None:
-    assert {"atomic", "gardner"} <= set(SHIPPED)
+FAMILIES: dict[str, Callable[[rungs.Rung], int]] = {
+    "heuristic": lambda rung: rung.limit.visits or 0,
+    "fairy": lambda rung: rung.limit.nodes or 0,
+    "level": lambda rung: int(rung.options[0][1]),
+    "stockfish": lambda rung: int(rung.options[1][1]),
+}
+"""Rungs of one kind, and by what they should rise."""
+
+
+def test_there_is_a_ladder_of_every_variant() -> None:
+    assert sorted([*VARIANTS, "chess960", "atomic960"]) == SHIPPED
 
 
 @pytest.mark.parametrize("variant", SHIPPED)
@@ -506,6 +524,7 @@ def test_a_shipped_ladder_makes_sense(variant: str) -> None:
     assert {rung.name for rung in spacing.rungs} <= set(known)
     assert spacing.command.startswith("selfmate ladder --measure")
     assert spacing.engines["fairy"]
+    assert ("stockfish" in spacing.engines) == any("stockfish" in rung.name for rung in spacing.rungs)
     # 1. From the weakest to the strongest, with errors; only the anchor has none.
     ratings = [rung.elo for rung in spacing.rungs]
     assert ratings == sorted(ratings)
@@ -514,17 +533,22 @@ def test_a_shipped_ladder_makes_sense(variant: str) -> None:
         assert rung.error < 400
         assert rung.games >= 8
     # 2. The ratings are those that its games say.
-    fitted = {each.player: each for each in fit(spacing.games(), anchors={"random": 0.0}).players}
+    ratings_now = fit(spacing.games(), anchors={"random": 0.0})
+    fitted = {each.player: each for each in ratings_now.players}
     for rung in spacing.rungs:
         assert fitted[rung.name].elo == pytest.approx(rung.elo, abs=0.06)
         assert fitted[rung.name].error == pytest.approx(rung.error, abs=0.06)
         assert fitted[rung.name].games == rung.games
-    # 3. More nodes are stronger, but for what the errors allow.
-    nodes = [rung for rung in spacing.rungs if rung.name.startswith("fairy")]
-    nodes.sort(key=lambda rung: known[rung.name].limit.nodes or 0)
-    for low, high in zip(nodes, nodes[2:], strict=False):
-        assert high.elo + high.error > low.elo - low.error
-    assert nodes[-1].elo > nodes[0].elo + 500
+    # 3. Within a kind more is stronger, but for what the errors of the difference allow, and the ends are far apart.
+    place = {each.player: number for number, each in enumerate(ratings_now.players)}
+    superior = ratings_now.los()
+    for kind, size in FAMILIES.items():
+        family = sorted((known[rung.name] for rung in spacing.rungs if rung.name.startswith(kind)), key=size)
+        for low, high in itertools.pairwise(family):
+            assert superior[place[high.name], place[low.name]] > 0.001, (low.name, high.name)
+        if family:
+            assert superior[place[family[-1].name], place[family[0].name]] > 0.999, kind
+            assert superior[place[family[-1].name], place["random"]] > 0.999, kind
 
 
 @pytest.mark.parametrize("variant", ["gardner", "atomic"])

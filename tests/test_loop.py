@@ -91,6 +91,10 @@ def test_a_run_goes_round(finished: Path, capsys: pytest.CaptureFixture[str]) ->
     samples = list(read_games(finished / "pgn/00001.pgn"))
     assert len(samples) == 2
     assert samples[0].headers["Variant"] == "Gardner"
+    finals = [game for path in sorted((finished / "matches").glob("*.pgn")) for game in read_games(path)]
+    names = {game.headers[side] for game in finals for side in ("White", "Black")}
+    champion = f"run cycle {state.champion} (2 visits)"  # as `selfmate arena` calls them
+    assert names == {champion, "run untrained (2 visits)", "heuristic-1 (2 visits)"}
     # The same command again: nothing is played anew, and the last line says both scores
     before = (finished / "state.json").read_bytes()
     summary = go(finished)
@@ -421,7 +425,7 @@ def test_the_live_view_shows_the_run(finished: Path) -> None:
     view.close()
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % ±", f"game {game.game_id}", "left"):
+    for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % [", f"game {game.game_id}", "left"):
         assert text in shown
     assert isinstance(make_view(progress), PlainView)  # under pytest there is no terminal
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import errno
 import json
 import os
@@ -140,7 +141,7 @@ def test_noise_is_no_fault(start: Path) -> None:
 def test_faults_are_told(run: Run, start: Path) -> None:
     code, out, err = run(fake("crash"), fake(), "--openings", start, "--games", "2")
     assert (code, err) == (0, "")
-    assert "Fake crash (1 nodes) lost games by fault of its own: 2 crash." in out
+    assert "Fake crash (1 node) lost games by fault of its own: 2 crash." in out
     assert "Ended by: 2 crash." in out
 
 
@@ -153,7 +154,7 @@ def test_ends_by_score_are_for_those_who_ask(start: Path) -> None:
     ("spec", "part"),
     [
         (fake("dies"), "exit code 7: cannot find my weights"),
-        (fake("silent"), "said no uciok within 0.5 s"),
+        (fake("silent"), "said nothing within 0.5 s, so it is no UCI engine"),
         (fake("floods-at-start"), ""),  # too much or too late, whichever comes first
         (fake("never-ready"), "said no readyok within 0.5 s"),
         (fake(query="nodes=1&option.Skill=3"), "Fake none has no option 'Skill'"),
@@ -167,6 +168,17 @@ def test_engines_that_cannot_play_are_refused_in_one_line(run: Run, spec: str, p
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert part in err
+
+
+def test_whom_we_wait_for_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.engine.NOTICE", 0.1)
+    monkeypatch.setattr("selfmate.tournament.FIRST_WORD", 0.4)
+    code, out, err = run("uci:cat?nodes=5", "random", "--games", "2")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "selfmate: waiting for cat to say uciok, 0.4 s at most",
+        "selfmate: cat said nothing within 0.4 s, so it is no UCI engine",
+    ]
 
 
 def test_an_engine_that_does_not_know_the_variant_is_refused(run: Run) -> None:
@@ -184,7 +196,7 @@ def test_an_engine_that_starts_no_more_is_out_and_the_others_go_on(
     players = (fake(query="nodes=1&name=A"), fake(query="nodes=1&name=B"), fake("fails-later", str(starts)), "random")
     code, out, err = run(*players, "--openings", start, "--pairs", "1")
     assert (code, err) == (1, "")
-    assert "Fake fails-later (1 nodes) is out: " in out
+    assert "Fake fails-later (1 node) is out: " in out
     assert "ended by itself with exit code 9" in out
     assert "A - B: Score 50.0 %" in out
     assert "Stopped after 6 of 12 games" in out
@@ -406,6 +418,24 @@ def test_an_engine_that_fails_against_a_net_loses(fault: str, query: str, kind: 
     assert {game.headers["Fault"] for game in read_games(tmp_path / "games.pgn")} == {kind}
 
 
+def test_ends_by_score_between_a_net_and_an_engine(start: Path, tmp_path: Path) -> None:
+    """The fake engine is lost with Black and says so: it resigns, and its scores are counted with those of the net."""
+    wishes = Wishes(players=("heuristic-1?visits=8", fake()), openings=start, pairs=1, resign="600,2")
+    plan, players = make_plan(wishes)
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        report = play(plan, players, file)
+    assert (report.entries[0].result, report.entries[0].reason) == ("1-0", "Black resigns by score")
+    assert (report.entries[0].plies, report.entries[0].fault) == (4, None)
+    [game] = [game for game in read_games(tmp_path / "games.pgn") if game.headers["Round"] == "0"]
+    assert game.headers["Termination"] == "adjudication"
+    assert [node.comment.split("/")[0] for node in game.mainline()][1::2] == ["-9.00", "-9.00"]
+    # Won only when the net agrees, which sees nothing of it at the start.
+    plan, players = make_plan(dataclasses.replace(wishes, resign=None, win="600,1"))
+    assert play(plan, players).entries[0].reason != "won by score"
+    plan, players = make_plan(dataclasses.replace(wishes, resign=None, win="0,1"))
+    assert play(plan, players).entries[0].reason == "won by score"
+
+
 def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:
     plan, players = make_plan(
         Wishes(players=("heuristic-1", "uniform"), variant="gardner", pairs=1, tc="5+0.05", max_plies=8)
@@ -478,3 +508,40 @@ def test_a_path_with_spaces_and_a_question_mark(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_refused(query: str) -> None:
     with pytest.raises(ContestantError, match=r"^cat: |^tc "):
         read_contestant(f"uci:cat?{query}", MoveLimit(nodes=5))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("uci:cat?visits=400", "cat: visits are for nets that we search; an engine has nodes: uci:cat?nodes=400"),
+        ("uci:cat?visits=400&nodes=5", "visits are for nets"),
+        ("uci:cat?node=5", "cat: nothing is called 'node'; did you mean nodes?"),
+        ("uci:cat?threads=2", "there are nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"),
+        ("uci:cat?nodes=5&nodes=6", "cat: nodes is given twice"),
+        ("uci:cat?nodes=5&option.Hash=1&option.hash=2", "cat: option.hash is given twice"),
+        ("uci:cat?nodes=5&name=", "cat: name= needs something behind it"),
+        ("uci:cat?nodes=5&dir=", "cat: dir= needs something behind it"),
+        ("heuristic-1?nodes=5", "nodes and depth are for engines; a net has visits, movetime or tc"),
+        ("heuristic-1?depth=5", "nodes and depth are for engines"),
+        ("heuristic-1?visit=5", "heuristic-1: nothing is called 'visit'; did you mean visits?"),
+        ("heuristic-1?device=cuda", "there are visits, movetime, tc, name,"),
+        ("heuristic-1?visits=5&option.Hash=1", "option, env and dir are for engines, and for nets on a clock"),
+        ("heuristic-1?tc=1&option.WeightsFile=x", "its name says which net it is; leave out option.WeightsFile"),
+        ("random?visits=400", "random: it does not search, so it has no limit; write random alone"),
+        ("random?nodes=400", "it has no limit"),
+        ("random?tc=1", "it has no limit"),
+    ],
+)
+def test_what_does_not_suit_a_player_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ContestantError) as caught:
+        read_contestant(text, MoveLimit(nodes=5))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_net_on_a_clock_keeps_all_that_it_was_given() -> None:
+    contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", MoveLimit())
+    assert contestant.engine is not None
+    assert (contestant.engine.environment, contestant.engine.directory) == ({"A": "b"}, Path("/tmp"))
+    assert contestant.label == "heuristic-1 (1+0 s, Contempt 20)"  # not the same player as without it
+    assert read_contestant("heuristic-1?visits=1", MoveLimit()).label == "heuristic-1 (1 visit)"

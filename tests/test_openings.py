@@ -99,7 +99,7 @@ def test_openings_are_read_once_each(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="ascii")
     assert len(read_openings(path, "gardner", 2)) == 2
     assert read_openings(path, "gardner", 1) == [GARDNER[0]]
-    with pytest.raises(SelfmateError, match="2 different openings are enough for 4 games, not 6"):
+    with pytest.raises(SelfmateError, match="2 different openings, enough for 4 games, not for 6"):
         read_openings(path, "gardner", 3)
     with pytest.raises(SelfmateError, match=r"openings\.epd: line 2"):
         read_openings(path, "chess", 1)
@@ -118,7 +118,7 @@ def test_a_book_of_games(tmp_path: Path) -> None:
     assert queens == "rnbqkbnr/ppp1pppp/8/3p4/2PP4/8/PP2PPPP/RNBQKBNR b KQkq - 0 2"
     short = read_openings(path, "chess", 3, plies=1)
     assert [Position("chess", fen).turn for fen in short] == [False] * 3
-    with pytest.raises(SelfmateError, match="1 different openings are enough for 2 games"):
+    with pytest.raises(SelfmateError, match="1 different opening, enough for 2 games"):
         read_openings(path, "chess", 2, plies=0)
     with pytest.raises(SelfmateError, match="game 1 is one of chess, not of atomic"):
         read_openings(path, "atomic", 1)

@@ -310,6 +310,8 @@ def test_command(run_play: Run, tmp_path: Path) -> None:
         (("--level", "3", "--visits", "5"), "--level"),
         (("--fen", "x"), "FEN"),
         (("--seconds", "0"), "seconds"),
+        (("--pgn", "/no/such/folder/mine.pgn"), "there is no such folder"),
+        (("--pgn", "."), "a folder, not a file"),
     ],
 )
 def test_bad_input_is_one_line(run_play: Run, arguments: tuple[str, ...], part: str) -> None:

@@ -161,14 +161,14 @@ def test_a_game_that_is_over_cannot_be_searched() -> None:
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
-        ("small", "small 00003"),
-        ("small:champion", "small 00003"),
+        ("small", "small cycle 3"),
+        ("small:champion", "small cycle 3"),
         ("small:untrained", "small untrained"),
-        ("small:newest", "small 00003"),
+        ("small:newest", "small cycle 3"),
         ("small:0", "small untrained"),
-        ("small/checkpoints/00003", "00003"),
-        ("small/checkpoints/00003/net.json", "00003"),
-        ("small/checkpoints/00003/net.safetensors", "00003"),
+        ("small/checkpoints/00003", "small cycle 3"),
+        ("small/checkpoints/00003/net.json", "small cycle 3"),
+        ("small/checkpoints/00003/net.safetensors", "small cycle 3"),
         ("net.onnx", "net"),
     ],
 )
@@ -221,6 +221,10 @@ def test_playing_an_onnx_file_needs_no_torch(nets: Path) -> None:
         ("heuristic", "did you mean 'heuristic-1'?"),
         ("Random", "did you mean 'random'?"),
         ("", "no player is called ''"),
+        ("gardner-laptp", "did you mean 'gardner-laptop'?"),
+        ("nobody", "there are uniform, heuristic-1, random, gardner-laptop"),
+        ("uci:stockfish", "engines play in selfmate arena and selfmate ladder"),
+        ("heuristic-1?visits=5", "here write heuristic-1 and options"),
         ("/no/such/net", "no player is called"),
         ("/no/such/net.onnx", "no player is called"),
         ("nul\0", "no player is called"),
@@ -245,8 +249,14 @@ def test_a_run_without_that_net_is_refused(nets: Path, tmp_path: Path) -> None:
     shutil.copytree(nets / "small", run)
     state = json.loads((run / "state.json").read_text())
     (run / "state.json").write_text(json.dumps(state | {"format": 99}))
-    with pytest.raises(PlayerError, match="format 99"):
+    with pytest.raises(PlayerError, match="format 99, newer than"):
         net_of_run(run)
+    (run / "state.json").write_text('{"format": 1, "all": "else"}')
+    with pytest.raises(PlayerError, match=r"format 1, older than .* such as .*/checkpoints/00000") as refused:
+        net_of_run(run)
+    assert (
+        Player(str(refused.value).rpartition("such as ")[2]).name == "small untrained"
+    )  # it says the truth; a copy keeps its name
     (run / "state.json").write_text(json.dumps(state | {"checkpoints": []}))
     with pytest.raises(PlayerError, match="no net yet"):
         net_of_run(run)

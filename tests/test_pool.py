@@ -12,7 +12,7 @@ import pytest
 
 from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchError, SelfmateError, Termination
 from selfmate import pool as pool_module
-from selfmate._core import GameRecord, LeafRoom, Pool, SearchConfig, Seat
+from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat
 from selfmate._core import encoding as encoding_of
 from selfmate.evaluator import Answer, Desk, Evaluator, EvaluatorError, Leaves
 from selfmate.pool import choose_slots, drive
@@ -360,6 +360,93 @@ def test_castling_from_outside_may_be_written_either_way() -> None:
         pool.play(slot, Move.from_uci(text))
     [(_, _, _, moves)] = pool.awaiting()
     assert [move.uci() for move in moves] == ["e1h1", "e8a8"]
+
+
+# -- ends by score, and games in their order ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rules", "end"),
+    [
+        (ScoreRules(), None),
+        (ScoreRules(resign=(600, 2, 0)), (4, "1-0", "Black resigns by score")),
+        (ScoreRules(resign=(600, 2, 3)), (6, "1-0", "Black resigns by score")),
+        (ScoreRules(resign=(601, 2, 0)), None),
+        (ScoreRules(win=(500, 3, 0)), (6, "1-0", "won by score")),
+        (ScoreRules(win=(550, 1, 0)), None),
+        (ScoreRules(draw=(600, 1, 0)), (2, "1/2-1/2", "drawn by score")),
+    ],
+)
+def test_games_end_by_what_the_players_say(rules: ScoreRules, end: tuple[int, str, str] | None) -> None:
+    pool = Pool("gardner", [Seat.outside()], slots=1, max_plies=8, rules=rules)
+    pool.start_games([(START, 0, 0)])
+    pool.gather()
+    scores: list[int | None] = []
+    while not pool.done():
+        [(slot, _, opening, moves)] = pool.awaiting()
+        position = Position("gardner", opening)
+        for move in moves:
+            position.play(move)
+        scores.append(500 if position.turn else -600)
+        pool.play(slot, min(position.legal_moves, key=str), scores[-1])
+    [record] = pool.drain()
+    assert record.scores == scores
+    assert (len(record.moves), record.result, record.reason) == (end or (8, "*", ""))
+    assert (record.outcome is not None and record.outcome.termination == Termination.ADJUDICATED) == (end is not None)
+
+
+def test_who_said_nothing_is_not_taken_at_its_word() -> None:
+    rules = ScoreRules(resign=(100, 2, 0))
+    assert rules.end([-200, -200, -200], white_moved=True, number=2) == ("0-1", "White resigns by score")
+    assert rules.end([-200, -200, None], white_moved=True, number=2) is None
+    assert rules.end([None, -200, -200], white_moved=True, number=2) is None
+    assert rules.end([], white_moved=False, number=1) is None
+    for wrong in ((-1, 2, 0), (100, 0, 0), (100, 2, -1)):
+        with pytest.raises((ValueError, TypeError)):
+            ScoreRules(draw=wrong)
+
+
+def test_searches_say_what_they_found_and_resign() -> None:
+    """A queen down, Black gives up; every searched move has its score, also one without a choice."""
+    fen = "rnb1k/ppppp/5/PPPPP/RNBQK w - - 0 1"
+    pool = Pool("gardner", [Seat(visits=30), Seat(visits=0)], rules=ScoreRules(resign=(200, 2, 0)), max_plies=200)
+    pool.start_games([(fen, 0, 0), (fen, 0, 1)])
+    pool.run("heuristic-1")
+    both, one = pool.drain()
+    assert (both.result, both.reason, both.scores.count(None)) == ("1-0", "Black resigns by score", 0)
+    assert [score <= -200 for score in both.scores[1::2] if score is not None][-2:] == [True, True]
+    assert one.scores[1::2] == [None] * (len(one.moves) // 2)  # who moves at random has nothing to say
+    assert one.reason == "checkmate"
+    assert GameRecord.from_bytes(both.to_bytes()).scores == []
+
+
+@pytest.mark.parametrize(("ahead", "most"), [(0, 12), (3, 3), (5, 5)])
+def test_games_do_not_run_away_from_the_oldest(ahead: int, most: int) -> None:
+    pool = Pool("gardner", [Seat.outside()], slots=4, lanes=2, ahead=ahead)
+    pool.start_games([(START, 0, 0)] * 12)
+
+    waiting: dict[int, int] = {}
+
+    def play_others() -> list[int]:
+        """End all games but the oldest, as long as others begin."""
+        begun: list[int] = []
+        while True:
+            for lane in (0, 1):
+                pool.gather(lane)
+            heard = {game_id: slot for slot, game_id, _, _ in pool.awaiting()}
+            begun += sorted(heard)
+            waiting.update(heard)
+            if len(waiting) < 2:
+                return begun
+            for game_id in sorted(waiting)[1:]:
+                pool.forfeit(waiting.pop(game_id), "1-0", "enough")
+
+    assert play_others() == list(range(most))
+    assert (pool.idle(0), pool.idle(1), pool.done()) == (True, True, False)
+    assert len(pool.drain()) == most - 1
+    # The oldest ends: others may begin.
+    pool.forfeit(waiting.pop(0), "1-0", "enough")
+    assert play_others() == list(range(most, 12))[: ahead or 12]
 
 
 @pytest.mark.parametrize("lanes", [1, 2])

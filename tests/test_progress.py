@@ -100,7 +100,7 @@ def test_only_what_is_missing_is_played_and_the_same_games_whatever_else_is(tmp_
     assert {game.opening for game in games} == set(OPENINGS)
     assert sum((game.white, game.black) == ("heuristic-1", "random") for game in games) == 2
     for game in read_games(whole / "random_heuristic-1.pgn"):
-        assert {game.headers["White"], game.headers["Black"]} == {"random", "heuristic 1"}
+        assert {game.headers["White"], game.headers["Black"]} == {"random", "heuristic-1 (1 visit)"}
         assert (game.headers["White"] == "random") == (int(game.headers["Round"]) % 2 == 0)
     (whole / "notes.pgn").write_text("mine")
     (whole / "a_b_c.pgn").write_text("mine")
@@ -123,7 +123,7 @@ def test_when_it_is_stopped_the_games_that_are_over_are_kept(tmp_path: Path) -> 
 
 
 def test_games_are_kept_when_playing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfmate.population.TELL_SECONDS", 0.0)
+    monkeypatch.setattr("selfmate.hall.TELL_SECONDS", 0.0)
     done = 0
 
     def fail(over: int, games: int) -> None:
@@ -222,9 +222,10 @@ def test_the_command_plays_once_and_draws(trained: Path, tmp_path: Path, run: Ru
     code, out, said = run(*command[:3], "5", *command[4:], "--csv")
     assert code == 0
     rows = {row["name"]: row for row in csv.DictReader(io.StringIO(out))}
-    assert list(rows)[:6] == ["untrained", "cycle 1", "cycle 2", "cycle 3", "cycle 4", "random"]
-    assert {"heuristic 1", "heuristic 4"} <= rows.keys()
-    assert rows["cycle 2"]["games"] == "16"
+    called = ["untrained", "cycle 1", "cycle 2", "cycle 3", "cycle 4"]
+    assert list(rows)[:6] == [*(f"run {each} (2 visits)" for each in called), "random"]
+    assert {"heuristic-1 (1 visit)", "heuristic-1 (4 visits)"} <= rows.keys()
+    assert rows["run cycle 2 (2 visits)"]["games"] == "16"
     assert rows["random"]["elo"] == "0.0"
     assert all(set(games) <= set(texts(directory / "progress")[name]) for name, games in files.items())
     # Nothing is played with --games 0
@@ -239,12 +240,11 @@ def test_scores_by_colour_are_those_of_the_games(trained: Path, tmp_path: Path, 
     code, out, _ = run("progress", str(directory), "--checkpoints", "2", "--games", "6", "--visits", "2", "--json")
     assert code == 0
     matches = {(each["first"], each["second"]): each for each in json.loads(out)["matches"]}
-    own, other = checkpoint(4, 2).key, checkpoint(0, 2).key
-    played = list(read_games(directory / f"progress/{other}_{own}.pgn"))
+    played = list(read_games(directory / f"progress/{checkpoint(0, 2).key}_{checkpoint(4, 2).key}.pgn"))
     assert len(played) == 6
-    name = "gardner-laptop cycle 4 (2 visits)"
-    white = [game.result for game in played if game.headers["White"] == name]
-    black = [game.result for game in played if game.headers["Black"] == name]
+    own, other = "run cycle 4 (2 visits)", "run untrained (2 visits)"
+    white = [game.result for game in played if game.headers["White"] == own]
+    black = [game.result for game in played if game.headers["Black"] == own]
     assert matches[own, other]["white"]["wins"] == white.count("1-0")
     assert matches[own, other]["black"]["wins"] == black.count("0-1")
     assert matches[own, other]["score"] == pytest.approx(1 - matches[other, own]["score"])
@@ -252,10 +252,28 @@ def test_scores_by_colour_are_those_of_the_games(trained: Path, tmp_path: Path, 
     assert matches[own, own]["black"] == {"wins": 0, "draws": 0, "losses": 0}
 
 
+def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run: Run) -> None:
+    directory, pgn = tmp_path / "mine", tmp_path / "arena.pgn"
+    shutil.copytree(trained, directory)
+    assert run("progress", directory, "--checkpoints", "2", "--games", "2", "--visits", "2").code == 0
+    players = (f"{directory}:4", f"{directory}/checkpoints/00000", "heuristic-1?visits=4", "random")
+    code, out, _ = run("arena", *players, "--visits", "2", "--games", "2", "--pgn", pgn, "--json")
+    assert code == 0
+    # A copy has the name of the first directory.
+    names = ["run cycle 4 (2 visits)", "run untrained (2 visits)", "heuristic-1 (4 visits)", "random"]
+    assert [each["label"] for each in json.loads(out)["players"]] == names
+    rated = json.loads(run("rate", pgn, "--json").out)["players"]
+    assert {each["player"] for each in rated} == set(names)
+    fresh = directory / "progress" / f"{checkpoint(0, 2).key}_{checkpoint(4, 2).key}.pgn"
+    assert {each["player"] for each in json.loads(run("rate", fresh, "--json").out)["players"]} == set(names[:2])
+    report = json.loads(run("progress", directory, "--games", "0", "--visits", "2", "--json").out)
+    assert set(names) <= {each["name"] for each in (*report["checkpoints"], *report["rungs"])}
+
+
 def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:
     for arguments, reason in (
         ((str(tmp_path),), "not a run: there is no manifest.json"),
-        ((str(trained), "--games", "3"), "an even number is"),
+        ((str(trained), "--games", "3"), "--games: every opening is played twice, so 3 is not possible; 2 or 4 is"),
         ((str(trained), "--x", "days"), "--x: games, positions, steps, minutes, not 'days'"),
         ((str(trained), "--json", "--csv"), "do not go together"),
         ((str(trained), "--games", "0", "--visits", "7"), "too few games to fit a scale"),

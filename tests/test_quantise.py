@@ -75,7 +75,7 @@ def test_an_int8_file_is_whole_and_says_what_it_is(f32: bytes, int8: bytes) -> N
     assert INT8_KEY in metadata(int8)
     assert INT8_KEY not in metadata(f32)
     assert OnnxEvaluator(int8).net_id == OnnxEvaluator(f32).net_id
-    assert OnnxEvaluator(int8, threads=1).name == "onnx int8 on 1 threads"
+    assert OnnxEvaluator(int8, threads=1).name == "onnx int8 on 1 thread"
     assert len(int8) < len(f32) / 2
     quantise.cache_clear()
     assert quantise(f32) == int8
@@ -172,7 +172,7 @@ def test_openvino_agrees_with_onnx(facts: Any, context: Any) -> None:
         assert (answer.priors[~real] == 0).all()
         assert evaluator.net_id == net_id(net)
         assert evaluator.variant == facts.variant
-        assert evaluator.name == f"openvino f32 on {threads} threads"
+        assert evaluator.name == f"openvino f32 on {threads} thread{'' if threads == 1 else 's'}"
 
 
 @needs_openvino

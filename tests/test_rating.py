@@ -360,7 +360,7 @@ def test_command(run: Run, pgn: str) -> None:
     assert rows[1][2] == "1500 (anchor)"
     assert rows[2][3:6] == ["40", "25.0 %", "50.0 %"]
     assert len(rows) == 6
-    assert "80 games. Left out: 1, without a result or two players." in out
+    assert "80 games. Left out: 1, without a result or two different players." in out
 
 
 def test_command_json_and_csv(run: Run, pgn: str) -> None:
@@ -373,9 +373,47 @@ def test_command_json_and_csv(run: Run, pgn: str) -> None:
     assert sum(each["elo"] for each in values["players"]) == pytest.approx(0, abs=1e-6)
     code, out, err = run("rate", pgn, "--csv")
     lines = out.splitlines()
-    assert lines[0] == "rank,player,elo,error,games,score,draws"
+    assert lines[0] == "rank,player,elo,error,low,high,games,score,draws"
     assert lines[1].startswith("1,Anna,")
     assert len(lines) == 4
+
+
+def test_a_clean_sweep_is_only_a_bound(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.pgn"
+    tags = '[White "{}"]\n[Black "{}"]\n[Result "{}"]\n\n*\n\n'
+    path.write_text(2 * tags.format("A", "B", "1-0") + tags.format("B", "A", "0-1"), encoding="utf-8")
+    answer = run("rate", str(path))
+    assert answer.code == 0
+    first, second = (line.split("│")[3].strip() for line in answer.out.splitlines() if line.startswith("│"))
+    assert first.startswith("above ")
+    assert second.startswith("below ")
+    assert "A won every game against B: nothing bounds how far it is above." in answer.out
+    best, worst = json.loads(run("rate", str(path), "--json").out)["players"]
+    assert (best["high"], worst["low"]) == (None, None)
+    assert best["low"] == pytest.approx(best["elo"] - best["error"])
+    assert run("rate", str(path), "--csv").out.splitlines()[2].split(",")[4] == ""
+
+
+def test_an_anchor_may_be_known_by_its_beginning() -> None:
+    results = both_colours("heuristic-1 (64 visits)", "random", 10, 5, 5)
+    with pytest.raises(SelfmateError, match=r"did you mean 'heuristic-1 \(64 visits\)'\?"):
+        fit(results, anchors={"heuristic-1": 1000})
+
+
+def test_the_rating_of_a_match_is_set_beside_that_of_its_score(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "few.pgn"
+    tags = '[White "{}"]\n[Black "{}"]\n[Result "{}"]\n\n*\n\n'
+    games = [("A", "B", "1-0"), ("B", "A", "1/2-1/2"), ("A", "B", "1-0"), ("B", "A", "1-0")]
+    path.write_text("".join(tags.format(*game) for game in games), encoding="utf-8")
+    best, worst = json.loads(run("rate", str(path), "--json").out)["players"]
+    out = run("rate", str(path)).out
+    assert f"A is {best['elo'] - worst['elo']:.0f} ±" in out
+    assert "the score alone (selfmate arena) says +89" in out  # 2.5 of 4 points
+    even = [("A", "B", "1-0"), ("B", "A", "1-0")]
+    path.write_text("".join(tags.format(*game) for game in even), encoding="utf-8")
+    assert "-0 " not in (out := run("rate", str(path)).out)
+    assert "A and B are 0 ± " in out
+    assert "-0.0" not in run("rate", str(path), "--csv").out
 
 
 def test_command_trueskill(run: Run, pgn: str) -> None:
@@ -415,7 +453,7 @@ def test_groups_are_said_in_one_line(run: Run, tmp_path: Path) -> None:
         (("{pgn}", "--json", "--csv"), "do not go together"),
         (("{pgn}", "--model", "glicko"), "elo or bayeselo"),
         (("{pgn}", "--trueskill", "--anchor", "Ben=1"), "goes without"),
-        (("{pgn}", "--min-games", "1000"), "no players with 1000 games"),
+        (("{pgn}", "--min-games", "1000"), "no players with 1,000 games"),
         (("/no/such/file.pgn",), "/no/such/file.pgn"),
         (("{folder}",), "Is a directory"),
         (("{other}",), "no PGN"),

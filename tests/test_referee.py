@@ -106,8 +106,8 @@ def test_gardner_is_refereed_too() -> None:
 def test_a_game_is_cut_off() -> None:
     table = play(Script(), Script(), terms=Terms(max_plies=5))
     assert table.verdict is not None
-    assert (table.verdict.result, table.verdict.reason) == ("*", "cut off after 5 plies")
-    assert table.verdict.termination == "unterminated"
+    assert (table.verdict.result, table.verdict.reason) == ("1/2-1/2", "cut off after 5 plies")
+    assert (table.verdict.termination, table.verdict.kind) == ("adjudication", "cut off")
 
 
 # -- forfeits ---------------------------------------------------------------------------------------------------------

@@ -232,7 +232,13 @@ def test_another_format_is_refused(tmp_path: Path, name: str) -> None:
         commit_cycle(run, 0)
     values = json.loads((directory / name).read_text())
     (directory / name).write_text(json.dumps({"format": FORMAT + 1, "something": "new"}))
-    assert f"format {FORMAT + 1}" in refusal(lambda: open_run(directory))
+    assert f"format {FORMAT + 1}, newer than" in refusal(lambda: open_run(directory))
+    (directory / name).write_text(json.dumps({"format": FORMAT - 1, "something": "old"}))
+    assert f"format {FORMAT - 1}, older than" in (said := refusal(lambda: open_run(directory)))
+    assert said.endswith(  # what to do
+        "train on with the version that began it (manifest.json names it), or begin a new run with another --run; "
+        f"its nets play as they are, such as {directory}/checkpoints/00000"
+    )
     for text in ("", "{", "[]", "null", json.dumps(values)[:-5], json.dumps({**values, "format": "x"})):
         (directory / name).write_text(text)
         assert name in refusal(lambda: open_run(directory))

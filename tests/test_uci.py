@@ -467,6 +467,53 @@ def test_a_bad_limit_alone_is_answered_at_once(engine: Uci, bad: str) -> None:
     assert engine.is_silent(0.1)
 
 
+@pytest.mark.parametrize(
+    ("bad", "right"),
+    [
+        ("nodes -5", "nodes is 1 or more, not -5"),
+        ("nodes 0", "nodes is 1 or more, not 0"),
+        ("depth -1", "depth is 1 or more, not -1"),
+        ("depth 0", "depth is 1 or more"),
+        ("mate -2", "mate is 1 or more"),
+        ("movetime -100", "movetime is 0 or more, not -100"),
+        ("perft -1", "perft is 0 or more"),
+        (f"nodes -{'9' * 40}", "nodes is 1 or more, not -999"),
+        ("movestogo -3", "movestogo is 1 or more, not -3"),
+        ("movestogo 0", "movestogo is 1 or more, not 0"),
+        ("winc -3 binc 0", "winc is 0 or more, not -3"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_no_limit(engine: Uci, bad: str, right: str) -> None:
+    lines = engine.ask(f"go {bad}")  # no `stop` is sent
+    assert len(said(lines)) == 1
+    assert right in said(lines)[0]
+    assert "at once" in said(lines)[0]
+    check_lines(lines, Position("chess"))
+    lines = engine.ask(f"go {bad} nodes 77" if "nodes" not in bad else f"go {bad} depth 2")
+    assert right in said(lines)[0]
+    check_lines(lines, Position("chess"))
+    if "nodes" not in bad:
+        assert field(infos(lines)[-1], "nodes") == "77"  # what else was asked for counts
+    assert not any(line.startswith("bestmove") for line in engine.ready())
+
+
+@pytest.mark.parametrize(
+    "clocks", ["wtime -250 btime 5000", "wtime 0 btime 0", "wtime -1 btime -1 winc 0 binc 0 movestogo 1"]
+)
+def test_a_clock_that_is_overstepped_is_nearly_no_time(engine: Uci, clocks: str) -> None:
+    lines = engine.ask(f"go {clocks}")
+    assert not said(lines)  # programs do send it
+    check_lines(lines, Position("chess"))
+    assert int(field(infos(lines)[-1], "nodes")) < 100_000
+    assert not any(line.startswith("bestmove") for line in engine.ready())
+
+
+def test_a_number_beyond_all_measure_is_a_large_one(engine: Uci) -> None:
+    lines = engine.ask(f"go nodes {'9' * 5000} depth 2")
+    assert not said(lines)
+    check_lines(lines, Position("chess"))
+
+
 def test_castling_rights_that_cannot_be_are_dropped(engine: Uci) -> None:
     engine.send("position fen 4k3/8/8/8/8/8/8/4K3 w KQkq - 0 1")
     assert any("dropped" in text for text in said(engine.ready()))

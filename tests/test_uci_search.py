@@ -7,9 +7,10 @@ import dataclasses
 import pytest
 
 from selfmate import Move, Position
+from selfmate._core import centipawns
 from selfmate.clock import Budget
 from selfmate.player import MoveResult, Result
-from selfmate.uci_info import centipawns, info_lines, mate_in, permille
+from selfmate.uci_info import info_lines, mate_in, permille
 from selfmate.uci_search import Pace
 
 MOVES = [Move.from_uci(uci) for uci in ("e2e4", "d2d4", "g1f3", "c2c4")]

@@ -163,7 +163,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "json is deep": (raw("net.json", b"[" * 100_000), "not the JSON of a net"),
     "json is of another kind": (raw("net.json", b"{}"), "not the JSON of a net"),
     "json is huge": (grow("net.json", 2 << 20), "larger than 1048576 bytes"),
-    "another format": (change_card(lambda card: card.update(format=2)), "format 2, but this version"),
+    "another format": (
+        change_card(lambda card: card.update(format=2)),
+        "format 2, newer than format 1 of this version of Selfmate: a newer version reads it",
+    ),
     "an unknown key": (change_card(lambda card: card.update(pickle="gASV")), "pickle"),
     "another type": (change_card(lambda card: card.update(step="7")), "Expected `int`"),
     "no id": (change_card(lambda card: card.update(net_id="../../etc/passwd")), "not the JSON of a net"),

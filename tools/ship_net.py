@@ -55,7 +55,9 @@ def main(run: Path, name: str) -> None:
         "scores": [
             {
                 "against": f"its {line['opponent']} net" if line["opponent"] == "untrained" else line["opponent"],
-                **{key: round(line[key], 4) for key in ("score", "error")},
+                "score": round(line["score"], 4),
+                "low": round(line["score_low"], 4),
+                "high": round(line["score_high"], 4),
                 **{key: line[key] for key in ("games", "visits")},
             }
             for line in finals

@@ -1,6 +1,7 @@
 // The little that our C++ tests need: a check that says where it failed, a random number, a last line.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,7 @@ constexpr int SHARE = 6;
 constexpr int SHARE = 1;
 #endif
 
-inline long checks = 0;
+inline std::atomic<long> checks = 0;  // tests have threads
 
 // Counts, and ends the test with the place and the position at the first failure.
 inline void check(bool holds, const char* what, const std::string& where, const char* file, int line) {
@@ -45,7 +46,7 @@ void random_games(const std::string& variant, int games, std::uint64_t seed, Vis
 }
 
 inline int finish() {
-    std::printf("%ld checks hold\n", checks);
+    std::printf("%ld checks hold\n", checks.load());
     return checks ? 0 : 1;
 }
 

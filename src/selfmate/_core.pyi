@@ -509,45 +509,6 @@ class LeafRoom:
     @property
     def ticket(self) -> int: ...
 
-class Samples:
-    """What the learner learns from: inputs and targets of B positions."""
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def bits(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]: ...
-
-    @property
-    def scalars(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-
-    @property
-    def policy_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
-
-    @property
-    def policy_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-
-    @property
-    def legal_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
-
-    @property
-    def legal_counts(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
-
-    @property
-    def wdl(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-
-    @property
-    def value_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-
-    @property
-    def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-
-    @property
-    def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-
-    @property
-    def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
-
 class SearchConfig:
     """How to search; every value has a default (see cpp/search.h)."""
 
@@ -654,6 +615,11 @@ class Search:
 
     def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
 
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply_native(self, ticket: int, evaluator: str) -> None:
+        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+
     def move_to(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> bool:
         """
         Begin a new search on a position, with what is known of it if it lies at most two plies below the last
@@ -679,11 +645,6 @@ class Search:
         """
 
     def gather(self, max_leaves: int) -> Leaves: ...
-
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def apply_native(self, ticket: int, evaluator: str) -> None:
-        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
 
     def run(self, evaluator: str, visits: int | None = None) -> None:
         """
@@ -712,6 +673,35 @@ class Search:
 
     def result_after(self, move: Move) -> SearchResult | None:
         """What was found about the position after a move at the root, or None."""
+
+def centipawns(value: float) -> int:
+    """
+    A value (-1 to 1) in centipawns as lc0 does it: 90 tan(1.5637541897 value). The value is what counts;
+    centipawns are for programs that want them.
+
+    >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
+    (0, 89, -12780)
+    """
+
+class ScoreRules:
+    """
+    Ends by what players say of their positions, each (centipawns, moves, after): so many centipawns in the
+    last so many moves of a side, from a move of the game on. `resign`: lost, when a side says so of itself;
+    `win`: when both sides say so; `draw`: when both sides see no more than this.
+
+    >>> rules = ScoreRules(resign=(600, 2, 0))
+    >>> rules.end([30, -610, 25, -700], white_moved=False, number=2)
+    ('1-0', 'Black resigns by score')
+    >>> rules.end([30, None, 25, -700], white_moved=False, number=2)
+    """
+
+    def __init__(self, *, resign: tuple[int, int, int] | None = None, win: tuple[int, int, int] | None = None, draw: tuple[int, int, int] | None = None) -> None: ...
+
+    def end(self, scores: Sequence[int | None], white_moved: bool, number: int) -> tuple[str, str] | None:
+        """
+        Result and reason, or None. `scores` are the movers', of every move so far, None where nothing was said;
+        `number` is that of the last move, as in a score sheet.
+        """
 
 class GameRecord:
     """
@@ -753,6 +743,12 @@ class GameRecord:
     def reason(self) -> str:
         """
         Why the game ended, by the rules or as a referee said; nothing for one that was cut off or is not over
+        """
+
+    @property
+    def scores(self) -> list[int | None]:
+        """
+        What the mover said of each move, in centipawns, or None; nothing of a game that was read from bytes
         """
 
     @property
@@ -821,11 +817,17 @@ class Pool:
         """For self-play: seat 0 plays both sides."""
 
     @overload
-    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., ahead: int = 0) -> None:
         """
         For games between players, whose seats are known by their numbers; `seed` is for those without visits.
-        A gather gives at most `batch` leaves (0: one gather gives those of every game that has some).
+        A gather gives at most `batch` leaves (0: one gather gives those of every game that has some). A game
+        begins at most `ahead` ids before the oldest one that is not over (0: whenever there is room).
         """
+
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply_native(self, ticket: int, evaluator: str) -> None:
+        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
 
     def start(self, first_game: int, games: int) -> None:
         """
@@ -849,9 +851,10 @@ class Pool:
         move. Waits for the first of them for so many seconds.
         """
 
-    def play(self, slot: int, move: Move) -> None:
+    def play(self, slot: int, move: Move, score: int | None = None) -> None:
         """
-        Play the move that a game waits for. One that is not legal raises IllegalMove, and the game waits on.
+        Play the move that a game waits for; `score`: what its player says of the position, in centipawns. A
+        move that is not legal raises IllegalMove, and the game waits on.
         """
 
     def forfeit(self, slot: int, result: str, reason: str) -> None:
@@ -876,11 +879,6 @@ class Pool:
         """As `gather`, into memory that stays where it is."""
 
     def gather(self, lane: int = 0, evaluator: int = 0) -> Leaves: ...
-
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def apply_native(self, ticket: int, evaluator: str) -> None:
-        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
 
     def run(self, evaluator: str) -> None:
         """Play everything to the end with 'uniform', 'fake' or 'heuristic-1'."""
@@ -911,6 +909,45 @@ class Pool:
     @property
     def finished(self) -> int:
         """Games that are over and not yet drained"""
+
+class Samples:
+    """What the learner learns from: inputs and targets of B positions."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def bits(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]: ...
+
+    @property
+    def scalars(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def policy_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def policy_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def legal_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None, None))]: ...
+
+    @property
+    def legal_counts(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
+
+    @property
+    def wdl(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def value_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
 class Buffer:
     """The window of games that the learner samples from."""

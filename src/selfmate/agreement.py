@@ -23,6 +23,7 @@ from selfmate.evaluator import BACKENDS, Answer, Evaluator, LeafBatch, cores, op
 from selfmate.game import Position
 from selfmate.player import Limit, Player, Result
 from selfmate.quantise import game_positions
+from selfmate.words import many, percent
 
 if TYPE_CHECKING:
     from selfmate.net import Net
@@ -74,13 +75,13 @@ def agreement(
         rows.append({"backend": name, **difference(expected, evaluator.evaluate(leaves)), **_played(chosen, results)})
     # 3. Tell.
     table = Table(
-        f"Against {REFERENCE} f32: {reference.variant}, {len(positions)} positions, {visits} visits",
+        f"Against {REFERENCE} f32: {reference.variant}, {many(len(positions), 'position')}, {many(visits, 'visit')}",
         ("backend", "value mean", "value max", "policy mean", "policy max", "same first prior", "same move", "lost"),
         tuple(
             (
                 str(row["backend"]),
                 *(f"{row[key]:.4f}" for key in ("value_mean", "value_max", "policy_mean", "policy_max")),
-                *(f"{row[key]:.1%}" for key in ("same_first_prior", "same_move")),
+                *(percent(row[key]) for key in ("same_first_prior", "same_move")),
                 f"{row['value_lost']:.4f}",
             )
             for row in rows

@@ -24,11 +24,12 @@ from selfmate._core import WHITE, Move
 from selfmate.epd import Epd, parse_epd, read_epd
 from selfmate.errors import EpdError, PgnError, SelfmateError, clip
 from selfmate.game import Position
-from selfmate.lines import numbered_lines
+from selfmate.lines import Source, numbered_lines
 from selfmate.pgn import Game, read_games
 from selfmate.pgn_text import variant_name
 from selfmate.play import describe, line_of
 from selfmate.player import Limit, MoveResult, Player, Result
+from selfmate.words import many, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +52,8 @@ DEFAULT_PLAYER: Final = "heuristic-1"
 
 MARKS: Final = ((0.3, "??"), (0.2, "?"), (0.1, "?!"))
 """Value that a move gives away, from which on it gets a mark: Lichess's steps of winning chances, also of -1 to 1."""
+
+LEGEND: Final = "First the move to play, then by visits, proven losses last; values from -1 to 1 for the side to move."
 
 SHOWN_PLIES: Final = 10
 """Moves of a line in a table; JSON has all of them."""
@@ -102,10 +105,11 @@ class Subject:
     games: Callable[[], Iterator[Game]] | None = None
 
 
-def read_subject(what: str | None, variant: str) -> Subject:
+def read_subject(what: str | None, variant: str, *, asked: bool = False) -> Subject:
     """Understand what somebody wants to have analysed: a FEN, a file of EPD lines or FENs, a PGN file.
 
-    Nothing means the start position, `-` standard input. `variant` is that of FENs and EPDs.
+    Nothing means the start position, `-` standard input. `variant` is that of FENs and EPDs; when it was `asked` for,
+    also of games that do not say theirs, and those that say another one are refused.
 
     >>> read_subject("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "chess").positions[0].position.fen()
     '4k3/8/8/8/8/8/4P3/4K3 w - - 0 1'
@@ -117,7 +121,7 @@ def read_subject(what: str | None, variant: str) -> Subject:
     if what is None:
         return Subject((Epd(Position(variant)),))
     if what == "-":
-        return _from_text(sys.stdin.read(MAX_FILE_BYTES), variant)
+        return _from_text(sys.stdin.read(MAX_FILE_BYTES), variant, asked=asked)
     path = Path(what)
     try:
         found = bool(what) and path.exists()
@@ -133,13 +137,13 @@ def read_subject(what: str | None, variant: str) -> Subject:
     if path.stat().st_size > MAX_FILE_BYTES:
         raise SelfmateError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB", what)
     if path.suffix.lower() == ".pgn" or (path.suffix.lower() not in (".epd", ".fen") and _is_pgn(path)):
-        return Subject(games=lambda: _named(str(path), read_games(path)))
+        return Subject(games=lambda: _games(str(path), path, variant, asked=asked))
     return Subject(_positions(str(path), read_epd(path, variant)))
 
 
-def _from_text(text: str, variant: str) -> Subject:
+def _from_text(text: str, variant: str, *, asked: bool) -> Subject:
     if _begins_as_pgn(text.splitlines()):
-        return Subject(games=lambda: _named("standard input", read_games(io.StringIO(text))))
+        return Subject(games=lambda: _games("standard input", io.StringIO(text), variant, asked=asked))
     return Subject(_positions("standard input", read_epd(io.StringIO(text), variant)))
 
 
@@ -172,12 +176,15 @@ def _not_over(epd: Epd) -> Epd:
     return epd
 
 
-def _named(name: str, games: Iterator[Game]) -> Iterator[Game]:
-    """Say of which file an error is."""
+def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Game]:
+    """Read games, and say of which file an error is."""
     count = 0
     try:
-        for game in games:
+        for game in read_games(source, variant=variant if asked else "chess"):
             count += 1
+            if asked and game.variant != variant:
+                says = f"{name}: game {count} is {game.variant} by its tags, which --variant {variant} contradicts"
+                raise SelfmateError(f"{says}; leave it out", variant)
             yield game
     except PgnError as error:
         raise SelfmateError(f"{name}: {error}", error.part) from error
@@ -342,7 +349,7 @@ def run(
         else:
             if number:
                 console.print()
-            show(analysis, console, multipv)
+            show(analysis, console, multipv, legend=not number)
     if right and len(subject.positions) > 1 and not as_json:
         console.print(f"\n{sum(right)} right of {len(right)}", highlight=False)
     for number, game in enumerate(subject.games() if subject.games else (), start=1):
@@ -361,8 +368,8 @@ def run(
 # -- telling it -----------------------------------------------------------------------------------
 
 
-def show(analysis: Analysis, console: Console, multipv: int) -> None:
-    """Print a position's candidate moves, and whether the line's `bm` and `am` were met."""
+def show(analysis: Analysis, console: Console, multipv: int, *, legend: bool = True) -> None:
+    """Print a position's candidate moves, and whether the line's `bm` and `am` were met; `legend` says their order."""
     from rich.table import Table
 
     position, result = analysis.position, analysis.result
@@ -386,11 +393,13 @@ def show(analysis: Analysis, console: Console, multipv: int) -> None:
             position.san(each.move),
             f"{each.visits:,}",
             _worth(each),
-            f"{each.prior:.1%}",
+            percent(each.prior),
             line_of(position, each.pv[:SHOWN_PLIES]),
         )
     console.print(table)
-    speed = f"{result.visits:,} visits in {result.seconds:.2f} s"
+    if legend and table.row_count > 1:
+        console.print(LEGEND, highlight=False, soft_wrap=True)
+    speed = f"{many(result.visits, 'visit')} in {result.seconds:.2f} s"
     console.print(f"{turn} to move: {describe(result)}; {analysis.player}, {speed}", highlight=False, soft_wrap=True)
     for opcode, right, wrong in (("bm", "found", "missed"), ("am", "avoided", "not avoided")):
         if moves := _moves(analysis.epd, opcode):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,17 +22,19 @@ from typing import TYPE_CHECKING, Final, cast
 from selfmate._core import GameRecord
 from selfmate.contestant import Contestant, MoveLimit, TimeControl, on_device, read_contestant
 from selfmate.crosstable import Report, as_csv, show, standing_line
+from selfmate.engine import PATIENCE
 from selfmate.errors import SelfmateError, clip
 from selfmate.game import Position
-from selfmate.gate import judge, whole_pairs
+from selfmate.gate import judge
 from selfmate.hall import play_seats
 from selfmate.matchfile import MatchFile
-from selfmate.openings import balanced_openings, read_openings
+from selfmate.openings import balanced_openings, is_pgn, read_openings
 from selfmate.player import RANDOM, Player
 from selfmate.referee import CLOCK_MARGIN, MOVE_MARGIN, ScoreRule, Terms
-from selfmate.run import write_file
+from selfmate.run import check_target, write_file
 from selfmate.stats import Match, Model, Sprt
 from selfmate.tournament import Plan, ask_names, play, schedule
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -97,7 +98,7 @@ def play_arena(
 
     def done(finished: list[GameRecord]) -> None:
         records.extend(finished)
-        tell(judge(whole_pairs(records)))
+        tell(judge(records))
 
     play_seats(
         variant,
@@ -117,7 +118,7 @@ def play_arena(
         visits=(of_side[0], of_side[1]),
         gumbel=gumbel,
         openings=len(openings),
-        match=judge(whole_pairs(records)),
+        match=judge(records),
         records=tuple(records),
         seconds=time.monotonic() - began,
     )
@@ -177,7 +178,8 @@ class Wishes:
     concurrency: int | None = None
     margin: float | None = None
     """Seconds by which clocks and times for a move may be overstepped; usual ones when None."""
-    patience: float = 60.0
+    patience: float | None = None
+    """Seconds for an answer that no clock limits; usual ones when None."""
     max_plies: int = 512
     resign: str | None = None
     win: str | None = None
@@ -186,10 +188,10 @@ class Wishes:
     test: Sprt | None = None
 
 
-def make_plan(wishes: Wishes) -> tuple[Plan, list[Player | None]]:
+def make_plan(wishes: Wishes, notice: Callable[[str], None] = lambda text: None) -> tuple[Plan, list[Player | None]]:
     """Make a match of wishes: whatever can be wrong is found before a game begins, and every engine has been tried.
 
-    The players are those of our own that have a seat, None for an engine.
+    The players are those of our own that have a seat, None for an engine. `notice` hears whom we wait for.
     """
     # 1. Who, and what a move of theirs may cost.
     contestants = _contestants(wishes)
@@ -197,14 +199,14 @@ def make_plan(wishes: Wishes) -> tuple[Plan, list[Player | None]]:
         max_plies=wishes.max_plies,
         margin=CLOCK_MARGIN if wishes.margin is None else wishes.margin,
         move_margin=MOVE_MARGIN if wishes.margin is None else wishes.margin,
-        patience=wishes.patience,
+        patience=PATIENCE if wishes.patience is None else wishes.patience,
         **{
             name: None if text is None else ScoreRule.read(text, name)
             for name, text in (("resign", wishes.resign), ("win", wishes.win), ("draw", wishes.draw))
         },
     )
-    if sum(each.engine is not None for each in contestants) < 2 and (terms.resign or terms.win or terms.draw):
-        raise SelfmateError("--resign, --win and --draw are for games between engines, and nets on a clock")
+    if wishes.opening_plies is not None and not (wishes.openings is not None and is_pgn(wishes.openings)):
+        raise SelfmateError("--opening-plies is for a book of games: --openings FILE.pgn")
     # 2. What they play.
     threads = 1 if wishes.device == "cpu" else None
     seats = {
@@ -216,7 +218,7 @@ def make_plan(wishes: Wishes) -> tuple[Plan, list[Player | None]]:
     Position(variant)  # an unknown one is refused
     for player in seats.values():
         player.check(variant)
-    contestants = ask_names(contestants, variant, wishes.patience)
+    contestants = ask_names(contestants, variant, wishes.patience, notice)
     # 3. Where they begin.
     if wishes.openings is None:
         openings = balanced_openings(variant, wishes.pairs, wishes.seed)
@@ -281,6 +283,7 @@ def command(
     force: bool,
     as_json: bool,
     progress: Callable[[], AbstractContextManager[Progress]],
+    notice: Callable[[str], None],
 ) -> int:
     """Play a match and tell of it; the exit code is 0 when it is complete."""
     import json
@@ -289,12 +292,11 @@ def command(
 
     # 1. Everything that can be wrong is found before a game begins.
     for path in (pgn, csv):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise SelfmateError(f"{path}: there is no such folder", str(path))
-    plan, players = make_plan(wishes)
+        check_target(path)
+    plan, players = make_plan(wishes, notice)
     different = len(set(plan.openings))
     if different < len(plan.openings):
-        print(f"selfmate: only {different} different openings; the others repeat them", file=sys.stderr)
+        notice(f"only {many(different, 'different opening')}; the others repeat {'it' if different == 1 else 'them'}")
     with contextlib.ExitStack() as stack:
         file = None if pgn is None else stack.enter_context(MatchFile(pgn, plan.settings, anew=force))
         # 2. Play.
@@ -311,7 +313,7 @@ def command(
     if as_json:
         print(json.dumps(report.as_json(), indent=2))
     else:
-        show(report, Console())
+        show(report, Console(), pgn)
         if interrupt() and pgn is not None:
             print(f"The same command goes on with {pgn}.")
     if interrupt() and not report.complete:

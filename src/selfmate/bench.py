@@ -17,6 +17,7 @@ from selfmate import _core
 from selfmate._core import VARIANTS, Position, Search, SearchConfig
 from selfmate.peers import Peer, PeerError, PerftEngine, find_peers, open_peer
 from selfmate.perft import available_threads
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -201,7 +202,7 @@ def movegen(*, repeats: int = 3, threads: int | None = None, tell: Tell = lambda
                         report.refuse(engine.peer.name, str(error))
             # 3. Perft on all threads beside one.
             for measured in report.threaded:
-                step(f"{measured.case.variant}, {workers} threads")
+                step(f"{measured.case.variant}, {many(workers, 'thread')}")
                 _measure_ours(measured, "selfmate", 1)
                 _measure_ours(measured, "all threads", workers)
             # 4. Legal moves of random positions.
@@ -285,7 +286,7 @@ def show(report: Report, console: Console) -> None:
         perft.add_row(variant, "all", "", engine, f"{total_speed / 1e6:.1f}", ratio)
     console.print(perft, soft_wrap=True)
 
-    threads = table(f"Perft, {report.threads} threads", "variant", "position", "million nodes/s", "scaling")
+    threads = table(f"Perft, {many(report.threads, 'thread')}", "variant", "position", "million nodes/s", "scaling")
     for measured in report.threaded:
         speed = f"{measured.nodes_per_second('all threads') / 1e6:.1f}"
         threads.add_row(measured.case.variant, measured.case.name, speed, f"{1 / measured.ratio('all threads'):.2f}x")

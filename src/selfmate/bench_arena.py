@@ -8,32 +8,25 @@ changes.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from selfmate import _core
-from selfmate._core import Pool, SearchConfig
 from selfmate.bench import Tell, processor_name
 from selfmate.bench_search import BenchReport, Table
+from selfmate.bench_selfplay import Speed, ceiling
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
 from selfmate.openings import balanced_openings
 from selfmate.player import Player
 from selfmate.pool import Turn, drive, one_thread, paired
 from selfmate.seating import Seating, seat_players
+from selfmate.words import many
 
 __all__ = ["arena"]
 
 CEILING_SECONDS: Final = 2.0
-
-
-class Speed(NamedTuple):
-    """Evaluations per second, and per second of a processor, which other programs do not take away."""
-
-    wall: float
-    processor: float
 
 
 class Stretch(NamedTuple):
@@ -81,9 +74,13 @@ def arena(
     evaluators = [each for each in seating.evaluators if isinstance(each, Evaluator)]
     if len(evaluators) != len(seating.evaluators) or not evaluators:
         raise SelfmateError("only nets have a ceiling to compare with", ", ".join(nets))
+
+    def alone(evaluator: Evaluator) -> Speed:
+        return ceiling(evaluator, seating.pool.lane_rows, seating.lanes, seconds=CEILING_SECONDS, prepare=one_thread)
+
     # 1. What the evaluators can do without a search behind them
     tell(0, games, "the evaluators alone")
-    before = [_ceiling(each, seating) for each in evaluators]
+    before = [alone(each) for each in evaluators]
     # 2. The match
     pool = seating.pool
     pool.start_games(fixtures)
@@ -109,7 +106,7 @@ def arena(
     stretches.append(stretch())
     # 3. The evaluators alone once more
     tell(games, games, "the evaluators alone")
-    after = [_ceiling(each, seating) for each in evaluators]
+    after = [alone(each) for each in evaluators]
     tops = [
         Speed((one.wall + other.wall) / 2, (one.processor + other.processor) / 2)
         for one, other in zip(before, after, strict=True)
@@ -172,11 +169,11 @@ def _report(
         ("games/h", f"{values['games_per_hour']:,}"),
         ("moves/s", f"{values['moves_per_second']:,}"),
         ("mean batch", f"{values['batch']} of {values['rows']} at most"),
-        ("processor busy", f"{values['processor_share']:.1%} of {cores()} cores"),
+        ("processor busy", f"{values['processor_share']:.1%} of {many(cores(), 'core')}"),
         *((f"lanes: {name}", f"{share:.1%}") for name, share in shares.items()),
     )
-    title = f"{players[0].name} against {players[1].name}, {variant}, {visits} visits, {', '.join(evaluators)}"
-    machine = f"{processor_name()}, {elapsed:.1f} s, {games} games, load {os.getloadavg()[0]:.1f}"
+    title = f"{players[0].name} against {players[1].name}, {variant}, {many(visits, 'visit')}, {', '.join(evaluators)}"
+    machine = f"{processor_name()}, {elapsed:.1f} s, {many(games, 'game')}, load {os.getloadavg()[0]:.1f}"
     return BenchReport((Table(title, ("figure", "measured"), shown),), (f"{seating.why}.", machine), values)
 
 
@@ -193,43 +190,3 @@ def _players(nets: Sequence[str], variant: str, size: str, device: str, compile:
         raise SelfmateError(f"{error.name} is missing; give two nets, or install selfmate[train]") from None
     made = [Net(NetConfig.sized(_core.encoding(variant), size), seed=seed) for seed in (1, 2)]
     return [Player(open_evaluator(net, device=device, threads=threads, compiled=compile)) for net in made]
-
-
-def _ceiling(evaluator: Evaluator, seating: Seating) -> Speed:
-    """Measure evaluations per second of full batches that are always there, in as many lanes as the match has."""
-    rows = seating.pool.lane_rows
-    counts = [0] * seating.lanes
-    ready, over = threading.Barrier(seating.lanes + 1), threading.Event()
-    failures: list[BaseException] = []
-
-    def work(lane: int) -> None:
-        try:
-            one_thread()
-            pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
-            pool.start(0, rows)
-            desk = evaluator.desk(rows)
-            held = desk.gather(pool, 0, 0)
-            desk.evaluate(held)
-            ready.wait()
-            while not over.is_set():
-                desk.evaluate(held)
-                counts[lane] += rows
-        except BaseException as error:
-            failures.append(error)
-            ready.abort()
-
-    threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in range(seating.lanes)]
-    for thread in threads:
-        thread.start()
-    try:
-        ready.wait()
-        first, began, processor = sum(counts), time.perf_counter(), time.process_time()
-        time.sleep(CEILING_SECONDS)
-        done = sum(counts) - first
-        speed = Speed(done / (time.perf_counter() - began), done / (time.process_time() - processor))
-    except threading.BrokenBarrierError:
-        raise failures[0] from None
-    over.set()
-    for thread in threads:
-        thread.join()
-    return speed

@@ -39,6 +39,7 @@ from selfmate.evaluator import (
 )
 from selfmate.game import Position
 from selfmate.player import Limit, Player
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -172,7 +173,7 @@ def search(
     total = 0
     for _ in range(repeats):
         for count in threads:
-            tell(step, steps, f"{games} games, {count} threads")
+            tell(step, steps, f"{many(games, 'game')}, {many(count, 'thread')}")
             step += 1
             pool = Pool("atomic", config, seed=1, visits=64, random_plies=4, slots=games, threads=count)
             pool.start(0, games)
@@ -241,7 +242,7 @@ def collisions(
     rows: list[dict[str, Any]] = []
     cases = [(name, count, virtual) for name in NATIVE for count in visits for virtual in (True, False)]
     for step, (name, count, virtual) in enumerate(cases):
-        tell(step, len(cases), f"{name}, {count} visits")
+        tell(step, len(cases), f"{name}, {many(count, 'visit')}")
         done = hits = 0
         fills: list[int] = []
         for fen in positions:
@@ -310,6 +311,8 @@ def tactics(
     `N solved of M`.
     """
     player = player or Player("heuristic-1")
+    if not Path(path).is_file():
+        raise SelfmateError(f"{path}: there is no such file", str(path))
     variant = variant or Path(path).stem.partition("_")[0]
     Position(variant)  # an unknown one is refused by its name, not by the first line of the file
     try:
@@ -440,7 +443,7 @@ def nn(
         ),
         (
             *refused,
-            f"{processor_name()} ({', '.join(_fast_flags()) or 'neither bf16 nor VNNI'}), {cores()} cores, "
+            f"{processor_name()} ({', '.join(_fast_flags()) or 'neither bf16 nor VNNI'}), {many(cores(), 'core')}, "
             f"best of {repeats}, load {os.getloadavg()[0]:.1f}",
         ),
         {

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from selfmate import _core
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig
@@ -22,13 +22,14 @@ from selfmate.bench import Tell, processor_name
 from selfmate.bench_search import BenchReport, Table
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.pool import Turn, choose_slots, drive, selfplay_pool
+from selfmate.pool import Turn, choose_slots, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from selfmate.net import Net
 
-__all__ = ["ceiling", "draw", "selfplay", "train_speed"]
+__all__ = ["Speed", "ceiling", "draw", "selfplay", "train_speed"]
 
 GPU_LANES: Final = 3
 LOOK_SECONDS: Final = 0.25
@@ -68,7 +69,8 @@ def selfplay(
     slots, why = choose_slots(wanted, _open(wanted, net, device, False) if compile else evaluator, lanes)
     # 1. What the evaluator can do without a search behind it
     tell(0, 1, "the evaluator alone")
-    top = ceiling(evaluator, wanted, slots, lanes, seconds=max(0.5, min(5.0, seconds / 4)))
+    rows, alone = -(-slots // lanes) * part.leaves, max(0.5, min(5.0, seconds / 4))
+    top = ceiling(evaluator, rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
     watch = _Watch()
     pool = selfplay_pool(wanted, 0, seed=1, slots=slots, lanes=lanes, threads=1 if device == "cpu" else 0)
@@ -98,9 +100,9 @@ def selfplay(
             record.to_bytes()
         records.extend(fresh)
         watch.record += time.perf_counter() - now
-        tell(int(10 * (now - begin + warmup)), int(10 * (seconds + warmup)), f"{len(records)} games")
+        tell(int(10 * (now - begin + warmup)), int(10 * (seconds + warmup)), many(len(records), "game"))
 
-    drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=_one_thread(device), tell=look, watch=watch)
+    drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=one_thread, tell=look, watch=watch)
     end = _counts(pool)
     records.extend(pool.drain())
     elapsed = time.perf_counter() - start["at"]
@@ -148,32 +150,46 @@ def selfplay(
         ("games/h", f"{values['games_per_hour']:,} of {values['plies_per_game']} plies"),
         ("positions to learn from/s", f"{values['positions_per_second']:,}"),
         ("mean batch", f"{values['batch']} ({values['fill']:.1%} of the lane)"),
-        ("processor busy", f"{values['processor_share']:.1%} of {cores()} cores"),
+        ("processor busy", f"{values['processor_share']:.1%} of {many(cores(), 'core')}"),
         *((f"lanes: {name}", f"{share:.1%}") for name, share in values["lane_share"].items()),
         *((f"GPU: {name}", f"{share:.1%}") for name, share in values["gpu_share"].items()),
     )
     title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {slots} games of {part.leaves} leaves"
     return BenchReport(
         (Table(title, ("figure", "measured"), shown),),
-        (f"{why}.", f"{processor_name()}, {elapsed:.1f} s, {len(records)} games, load {os.getloadavg()[0]:.1f}"),
+        (
+            f"{why}.",
+            f"{processor_name()}, {elapsed:.1f} s, {many(len(records), 'game')}, load {os.getloadavg()[0]:.1f}",
+        ),
         values,
     )
 
 
-def ceiling(evaluator: Evaluator, recipe: Recipe, slots: int, lanes: int, *, seconds: float) -> float:
-    """Measure evaluations per second of full batches that are always there, with all transfers."""
-    rows = -(-slots // lanes) * recipe.selfplay.leaves
+class Speed(NamedTuple):
+    """Evaluations per second, and per second of a processor, which other programs do not take away."""
+
+    wall: float
+    processor: float
+
+
+def ceiling(
+    evaluator: Evaluator, rows: int, lanes: int, *, seconds: float, prepare: Callable[[], None] = lambda: None
+) -> Speed:
+    """Measure evaluations of full batches that are always there, with all transfers; `prepare` as in `drive`."""
     counts = [0] * lanes
-    ready, go = threading.Barrier(lanes + 1), threading.Event()
+    ready, over = threading.Barrier(lanes + 1), threading.Event()
     failures: list[BaseException] = []
 
     def work(lane: int) -> None:
         try:
+            prepare()
+            pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
+            pool.start(0, rows)
             desk = evaluator.desk(rows)
-            held = desk.gather(_one_leaf_each(recipe.variant.name, rows), 0, 0)
+            held = desk.gather(pool, 0, 0)
             desk.evaluate(held)
             ready.wait()
-            while not go.is_set():
+            while not over.is_set():
                 desk.evaluate(held)
                 counts[lane] += rows
         except BaseException as error:
@@ -185,15 +201,16 @@ def ceiling(evaluator: Evaluator, recipe: Recipe, slots: int, lanes: int, *, sec
         thread.start()
     try:
         ready.wait()
-        before, began = sum(counts), time.perf_counter()
+        before, began, processor = sum(counts), time.perf_counter(), time.process_time()
         time.sleep(seconds)
-        done, elapsed = sum(counts) - before, time.perf_counter() - began
+        done = sum(counts) - before
+        speed = Speed(done / (time.perf_counter() - began), done / (time.process_time() - processor))
     except threading.BrokenBarrierError:
         raise failures[0] from None
-    go.set()
+    over.set()
     for thread in threads:
         thread.join()
-    return done / elapsed
+    return speed
 
 
 def train_speed(
@@ -279,7 +296,7 @@ def train_speed(
     )
     return BenchReport(
         (Table(f"Learning, {recipe}, {device}, batch {batch}", ("figure", "measured"), shown),),
-        (f"{processor_name()}, {cores()} cores, load {os.getloadavg()[0]:.1f}",),
+        (f"{processor_name()}, {many(cores(), 'core')}, load {os.getloadavg()[0]:.1f}",),
         values,
     )
 
@@ -371,13 +388,6 @@ def _counts(pool: Pool) -> dict[str, float]:
     return {"playouts": pool.playouts, "plies": pool.plies, "processor": time.process_time()}
 
 
-def _one_leaf_each(variant: str, rows: int) -> Pool:
-    """Make a pool of random games that has a leaf for every row."""
-    pool = Pool(variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
-    pool.start(0, rows)
-    return pool
-
-
 def _untrained(recipe: Recipe) -> Net:
     """Make the net of a recipe with random weights."""
     try:
@@ -392,15 +402,3 @@ def _open(recipe: Recipe, net: str | Path | None, device: str, compile: bool) ->
     if device == "cpu":
         return open_evaluator(source, device=device, threads=1)
     return open_evaluator(source, device=device, compiled=compile)
-
-
-def _one_thread(device: str) -> Callable[[], None]:
-    """Keep torch, where it computes on the processor, to one thread in each lane."""
-
-    def prepare() -> None:
-        import sys
-
-        if device == "cpu" and "torch" in sys.modules:
-            sys.modules["torch"].set_num_threads(1)
-
-    return prepare

@@ -1,4 +1,4 @@
-"""Line charts as self-contained SVG: panels above each other that share their x axis.
+"""Line charts as self-contained SVG: panels above each other that share their x axis; and what every chart needs.
 
 >>> elo = Series("champion", ((0, 100.0), (500, 400.0)), band=((50.0, 150.0), (380.0, 420.0)))
 >>> picture = draw([Panel("Elo", (elo,), levels=(Level("random", 0.0),))], "games")
@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-__all__ = ["Level", "Panel", "Series", "draw", "ticks"]
+__all__ = ["Axis", "Level", "Panel", "Series", "apart", "draw", "escape", "page", "ticks"]
 
 COLOURS: Final = ("#33658a", "#c8553d", "#5b8c5a", "#8d6a9f")
 INK, FAINT, LEVEL = "#2a2d31", "#e4e2dd", "#8a8f94"
@@ -26,6 +26,7 @@ GAP: Final = 44
 LINE: Final = 14
 """Height of a line of text."""
 MOST_TICKS: Final = 6
+FONT: Final = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
 
 
 class Series(NamedTuple):
@@ -52,11 +53,11 @@ class Panel(NamedTuple):
     height: int = 150
 
 
-def ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float, most: int = MOST_TICKS) -> list[float]:
     """Give round numbers from `low` to `high`, about as many as fit."""
     if not high > low:
         return [low]
-    rough = (high - low) / (MOST_TICKS - 1)
+    rough = (high - low) / (most - 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= rough * (1 - 1e-9))
     return [number * step for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
@@ -65,41 +66,47 @@ def ticks(low: float, high: float) -> list[float]:
 def draw(panels: Sequence[Panel], x_label: str) -> str:
     """Draw the panels and return the SVG as text."""
     xs = [x for panel in panels for series in panel.series for x, _ in series.points] or [0.0]
-    across = _Axis(min(xs), max(xs), LEFT, WIDTH - RIGHT)
+    across = Axis(min(xs), max(xs), LEFT, WIDTH - RIGHT)
     height = TOP + sum(panel.height for panel in panels) + GAP * (len(panels) - 1) + BOTTOM
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" font-family="system-ui, sans-serif" font-size="12" fill="{INK}">',
-        f"<title>{escape(', '.join(panel.title for panel in panels))}</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-    ]
+    parts: list[str] = []
     top = TOP
     for number, panel in enumerate(panels):
         last = number == len(panels) - 1
         parts += _panel(panel, across, top, x_label if last else "")
         top += panel.height + GAP
-    return "\n".join([*parts, "</svg>"])
+    return page(WIDTH, height, ", ".join(panel.title for panel in panels), parts)
 
 
-class _Axis:
-    """From values to places on the page."""
+def page(width: int, height: int, title: str, parts: Iterable[str]) -> str:
+    """Put the parts of a picture on white paper."""
+    begin = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" font-family="{FONT}" font-size="12" fill="{INK}">'
+    )
+    paper = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
+    return "\n".join([begin, f"<title>{escape(title)}</title>", paper, *parts, "</svg>"])
+
+
+class Axis:
+    """From values to places on the page; what lies beyond the ends is put there."""
 
     def __init__(self, low: float, high: float, begin: float, end: float) -> None:
         self.low, self.high = low, high if high > low else low + 1.0
         self.begin, self.end = begin, end
 
     def __call__(self, value: float) -> float:
+        value = min(max(value, self.low), self.high)
         return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
 
 
-def _panel(panel: Panel, across: _Axis, top: int, x_label: str) -> list[str]:
+def _panel(panel: Panel, across: Axis, top: int, x_label: str) -> list[str]:
     bottom = top + panel.height
     # 1. The y axis holds everything that is drawn, and a little more.
     ys = [y for series in panel.series for _, y in series.points]
     ys += [y for series in panel.series for ends in series.band for y in ends] + [level.y for level in panel.levels]
     low, high = min(ys, default=0.0), max(ys, default=1.0)
     room = 0.06 * (high - low) or 0.5
-    up = _Axis(low - room, high + room, bottom, top)
+    up = Axis(low - room, high + room, bottom, top)
     parts = [f'<text x="{LEFT}" y="{top - 12}" font-size="14" font-weight="600">{escape(panel.title)}</text>']
     for tick in ticks(up.low, up.high):
         parts.append(_line(across.begin, up(tick), across.end, up(tick), FAINT))
@@ -114,7 +121,7 @@ def _panel(panel: Panel, across: _Axis, top: int, x_label: str) -> list[str]:
         middle = (across.begin + across.end) / 2
         parts.append(f'<text x="{middle:.1f}" y="{bottom + 36}" text-anchor="middle">{escape(x_label)}</text>')
     # 3. Levels, their names at the right, apart from each other
-    names_at = _apart([up(level.y) for level in panel.levels])
+    names_at = apart([up(level.y) for level in panel.levels], LINE)
     for level, y in zip(panel.levels, names_at, strict=True):
         parts.append(_line(across.begin, up(level.y), across.end, up(level.y), LEVEL, 'stroke-dasharray="5 4"'))
         parts.append(f'<text x="{across.end + 6}" y="{y + 4:.1f}" fill="{LEVEL}">{escape(level.name)}</text>')
@@ -141,28 +148,25 @@ def _panel(panel: Panel, across: _Axis, top: int, x_label: str) -> list[str]:
     return parts
 
 
-def _apart(places: Sequence[float]) -> list[float]:
-    """Move places of names down until they are a line of text apart, and then all of them back to their middle.
+def apart(places: Sequence[float], gap: float, low: float = -math.inf, high: float = math.inf) -> list[float]:
+    """Move places until names fit beside each other, as little as possible, and not beyond the ends.
 
-    >>> _apart([10, 12, 100])
-    [4.0, 18.0, 100]
+    >>> apart([12, 10, 100], 14), apart([12, 10, 100], 14, low=8)
+    ([18.0, 4.0, 100], [22, 8, 100])
     """
-    found: dict[int, float] = {}
-    group: list[int] = []
-    for index in sorted(range(len(places)), key=places.__getitem__):
-        if group and places[index] < found[group[-1]] + LINE:
-            found[index] = found[group[-1]] + LINE
-            group.append(index)
-            shift = sum(places[each] - found[each] for each in group) / len(group)
-            for each in group:
-                found[each] += shift
-        else:
-            group = [index]
-            found[index] = places[index]
-    return [found[index] for index in range(len(places))]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    groups: list[tuple[list[float], float]] = []  # of a group: where its members want to be, and where it begins
+    for index in order:
+        groups.append(([places[index]], places[index]))
+        while len(groups) > 1 and groups[-2][1] + gap * len(groups[-2][0]) > groups[-1][1]:
+            members = groups[-2][0] + groups[-1][0]
+            begin = sum(want - gap * number for number, want in enumerate(members)) / len(members)
+            groups[-2:] = [(members, max(low, min(begin, high - gap * (len(members) - 1))))]
+    found = [begin + gap * number for members, begin in groups for number in range(len(members))]
+    return [place for _, place in sorted(zip(order, found, strict=True))]
 
 
-def _places(points: Sequence[tuple[float, float]], across: _Axis, up: _Axis) -> str:
+def _places(points: Sequence[tuple[float, float]], across: Axis, up: Axis) -> str:
     return " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in points)
 
 

@@ -17,8 +17,9 @@ import typer
 
 from selfmate.cli_bench import bench_app
 from selfmate.cli_matches import arena, ladder, progress, rate
-from selfmate.cli_parts import INTERRUPTED, WHO, Json, Settings, Threads, Variant, progress_bar
+from selfmate.cli_parts import INTERRUPTED, WHO, Json, Settings, Threads, Variant, flowing, notice, progress_bar
 from selfmate.errors import EpdError, SelfmateError
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from selfmate.epd import PerftLine
@@ -146,7 +147,7 @@ def _perft_position(variant: str, fen: str | None, depth: int, threads: int, div
             total += nodes
             if divide:
                 print(f"{uci}: {nodes}", flush=True)
-            progress.update(task, advance=1, note=f"{total:,} nodes")
+            progress.update(task, advance=1, note=many(total, "node"))
     print(f"\nNodes searched: {total}" if divide else f"Nodes searched: {total}")
 
 
@@ -162,9 +163,11 @@ def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) 
     lines = list(read_perft_suite(path))
     chosen = [line for line in lines if deepest_depth(line, max_nodes) is not None]
     if not chosen:
-        raise SelfmateError(f"{path}: no position" + (f" lists a depth within {max_nodes} nodes" if lines else ""))
+        within = f" lists a depth within {many(max_nodes, 'node')}" if lines and max_nodes is not None else ""
+        raise SelfmateError(f"{path}: no position{within}")
     if len(chosen) < len(lines):
-        print(f"selfmate: {len(lines) - len(chosen)} positions list no depth within the budget", file=sys.stderr)
+        deeper = len(lines) - len(chosen)
+        notice(f"{many(deeper, 'position')} {'lists' if deeper == 1 else 'list'} no depth within the budget")
     results: list[LineResult] = []
     with progress_bar() as progress:
         task = progress.add_task(path.name, total=sum(_budget(line, max_nodes) for line in chosen), note="")
@@ -174,7 +177,8 @@ def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) 
     wrong = [result for result in results if not result.is_right]
     if wrong:
         _explain(variant, path, wrong[0], threads)
-    print(f"{len(results)} positions, {sum(result.counted for result in results)} nodes, {len(wrong)} wrong")
+    counted = sum(result.counted for result in results)
+    print(f"{many(len(results), 'position')}, {counted} {'node' if counted == 1 else 'nodes'}, {len(wrong)} wrong")
     if wrong:
         raise typer.Exit(1)
 
@@ -277,7 +281,9 @@ def play(
     from selfmate.game import Position, chess960_fen
     from selfmate.play import LEVELS, Session
     from selfmate.player import Limit, Player
+    from selfmate.run import check_target
 
+    check_target(pgn)
     if level is not None and (visits is not None or seconds is not None):
         raise SelfmateError("--level goes without --visits and --seconds")
     colors = {"white": True, "w": True, "black": False, "b": False, "random": bool(secrets.randbits(1))}
@@ -323,7 +329,8 @@ def analyse(
         typer.Argument(metavar="FEN|FILE", help="A FEN, or a file of EPD lines, FENs or PGN; - is standard input."),
     ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", help="Variant of FENs and EPDs (default: the net's, else chess).")
+        str | None,
+        typer.Option("--variant", help="Variant, where a game does not say it (default: the net's, else chess)."),
     ] = None,
     net: Annotated[
         str | None, typer.Option("--net", help=f"Who analyses: {WHO} (default: the shipped net, else heuristic-1).")
@@ -349,10 +356,13 @@ def analyse(
     from rich.console import Console
 
     from selfmate import analyse as analysis
+    from selfmate.game import Position
     from selfmate.player import Limit
 
     players = analysis.PlayerFor(net, backend)
-    subject = analysis.read_subject(what, players.variant(variant))
+    if variant is not None:
+        Position(variant)  # an unknown one is refused
+    subject = analysis.read_subject(what, players.variant(variant), asked=variant is not None)
     limit = Limit(visits=visits or (800 if seconds is None else None), seconds=seconds)
     analysis.run(subject, players, limit, Console(highlight=False), multipv=multipv, as_json=as_json)
 
@@ -433,3 +443,7 @@ def demo(
     console = Console(highlight=False)
     pause = (0.4 if console.is_terminal else 0.0) if delay is None else delay
     play_demo(variant, secrets.randbelow(1_000_000) if seed is None else seed, console, delay=pause)
+
+
+for each in (*app.registered_commands, *bench_app.registered_commands):
+    each.help = flowing((each.callback and each.callback.__doc__) or "")

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from selfmate.cli_parts import INTERRUPTED, WHO, Json, progress_bar
+from selfmate.cli_parts import INTERRUPTED, WHO, Json, check_device, check_even, notice, progress_bar
 from selfmate.errors import SelfmateError
+from selfmate.words import many
 
 __all__ = ["arena", "ladder", "progress", "rate"]
 
@@ -61,8 +62,9 @@ def arena(
         ),
     ] = None,
     patience: Annotated[
-        float, typer.Option("--patience", min=0.1, max=86_400, help="Seconds for an answer without a clock.")
-    ] = 60.0,
+        float | None,
+        typer.Option("--patience", min=0.1, max=86_400, help="Seconds for an answer.  [60; the very first: 10]"),
+    ] = None,
     max_plies: Annotated[int, typer.Option("--max-plies", min=1, max=10_000, help="Then a game is cut off.")] = 512,
     resign: Annotated[str | None, typer.Option("--resign", help="CENTIPAWNS,MOVES: a side says it of itself.")] = None,
     win: Annotated[str | None, typer.Option("--win", help="CENTIPAWNS,MOVES: both sides say so.")] = None,
@@ -70,9 +72,11 @@ def arena(
     sprt: Annotated[
         str | None, typer.Option("--sprt", metavar="ELO0,ELO1", help="Stop when A is ELO1 stronger, or only ELO0.")
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Chance to accept ELO1 wrongly.")] = 0.05,
-    beta: Annotated[float, typer.Option("--beta", help="Chance to accept ELO0 wrongly.")] = 0.05,
-    model: Annotated[str, typer.Option("--model", help="Elo of --sprt: normalised or logistic.")] = "normalised",
+    alpha: Annotated[float | None, typer.Option("--alpha", help="Chance to accept ELO1 wrongly.  [0.05]")] = None,
+    beta: Annotated[float | None, typer.Option("--beta", help="Chance to accept ELO0 wrongly.  [0.05]")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Elo of --sprt: normalised or logistic.  [normalised]")
+    ] = None,
     device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
     pgn: Annotated[Path | None, typer.Option("--pgn", help="The match on disk; the same command goes on.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a line for each game to this file.")] = None,
@@ -93,8 +97,10 @@ def arena(
 
     if games is not None and pairs is not None:
         raise SelfmateError("--games and --pairs say the same; give one of them")
-    if games is not None and games % 2:
-        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
+    check_even(games)
+    check_device(device)
+    if sprt is None and any(each is not None for each in (alpha, beta, model)):
+        raise SelfmateError("--alpha, --beta and --model go with --sprt ELO0,ELO1")
     code = match.command(
         match.Wishes(
             players=tuple(players),
@@ -117,13 +123,18 @@ def arena(
             win=win,
             draw=draw,
             device=device,
-            test=None if sprt is None else match.read_sprt(sprt, alpha, beta, model),
+            test=None
+            if sprt is None
+            else match.read_sprt(
+                sprt, 0.05 if alpha is None else alpha, 0.05 if beta is None else beta, model or "normalised"
+            ),
         ),
         pgn=pgn,
         csv=csv,
         force=force,
         as_json=as_json,
         progress=progress_bar,
+        notice=notice,
     )
     if code:
         raise typer.Exit(code)
@@ -141,7 +152,9 @@ def ladder(
     movetime: Annotated[
         int | None, typer.Option("--movetime", min=1, max=86_400_000, help="Milliseconds for a move instead.")
     ] = None,
-    games: Annotated[int | None, typer.Option("--games", min=2, max=1_000_000, help="At most so many.  [300]")] = None,
+    games: Annotated[
+        int | None, typer.Option("--games", min=2, max=1_000_000, help="At most so many, an even number.  [300]")
+    ] = None,
     error: Annotated[
         float | None, typer.Option("--error", min=1, max=1000, help="Stop when the rating is so certain, ±.  [40]")
     ] = None,
@@ -185,6 +198,7 @@ def ladder(
 
     from selfmate import ladder as climb
     from selfmate import ladder_plot, yardstick
+    from selfmate.run import check_target
 
     # 1. Everything that can be wrong with the options.
     if [net is not None, measure is not None, build_engine].count(True) != 1:
@@ -192,13 +206,14 @@ def ladder(
     if build_engine:
         print(yardstick.build_fairy())
         return
+    check_even(games)
+    check_device(device)
     if engine is not None and without_engine:
         raise SelfmateError("--engine and --without-engine contradict each other")
     if measure is not None and (spacing is None or any(each is not None for each in (variant, visits, movetime, plot))):
         raise SelfmateError("--measure VARIANT needs --spacing FILE to write to, and no variant, limit or plot")
     for path in (pgn, spacing):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise SelfmateError(f"{path}: there is no such folder", str(path))
+        check_target(path)
     if plot is not None:
         ladder_plot.check_picture(plot)
     wishes = climb.Wishes(
@@ -221,7 +236,9 @@ def ladder(
     # 2. The ladder itself.
     if measure is not None:
         assert spacing is not None
-        measured, stopped = climb.measure(measure, wishes, shlex.join(["selfmate", *sys.argv[1:]]), progress_bar)
+        measured, stopped = climb.measure(
+            measure, wishes, shlex.join(["selfmate", *sys.argv[1:]]), progress_bar, notice
+        )
         climb.write_spacing(spacing, measured)
         if as_json:
             print(json.dumps(msgspec.to_builtins(measured), indent=2))
@@ -230,7 +247,7 @@ def ladder(
     # 3. A net on it.
     else:
         assert net is not None
-        report = climb.rate(net, wishes, progress_bar)
+        report = climb.rate(net, wishes, progress_bar, notice)
         stopped = report.stopped
         if plot is not None:
             ladder_plot.write_picture(plot, ladder_plot.draw(report))
@@ -264,7 +281,7 @@ def rate(
     The ratings come with 95 % intervals. Without an anchor their mean is 0; with anchors the intervals are those of the
     difference to them.
 
-    Example: selfmate rate games.pgn --anchor heuristic-1=1000
+    Example: selfmate rate games.pgn --anchor random=0
 
     Example: selfmate rate *.pgn --min-games 20 --los --json
     """
@@ -297,9 +314,8 @@ def rate(
             rates.show_skills(skills, played, Console())
         return
     ratings = fit(tally(played.games), anchors=known, model=model)
-    note = rates.apart(ratings)
-    if note is not None:
-        print(f"selfmate: {note}", file=sys.stderr)
+    if (apart := rates.apart(ratings)) is not None:
+        notice(apart)
     if as_json:
         print(json.dumps(rates.as_json(ratings, played, los=los), indent=2))
     elif as_csv:
@@ -314,7 +330,8 @@ def progress(
         int, typer.Option("--checkpoints", min=2, max=200, help="Checkpoints that play, about evenly spaced.")
     ] = 8,
     games: Annotated[
-        int, typer.Option("--games", min=0, max=100_000, help="Games of every two players; 0 only draws.")
+        int,
+        typer.Option("--games", min=0, max=100_000, help="Games of every two players, even; 0 only shows them."),
     ] = 40,
     visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a checkpoint's move.")] = 64,
     axis: Annotated[str, typer.Option("--x", help="games, positions, steps or minutes.")] = "games",
@@ -346,8 +363,8 @@ def progress(
         raise SelfmateError("--json and --csv do not go together")
     if axis not in report_of.AXES:
         raise SelfmateError(f"--x: {', '.join(report_of.AXES)}, not {axis!r}", axis)
-    if games % 2:
-        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; an even number is")
+    check_even(games)
+    check_device(device)
     manifest, state = read_run(run)
     folder = run / curve.FOLDER
     # 2. Play what is missing.
@@ -367,15 +384,16 @@ def progress(
                 curve.pairings(chosen, state.champion, visits),
                 curve.openings_for(manifest.variant, games),
                 player,
-                title=manifest.recipe,
                 stopping=interrupt,
-                tell=lambda done, total: bar.update(task, completed=done, total=total, note=f"{done} of {total} games"),
+                tell=lambda done, total: bar.update(
+                    task, completed=done, total=total, note=f"{done:,} of {many(total, 'game')}"
+                ),
             )
         missing = cost.missing
         if cost.games:
-            print(f"selfmate: {cost.games:,} games in {cost.seconds:.0f} s", file=sys.stderr)
+            notice(f"{many(cost.games, 'game')} in {cost.seconds:.0f} s")
         if missing:
-            print(f"selfmate: stopped; {missing:,} games are missing, the same command plays them", file=sys.stderr)
+            notice(f"stopped; {many(missing, 'game')} still to be played: the same command goes on")
     # 3. Fit, draw, tell.
     played = curve.read_games_of(folder, manifest.variant, visits)
     report = report_of.make_report(run, manifest, state, read_metrics(run, state), played, visits)

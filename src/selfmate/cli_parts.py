@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from selfmate.errors import SelfmateError, clip
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["INTERRUPTED", "WHO", "Json", "Settings", "Threads", "Variant", "progress_bar"]
+__all__ = [
+    "INTERRUPTED",
+    "WHO",
+    "Json",
+    "Settings",
+    "Threads",
+    "Variant",
+    "check_device",
+    "check_even",
+    "flowing",
+    "notice",
+    "progress_bar",
+]
 
 INTERRUPTED: Final = 130
 WHO: Final = (
@@ -26,6 +43,33 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
 ]
+
+
+def flowing(text: str) -> str:
+    """Join the lines of each paragraph of a docstring: a terminal is seldom as wide as our source.
+
+    >>> flowing("One\\ntwo.\\n\\n    Three.\\n    ")
+    'One two.\\n\\nThree.'
+    """
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
+
+
+def notice(text: str) -> None:
+    """Say a line beside the output of a command."""
+    print(f"selfmate: {text}", file=sys.stderr, flush=True)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that there is not; whether there is a GPU shows when a net is loaded."""
+    if re.fullmatch(r"cpu|cuda(:\d{1,3})?", device) is None:
+        raise SelfmateError(f"--device: no device is called {clip(device)!r}; there are cpu and cuda", device)
+
+
+def check_even(games: int | None) -> None:
+    """Refuse a number of games that cannot be played in pairs."""
+    if games is not None and games % 2:
+        near = f"{games - 1} or {games + 1}" if games > 1 else "2"
+        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; {near} is")
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from selfmate.matchfile import Entry, MatchFile
 from selfmate.player import Player
 from selfmate.rating import ELO, Results, tally
 from selfmate.tournament import Plan, play
+from selfmate.words import many
 
 __all__ = ["Beliefs", "Meeting", "believe", "choose", "climb", "results_of", "whole"]
 
@@ -213,7 +214,7 @@ def climb(
         entries, out = report.entries, out | report.out
         for player in range(len(plan.contestants)):
             if (wrong := faults(entries, player)) and sum(wrong.values()) >= MOST_FAULTS:
-                out.setdefault(player, f"failed in {sum(wrong.values())} games: {', '.join(wrong)}")
+                out.setdefault(player, f"failed in {many(sum(wrong.values()), 'game')}: {', '.join(wrong)}")
     return entries, out
 
 

@@ -17,11 +17,11 @@ process, like any other.
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -43,7 +43,7 @@ __all__ = [
 
 UCI: Final = "uci:"
 OURS: Final = ("WeightsFile", "Backend")
-"""Options of our own engine that its name or the machine says already."""
+"""Options of our own engine that make it no other player: its name says the first, the machine the second."""
 USUAL_VISITS: Final = 64
 MOST: Final = 1 << 40
 
@@ -128,8 +128,12 @@ class MoveLimit:
 
     def __str__(self) -> str:
         parts = [
-            f"{number} {unit}"
-            for number, unit in ((self.visits, "visits"), (self.nodes, "nodes"), (self.movetime, "ms"))
+            f"{number} {unit if number == 1 else units}"
+            for number, unit, units in (
+                (self.visits, "visit", "visits"),
+                (self.nodes, "node", "nodes"),
+                (self.movetime, "ms", "ms"),
+            )
             if number is not None
         ]
         if self.depth is not None:
@@ -160,9 +164,8 @@ class Contestant:
         """The name with what makes it another player: options and limit."""
         if self.named:
             return self.name
-        options = [
-            f"{name} {value}" for name, value in (self.engine.options if self.engine and not self.player else ())
-        ]
+        given = self.engine.options if self.engine is not None else ()
+        options = [f"{name} {value}" for name, value in given if not (self.player and name in OURS)]
         parts = [part for part in (str(self.limit), *options) if part]
         return f"{self.name} ({', '.join(parts)})" if parts else self.name
 
@@ -174,16 +177,19 @@ def read_contestant(text: str, usual: MoveLimit) -> Contestant:
     'heuristic-1 (64 visits)'
     >>> read_contestant("heuristic-1", MoveLimit(movetime=50)).engine.command[1:]
     ('-m', 'selfmate', 'uci')
-    >>> read_contestant("random?visits=3&tc=1", MoveLimit())
+    >>> read_contestant("heuristic-1?visits=3&tc=1", MoveLimit())
     Traceback (most recent call last):
     ...
-    selfmate.contestant.ContestantError: random: visits and tc contradict each other; give one of them
+    selfmate.contestant.ContestantError: heuristic-1: visits and tc contradict each other; give one of them
     """
     foreign = text.startswith(UCI)
     who, query = _split(text.removeprefix(UCI))
-    own = _Own(who, query)
+    own = _Own(who, query, foreign=foreign)
     if not foreign:
         return _net(text, who, own, usual)
+    if own.limit.visits is not None:
+        other = f"{UCI}{clip(who)}?nodes={own.limit.visits}"
+        raise ContestantError(f"{clip(who)}: visits are for nets that we search; an engine has nodes: {other}", text)
     limit = own.limit if own.limit.is_set else replace(usual, visits=None)
     limit.check(clip(who))
     if not limit.is_set:
@@ -205,9 +211,14 @@ def on_device(contestant: Contestant, device: str) -> Contestant:
     return replace(contestant, engine=replace(contestant.engine, options=options))
 
 
-def _ours(where: str | Path, options: Sequence[tuple[str, str]] = ()) -> EngineSpec:
+def _ours(where: str | Path, own: _Own) -> EngineSpec:
     weights = where if isinstance(where, str) else str(where.absolute())
-    return EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("WeightsFile", weights), *options))
+    return EngineSpec(
+        command=(sys.executable, "-m", "selfmate", "uci"),
+        options=(("WeightsFile", weights), *own.options),
+        directory=own.directory,
+        environment=own.environment,
+    )
 
 
 def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
@@ -215,6 +226,8 @@ def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
     name, where = find_player(who)
     usual = replace(usual, nodes=None, depth=None)
     limit = own.limit if own.limit.is_set else usual
+    if who == RANDOM and own.limit.is_set:
+        raise ContestantError(f"{RANDOM}: it does not search, so it has no limit; write {RANDOM} alone", text)
     if limit.nodes is not None or limit.depth is not None:
         raise ContestantError(f"{clip(who)}: nodes and depth are for engines; a net has visits, movetime or tc", text)
     limit.check(clip(who))
@@ -222,11 +235,13 @@ def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
     if who == RANDOM:
         limit = MoveLimit()
     elif limit.is_timed:
-        engine = _ours(where, own.options)
+        engine = _ours(where, own)
     elif not limit.is_set:
         limit = MoveLimit(visits=USUAL_VISITS)
     if engine is None and (own.options or own.environment or own.directory):
         raise ContestantError(f"{clip(who)}: option, env and dir are for engines, and for nets on a clock", text)
+    if any(option.lower() == OURS[0].lower() for option, _ in own.options):
+        raise ContestantError(f"{clip(who)}: its name says which net it is; leave out option.{OURS[0]}", text)
     name = own.name or "".join(letter if letter.isprintable() else "?" for letter in name)
     return Contestant(spec=text, player=who, engine=engine, limit=limit, name=name, named=bool(own.name))
 
@@ -234,7 +249,7 @@ def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
 class _Own:
     """What stands behind the question mark."""
 
-    def __init__(self, who: str, query: str) -> None:
+    def __init__(self, who: str, query: str, *, foreign: bool) -> None:
         self.name = ""
         self.options: list[tuple[str, str]] = []
         self.environment: dict[str, str] = {}
@@ -245,8 +260,13 @@ class _Own:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=200) if query else []
         except ValueError:
             raise ContestantError(f"{clip(who)}: what follows ? is KEY=VALUE&…, not {clip(query)!r}", query) from None
+        seen: set[str] = set()
         for key, value in pairs:
             kind, _, rest = key.partition(".")
+            once = key.lower() if kind == "option" else key  # engines do not care how an option is written
+            if once in seen:
+                raise ContestantError(f"{clip(who)}: {clip(key)} is given twice; give it once", key)
+            seen.add(once)
             if "\n" in value or "\r" in value or "\0" in value:
                 raise ContestantError(f"{clip(who)}: {clip(key)} must stand in one line", value)
             if key in ("visits", "nodes", "depth", "movetime"):
@@ -255,7 +275,9 @@ class _Own:
                 numbers[key] = int(value)
             elif key == "tc":
                 control = TimeControl.read(value.replace(" ", "+"))  # a + that nobody escaped
-            elif key == "name" and value.strip():
+            elif key in ("name", "dir") and not value.strip():
+                raise ContestantError(f"{clip(who)}: {key}= needs something behind it", key)
+            elif key == "name":
                 self.name = "".join(letter for letter in value.strip() if letter.isprintable())
             elif key == "dir":
                 self.directory = Path(value)
@@ -264,8 +286,7 @@ class _Own:
             elif kind == "env" and rest:
                 self.environment[rest] = value
             else:
-                known = "visits, nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"
-                raise ContestantError(f"{clip(who)}: nothing is called {clip(key)!r}; there are {known}", key)
+                raise ContestantError(f"{clip(who)}: nothing is called {clip(key)!r}; {_hint(key, foreign)}", key)
         self.limit = MoveLimit(
             visits=numbers.get("visits"),
             nodes=numbers.get("nodes"),
@@ -273,6 +294,18 @@ class _Own:
             movetime=numbers.get("movetime"),
             control=control,
         )
+
+
+def _hint(key: str, foreign: bool) -> str:
+    """Say which key was meant, or which there are.
+
+    >>> _hint("Node", foreign=True), _hint("threads", foreign=True)
+    ('did you mean nodes?', 'there are nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir')
+    """
+    limits = ("nodes", "depth") if foreign else ("visits",)
+    known = (*limits, "movetime", "tc", "name", "option.NAME", "env.NAME", "dir")
+    near = difflib.get_close_matches(clip(key).lower(), known, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,27 +15,22 @@ import msgspec
 
 from selfmate.contestant import Contestant
 from selfmate.matchfile import Entry
-from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_bounds, score_line
+from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_text, score_line, whole_pairs
+from selfmate.words import many, percent
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 __all__ = ["Report", "as_csv", "faults", "score", "show", "standing_line", "terminations"]
 
 
 def score(entries: Iterable[Entry], first: int, second: int) -> Match:
-    """Count the games between two players for the first of them; only openings that both have played with White.
-
-    A game that was cut off counts as a draw.
-    """
-    white_points = {"1-0": 1.0, "0-1": 0.0}
-    games = [
-        (entry.number // 2, entry.white == first, abs(white_points.get(entry.result, 0.5) - (entry.white != first)))
-        for entry in entries
-        if {entry.white, entry.black} == {first, second}
-    ]
-    seen = Counter(pair for pair, _, _ in games)
-    return count_games(game for game in games if seen[game[0]] == 2)
+    """Count the games between two players for the first of them; only openings that both have played with White."""
+    return count_games(
+        whole_pairs(entry.scored(first) for entry in entries if {entry.white, entry.black} == {first, second})
+    )
 
 
 def faults(entries: Iterable[Entry], player: int) -> dict[str, int]:
@@ -69,6 +65,8 @@ class Report:
     gumbel: bool = False
     test: Sprt | None = None
     """A test of the first player against the second, which may end the match."""
+    standing: SprtStanding | None = None
+    """Where the test stands. What was under way when it was decided counts in the score, not here."""
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -85,18 +83,6 @@ class Report:
         """Whether every game was played that had to be: all, or as many as the test needed."""
         standing = self.standing
         return len(self.entries) == self.games or (standing is not None and standing.verdict is not None)
-
-    @property
-    def standing(self) -> SprtStanding | None:
-        """Where the test stands, if there is one.
-
-        It takes openings in their order, as far as all of them are played: the first games to end are short ones, and
-        those are not like the others. What was under way when it was decided counts in the score, not here.
-        """
-        if self.test is None:
-            return None
-        first = next((index for index, entry in enumerate(self.entries) if entry.number != index), len(self.entries))
-        return self.test.follow(score(self.entries[: first - first % 2], 0, 1).pairs)
 
     def match(self, first: int = 0, second: int = 1) -> Match:
         """Count the games between two players for the first of them."""
@@ -130,7 +116,7 @@ class Report:
     def _player_json(self, index: int) -> dict[str, Any]:
         contestant = self.contestants[index]
         limit = contestant.limit
-        values: dict[str, Any] = {"name": contestant.name}
+        values: dict[str, Any] = {"name": contestant.name, "label": self.labels[index]}
         if contestant.engine is None:
             return values | {"visits": limit.visits or 0}
         for name in ("nodes", "depth", "movetime"):
@@ -138,7 +124,7 @@ class Report:
                 values[name] = getattr(limit, name)
         if limit.control is not None:
             values["tc"] = str(limit.control)
-        values |= {"label": self.labels[index], "faults": faults(self.entries, index)}
+        values["faults"] = faults(self.entries, index)
         return values | ({"out": self.out[index]} if index in self.out else {})
 
 
@@ -158,8 +144,8 @@ def as_csv(report: Report) -> str:
 # -- for people -----------------------------------------------------------------------------------
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the report."""
+def show(report: Report, console: Console, pgn: Path | None = None) -> None:
+    """Print the report; `pgn` is where its games are."""
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -180,6 +166,9 @@ def show(report: Report, console: Console) -> None:
         if index in report.out:
             say(f"{label} is out: {report.out[index]}")
     matches = [report.match(*pair) for pair in report.pairs]
+    if pgn is not None and report.entries:
+        less = "so that few games say a little less than their score below"
+        say(f"selfmate rate {shlex.quote(str(pgn))} makes ratings, with a drawn game added for each player, {less}.")
     if not report.complete:
         say(stopped_line(len(report.entries), report.games, sum(match.games for match in matches)))
     for (first, second), match in zip(report.pairs, matches, strict=True):
@@ -204,22 +193,20 @@ def stopped_line(played: int, games: int, paired: int) -> str:
         return f"Stopped before a game was over, of {games}."
     odd = played - paired
     if not odd:
-        return f"Stopped after {played} of {games} games."
+        return f"Stopped after {played} of {many(games, 'game')}."
     have, do = ("has", "does") if odd == 1 else ("have", "do")
     rest = f"{odd} of them {have} no game with the other colour yet and {do} not count"
-    return f"Stopped after {played} of {games} games; {rest}."
+    return f"Stopped after {played} of {many(games, 'game')}; {rest}."
 
 
 def standing_line(report: Report) -> str:
     """Say in a few words how a match stands, for a progress bar."""
-    played = f"{len(report.entries)} of {report.games} games"
+    played = f"{len(report.entries):,} of {many(report.games, 'game')}"
     match = report.match()
     if len(report.labels) > 2 or not match.games:
         return played
-    low, high = elo_bounds(match)
-    error = "" if low is None or high is None else f" ± {(high - low) / 2:.0f}"
     llr = "" if (standing := report.standing) is None else f", LLR {standing.llr:.2f}"
-    return f"{played}, {match}, Elo {match.elo:+.0f}{error}{llr}"
+    return f"{played}, {match}, {elo_text(match)}{llr}"
 
 
 def _show_colours(name: str, match: Match, console: Console) -> None:
@@ -258,4 +245,4 @@ def _show_players(report: Report, console: Console) -> None:
 def _row(counts: Sequence[int]) -> list[str]:
     won, drawn, lost = counts
     games = won + drawn + lost
-    return [*(str(number) for number in (games, won, drawn, lost)), f"{(won + drawn / 2) / games:.1%}" if games else ""]
+    return [*(str(number) for number in (games, won, drawn, lost)), percent((won + drawn / 2) / games) if games else ""]

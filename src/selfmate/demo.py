@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from selfmate.game import Position, chess960_fen
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -108,7 +109,7 @@ def play_demo(variant: str, seed: int, console: Console, *, delay: float = 0.0) 
     outcome = position.outcome(claim_draw=True)
     assert outcome is not None, "a demo game is played to its end"
     winner = {True: "White wins", False: "Black wins", None: "Draw"}[outcome.winner]
-    console.print(f"{winner}: {outcome.reason}. {outcome.result()} after {len(moves)} plies.")
+    console.print(f"{winner}: {outcome.reason}. {outcome.result()} after {many(len(moves), 'ply', 'plies')}.")
     console.print(f"Again: selfmate demo {variant} --seed {seed}")
 
 

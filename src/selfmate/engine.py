@@ -30,7 +30,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -39,10 +39,17 @@ from typing import Final, NoReturn
 from selfmate.errors import SelfmateError, clip
 from selfmate.uci_answers import Offer, Thought, is_main, read_info, read_offer
 
-__all__ = ["PATIENCE", "Engine", "EngineError", "EngineSpec", "Fault", "Interrupted"]
+__all__ = ["FIRST_WORD", "PATIENCE", "Engine", "EngineError", "EngineSpec", "Fault", "Interrupted"]
 
 PATIENCE: Final = 60.0
 """Seconds that an engine has for an answer that no clock limits."""
+
+FIRST_WORD: Final = 10.0
+"""Seconds within which one that is tried for the first time must say something: what is no engine waits for ever.
+In the match itself many may start at once, and have the whole patience."""
+
+NOTICE: Final = 1.5
+"""Seconds after which somebody at a terminal is told what we wait for."""
 
 STOP_SECONDS: Final = 2.0
 """Seconds that it has to obey `stop`, and to leave after `quit`."""
@@ -159,11 +166,19 @@ def _end_all() -> None:
 class Engine:
     """A running engine. Whatever goes wrong with it is an `EngineError`, after which it should be closed.
 
-    `patience` is for answers that no clock limits; `stopping` is looked at while waiting, and raises `Interrupted`.
+    `patience` is for answers that no clock limits, `first_word` for the first line that is not an echo (the same as
+    `patience` when None); `notice` hears what is being waited for when it takes long; `stopping` is looked at while
+    waiting, and raises `Interrupted`.
     """
 
     def __init__(
-        self, spec: EngineSpec, *, patience: float = PATIENCE, stopping: Callable[[], bool] = lambda: False
+        self,
+        spec: EngineSpec,
+        *,
+        patience: float = PATIENCE,
+        first_word: float | None = None,
+        notice: Callable[[str], None] = lambda text: None,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.spec = spec
         self.name = Path(spec.command[0]).name
@@ -171,6 +186,8 @@ class Engine:
         self.offers: dict[str, Offer] = {}
         """Its options, by name in lower case."""
         self._patience = patience
+        self._first_word = patience if first_word is None else min(first_word, patience)
+        self._notice = notice
         self._stopping = stopping
         self._lines: deque[bytes] = deque()
         self._partial = b""
@@ -198,11 +215,7 @@ class Engine:
 
     def _greet(self) -> None:
         """Hear its name and its options, and set those that were asked for."""
-        self._send("uci")
-        deadline = time.monotonic() + self._patience
-        while (line := self._next(deadline)) != "uciok":
-            if line is None:
-                self._give_up(f"said no uciok within {self._patience:g} s")
+        for line in self._until("uci", "uciok", self._first_word):
             if line.startswith("id name "):
                 self.name = clip("".join(letter for letter in line[8:].strip() if letter.isprintable())) or self.name
             elif line.startswith("option name "):
@@ -249,11 +262,32 @@ class Engine:
 
     def is_ready(self) -> None:
         """Wait until it has done everything; what it says before that is of no interest any more."""
-        self._send("isready")
-        deadline = time.monotonic() + self._patience
-        while (line := self._next(deadline)) != "readyok":
-            if line is None:
-                self._give_up(f"said no readyok within {self._patience:g} s")
+        for _ in self._until("isready", "readyok"):
+            pass
+
+    def _until(self, command: str, answer: str, first_word: float | None = None) -> Iterator[str]:
+        """Send a command and give all lines before its answer; the first one, which an echo is not, may have less time.
+
+        Whoever listens is told once that it takes long.
+        """
+        self._send(command)
+        began = time.monotonic()
+        told, spoke = False, first_word is None
+        while True:
+            wait = first_word if first_word is not None and not spoke else self._patience
+            line = self._next(began + (wait if told else min(wait, NOTICE)))
+            if line == answer:
+                return
+            if line is not None and line != command:
+                spoke = True
+                yield line
+            elif line is None and not told and time.monotonic() < began + wait:
+                told = True
+                self._notice(f"waiting for {self.name} to say {answer}, {wait:g} s at most")
+            elif line is None and spoke:
+                self._give_up(f"said no {answer} within {wait:g} s{self._said()}")
+            elif line is None:
+                self._give_up(f"said nothing within {wait:g} s, so it is no UCI engine{self._said()}")
 
     def new_game(self) -> None:
         """Let it forget the last game."""
@@ -435,6 +469,11 @@ class Engine:
         """Say how the process ended, if it has, without waiting for it: its id must stay its own until `kill`."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
+    def _said(self) -> str:
+        """Give the last line of its error output, as the end of a sentence."""
+        words = self._last_words.decode("utf-8", "replace").strip().splitlines()
+        return f": {clip(words[-1].strip())}" if words else ""
+
     def _give_up(self, what: str) -> NoReturn:
         raise EngineError(f"{self.name} {what}", self.name, fault=Fault.HANG)
 
@@ -444,8 +483,7 @@ class Engine:
         while (state := self._exit()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
         self._pump(0.0)
-        words = self._last_words.decode("utf-8", "replace").strip().splitlines()
-        said = f": {clip(words[-1].strip())}" if words else ""
+        said = self._said()
         if state is None:
             raise EngineError(f"{self.name} closed its output{said}", self.name, fault=Fault.DISCONNECT)
         if state.si_code == os.CLD_EXITED:

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 
 from selfmate.weights import FORMAT, JSON_NAME, MAX_FILE_BYTES, Card, WeightsError, describe, open_regular, read_card
+from selfmate.words import other_format
 
 if TYPE_CHECKING:
     import onnx
@@ -159,8 +160,8 @@ def read_card_of(data: bytes, where: str) -> Card:
     except msgspec.MsgspecError as error:
         raise WeightsError(f"{where}: its metadata do not say what net it is: {error}", where) from None
     if card.format != FORMAT:
-        message = f"{where}: format {card.format}, but this version of Selfmate reads format {FORMAT}"
-        raise WeightsError(message, where)
+        older = "write it anew with selfmate export"
+        raise WeightsError(f"{where}: {other_format(card.format, FORMAT, older)}", where)
     return card
 
 

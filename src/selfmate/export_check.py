@@ -15,6 +15,7 @@ from selfmate.export import ONNX_NAME, OPSET, read_net, to_onnx
 from selfmate.player import RANDOM, net_of_run
 from selfmate.quantise import game_positions, quantise
 from selfmate.weights import TENSORS_NAME
+from selfmate.words import percent
 
 __all__ = ["ExportReport", "export", "find_net"]
 
@@ -65,20 +66,19 @@ class ExportReport:
         near = (
             f"against {self.reference} on {CHECKED} positions: value {found['value_mean']:.2g} off in the mean and "
             f"{found['value_max']:.2g} at most, policy {found['policy_mean']:.2g} and {found['policy_max']:.2g}, "
-            f"first move equal in {found['same_first_prior']:.1%}"
+            f"first move equal in {percent(found['same_first_prior'])}"
         )
         return f"{self.path}: {'' if self.agrees else 'NOT WRITTEN, it does not agree: '}{what}\n{near}"
 
 
 def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> ExportReport:
     """Write the net that `spec` names; a file that does not answer as the net does is not written."""
-    from selfmate.run import write_file
+    from selfmate.run import check_target, write_file
 
     # 1. Everything that can be wrong is found first.
     if out.suffix != ".onnx":
         raise SelfmateError(f"{clip(str(out))}: the name of an ONNX file ends in .onnx", str(out))
-    if not out.absolute().parent.is_dir():
-        raise SelfmateError(f"{out}: there is no such folder", str(out))
+    check_target(out)
     if out.exists() and not force:
         raise SelfmateError(f"{out}: there is such a file already; --force writes over it", str(out))
     # 2. The file in f32, and what it must agree with.

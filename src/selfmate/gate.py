@@ -13,7 +13,7 @@ without noise.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,10 +22,11 @@ from selfmate.evaluator import Evaluator
 from selfmate.pgn import Game
 from selfmate.player import Player
 from selfmate.pool import drive, one_thread, paired
+from selfmate.referee import Verdict
 from selfmate.seating import seat_players
-from selfmate.stats import Match, count_games
+from selfmate.stats import Match, Scored, count_games, whole_pairs
 
-__all__ = ["Match", "Standing", "as_game", "judge", "play_match", "whole_pairs"]
+__all__ = ["Match", "Standing", "as_game", "judge", "play_match"]
 
 TELL_SECONDS: Final = 0.25
 
@@ -79,7 +80,7 @@ def play_match(
                 games=2 * len(openings),
                 finished=tuple(records),
                 playing=tuple(pool.in_flight()),
-                match=judge(whole_pairs(records)),
+                match=judge(records),
                 evaluations=evaluated,
                 seconds=time.monotonic() - began,
             )
@@ -101,33 +102,23 @@ def play_match(
     return judge(records), records
 
 
-def whole_pairs(records: Sequence[GameRecord]) -> list[GameRecord]:
-    """Leave out games whose opening was not yet played with the other colour: short games come first."""
-    seen: dict[int, int] = {}
-    for record in records:
-        seen[record.game_id // 2] = seen.get(record.game_id // 2, 0) + 1
-    return [record for record in records if seen[record.game_id // 2] == 2]
-
-
-def judge(records: Sequence[GameRecord]) -> Match:
-    """Count the games of a match for seat 0. A game that was cut off counts as a draw."""
-    white_points = {"1-0": 1.0, "0-1": 0.0}
+def judge(records: Iterable[GameRecord]) -> Match:
+    """Count the games of a match for seat 0, in whole pairs."""
     return count_games(
-        (
-            record.game_id // 2,
-            record.white_seat == 0,
-            abs(white_points.get(record.result, 0.5) - (record.white_seat != 0)),
-        )
-        for record in records
+        whole_pairs(Scored(record.game_id // 2, record.white_seat == 0, record.result) for record in records)
     )
 
 
-def as_game(record: GameRecord, white: str, black: str, event: str) -> Game:
-    """Make a game that can be written as PGN."""
+def as_game(record: GameRecord, white: str, black: str, event: str, *, counts: bool = False) -> Game:
+    """Make a game that can be written as PGN. In a match that `counts` one that was cut off is a draw, and says so."""
     game = Game(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
     game.headers["Event"] = event
     game.headers["Round"] = str(record.game_id)
     game.headers["White"], game.headers["Black"] = white, black
     game.add_line(record.moves)
     game.result = record.result
+    if counts and record.result == "*":
+        verdict = Verdict.cut_off(len(record.moves))
+        game.result, game.headers["Termination"] = verdict.result, verdict.termination
+        game.end().comment = verdict.reason
     return game

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from selfmate._core import GameRecord, Move, Pool
+from selfmate._core import GameRecord, Move, Pool, ScoreRules
 from selfmate.contestant import Contestant
 from selfmate.engine import Engine, EngineError, Fault, Interrupted
 from selfmate.player import Player
@@ -132,7 +132,7 @@ class Roll:
         raise Out
 
     def table(self, fixture: Fixture, *, by_score: bool) -> Table:
-        """Set up a game; it may end by score only where both sides tell one while they play."""
+        """Set up a game; where somebody else sees that it ends by score, the table does not."""
         limits = self.contestants[fixture.white].limit, self.contestants[fixture.black].limit
         terms = self.terms if by_score else replace(self.terms, resign=None, win=None, draw=None)
         return Table(fixture.number, self.variant, fixture.opening or None, limits, terms)
@@ -195,30 +195,36 @@ def play_seats(
     gumbel: bool = False,
     seed: int = 0,
     max_plies: int = 512,
+    rules: ScoreRules | None = None,
     stopping: Callable[[], bool] = lambda: False,
     done: Callable[[list[GameRecord]], None],
     attendants: Attendants | None = None,
-    at_once: int | None = None,
-) -> None:
+    lanes: int | None = None,
+    needed: int | None = None,
+) -> int:
     """Play games between our own players, and with `attendants` those between them and engines, batched in one pool.
 
     `players` are by number, None for an engine; `visits` are theirs for a move. Nobody's search has noise. The root is
-    that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for the moves of `random`. `done` hears of the
-    games that are over, now and then. No more than `at_once` are played at a time, unless there are attendants.
+    that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for the moves of `random`, `rules` say what
+    ends by score. `done` hears of the games that are over, now and then. `needed` is for a test, which takes games in
+    their order and expects to need so many: no more are played at once, and none far ahead of the oldest. Gives how
+    many evaluations there were.
     """
     # 1. A pool that suits them.
     seating = seat_players(
         variant,
         players,
         visits,
-        len(fixtures),
+        min(len(fixtures), needed or len(fixtures)),
         gumbel=gumbel,
         seed=seed,
         max_plies=max_plies,
-        slots=at_once if attendants is None else attendants.games,
-        lanes=None if attendants is None else attendants.lanes,
+        rules=rules,
+        slots=None if attendants is None else attendants.games,
+        lanes=lanes if attendants is None else attendants.lanes,
+        in_order=needed is not None,
     )
-    pool = seating.pool
+    pool, evaluations = seating.pool, 0
     for run in _runs(fixtures):
         pool.start_games([(each.opening, each.white, each.black) for each in run], first_game=run[0].number)
     # 2. Play; a clerk says now and then what is over, beside the lanes: it may have much to write.
@@ -230,15 +236,20 @@ def play_seats(
             if pool.finished:
                 done(pool.drain())
 
+    def count(leaves: int) -> None:
+        nonlocal evaluations
+        evaluations += leaves
+
     crowd.start([clerk])
     try:
         with contextlib.nullcontext() if attendants is None else attendants.serving(pool):
-            drive(pool, seating.evaluators, lanes=seating.lanes, stopping=crowd.halted, prepare=one_thread)
+            drive(pool, seating.evaluators, lanes=seating.lanes, stopping=crowd.halted, prepare=one_thread, tell=count)
     finally:
         over.set()
         crowd.join()
     if records := pool.drain():
         done(records)
+    return evaluations
 
 
 def _runs(fixtures: Sequence[Fixture]) -> list[list[Fixture]]:
@@ -326,7 +337,8 @@ class Attendants:
             return
         found = table.ask(engine) if engine is not None else None
         if found is not None:
-            pool.play(slot, found)
+            score = table.turns[-1].score
+            pool.play(slot, found, None if score is None else score.centipawns)
             return
         assert table.verdict is not None
         self._drop(slot)

@@ -37,6 +37,7 @@ from selfmate.run import write_file
 from selfmate.rungs import ANCHOR, FAIRY, OWN, STOCKFISH, Rung, Spacing, read_spacing, rungs_of, spacing_of
 from selfmate.stats import Match, score_of_elo
 from selfmate.tournament import Plan, ask_names
+from selfmate.words import many, percent, rounded
 from selfmate.yardstick import Yardstick, find_fairy, find_stockfish
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["LadderReport", "Standing", "Wishes", "measure", "rate", "show", "show_spacing", "standing_of"]
 
 Bar = Callable[[], "AbstractContextManager[Progress]"]
+Notice = Callable[[str], None]
+"""Hears whom we wait for when it takes long."""
 
 OPENINGS: Final = 300
 """Openings of two players at most, each of them twice."""
@@ -140,16 +143,25 @@ class LadderReport:
     seconds: float
     stopped: bool
 
+    def expected(self, rung: str) -> float | None:
+        """Give the score that the rating expects against a rung; None as long as there is only a bound, or nothing."""
+        if self.standing is None or self.standing.sweep:
+            return None
+        return round(score_of_elo(self.standing.elo - self.spacing.elo[rung]), 4)
+
     def as_json(self) -> dict[str, Any]:
-        """Give what a program would read."""
-        standing, elo = self.standing, self.spacing.elo
+        """Give what a program would read. A clean sweep has no `elo`, only a bound: `low` or `high`."""
+        standing = self.standing
+        rated = standing if standing is not None and not standing.sweep else None
         return {
             "player": self.name,
             "variant": self.variant,
             "scale": f"{ANCHOR} = 0",
-            "elo": standing and round(standing.elo, 1),
-            "error": standing and round(standing.error, 1),
-            "full_error": standing and round(standing.full_error, 1),
+            "elo": rated and round(rated.elo, 1),
+            "error": rated and round(rated.error, 1),
+            "full_error": rated and round(rated.full_error, 1),
+            "low": round(standing.elo - standing.error, 1) if standing and standing.sweep >= 0 else None,
+            "high": round(standing.elo + standing.error, 1) if standing and standing.sweep <= 0 else None,
             "games": standing.games if standing else 0,
             "sweep": standing.sweep if standing else 0,
             "engines": {kind: engine.name for kind, engine in self.engines.items()},
@@ -157,9 +169,9 @@ class LadderReport:
             "rungs": [
                 {
                     "name": rung.name,
-                    "elo": rung.elo,
-                    "elo_error": rung.error,
-                    "expected": round(score_of_elo(standing.elo - elo[rung.name]), 4) if standing else None,
+                    "rating": rung.elo,
+                    "rating_error": rung.error,
+                    "expected": self.expected(rung.name),
                     **(match.as_json() if (match := self.matches.get(rung.name)) else {"games": 0}),
                 }
                 for rung in self.spacing.rungs
@@ -170,7 +182,7 @@ class LadderReport:
         }
 
 
-def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
+def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: None) -> LadderReport:
     """Let a player climb the ladder of its variant."""
     began = time.monotonic()
     # 1. Who climbs, and which ladder.
@@ -184,11 +196,11 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
     if seat is not None:
         seat.check(variant)
     spacing = read_spacing(variant, wishes.spacing)
-    rungs, engines = _available(variant, wishes)
+    rungs, engines = _available(variant, wishes, notice)
     rungs = [rung for rung in rungs if rung.name in spacing.elo]
     if not rungs:
         raise SelfmateError("no rung of this ladder is left to play against")
-    (net,) = ask_names([net], variant, Terms().patience)
+    (net,) = ask_names([net], variant, notice=notice)
     if net.label in spacing.elo:
         raise SelfmateError(f"{net.label!r} is the name of a rung; another name=… is needed", net.label)
     # 2. What is known before: the rungs with all their errors, and nothing of the player.
@@ -220,7 +232,7 @@ def rate(who: str, wishes: Wishes, progress: Bar) -> LadderReport:
         def tell(results: Results) -> None:
             standing = standing_of(net.label, results, spacing)
             if standing is not None:
-                note = f"{standing.elo:.0f} ± {standing.error:.0f}"
+                note = f"{many(standing.games, 'game')}, {_short(standing)}"
                 bar.update(task, completed=min(standing.games, wishes.games), note=note)
 
         entries, out = climb(
@@ -276,9 +288,11 @@ def _prior(names: Sequence[str], spacing: Spacing) -> Beliefs:
 # -- the spacing of a ladder ------------------------------------------------------------------------------------------
 
 
-def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[Spacing, bool]:
+def measure(
+    variant: str, wishes: Wishes, command: str, progress: Bar, notice: Notice = lambda text: None
+) -> tuple[Spacing, bool]:
     """Measure how far the rungs of a variant are apart; also whether it was interrupted."""
-    rungs, engines = _available(variant, wishes)
+    rungs, engines = _available(variant, wishes, notice)
     plan = _plan(variant, [rung.contestant(engines) for rung in rungs], wishes.seed)
     names = plan.labels
     guess = np.array([rung.guess for rung in rungs])
@@ -309,7 +323,7 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
         task = bar.add_task(f"ladder of {variant}", total=wishes.games, note="")
 
         def tell(results: Results) -> None:
-            bar.update(task, completed=min(_count(results), wishes.games), note=f"worst ± {worst(results):.0f}")
+            bar.update(task, completed=min(_count(results), wishes.games), note=f"worst ± {rounded(worst(results))}")
 
         entries, _ = climb(
             plan,
@@ -331,7 +345,7 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
         measured=datetime.now(UTC).date().isoformat(),
         command=command,
         engines={kind: engine.name for kind, engine in engines.items()},
-        note=wishes.note or f"{os.cpu_count()} cores, {platform.machine()}",
+        note=wishes.note or f"{many(os.cpu_count() or 1, 'core')}, {platform.machine()}",
     )
     return spacing, interrupt()
 
@@ -339,17 +353,17 @@ def measure(variant: str, wishes: Wishes, command: str, progress: Bar) -> tuple[
 # -- both -------------------------------------------------------------------------------------------------------------
 
 
-def _available(variant: str, wishes: Wishes) -> tuple[list[Rung], dict[str, Yardstick]]:
+def _available(variant: str, wishes: Wishes, notice: Notice) -> tuple[list[Rung], dict[str, Yardstick]]:
     """List the rungs that can be played here, with the engines that play them."""
     rungs = rungs_of(variant)
-    names = {rung.name for rung in rungs}
+    names = [rung.name for rung in rungs]
     for name in wishes.leave_out:
         if name not in names:
-            raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(sorted(names))}", name)
+            raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(names)}", name)
     engines = {}
     if not wishes.without_engine:
-        engines[FAIRY] = find_fairy(variant, wishes.engine)
-        if variant == "chess" and (stockfish := find_stockfish()) is not None:
+        engines[FAIRY] = find_fairy(variant, wishes.engine, notice)
+        if variant == "chess" and (stockfish := find_stockfish(notice)) is not None:
             engines[STOCKFISH] = stockfish
     return [rung for rung in rungs if rung.kind in (OWN, *engines) and rung.name not in wishes.leave_out], engines
 
@@ -410,16 +424,16 @@ def show(report: LadderReport, console: Console) -> None:
 
     say(rating_line(report))
     table = Table()
-    for column in ("rung", "rating ± 95 %", "games", "score ± 95 %", "expected"):
+    for column in ("rung", "rating ± 95 %", "games", "score [95 %]", "expected"):
         table.add_column(column, justify="left" if column == "rung" else "right")
     for rung in reversed(report.spacing.rungs):
-        match = report.matches.get(rung.name)
+        match, expected = report.matches.get(rung.name), report.expected(rung.name)
         table.add_row(
             rung.name,
-            f"{rung.elo:.0f} ± {rung.error:.0f}",
+            f"{rounded(rung.elo)} ± {rounded(rung.error)}",
             str(match.games) if match else "",
-            f"{match.score:.1%} ± {match.error:.1%}".replace("%", " %") if match else "",
-            f"{score_of_elo(report.standing.elo - rung.elo):.1%}".replace("%", " %") if report.standing else "",
+            match.percent if match else "",
+            "" if expected is None else percent(expected),
         )
     console.print(table)
     engines = ", ".join(engine.name for engine in report.engines.values()) or "no engine"
@@ -427,7 +441,7 @@ def show(report: LadderReport, console: Console) -> None:
     known = ", ".join(report.spacing.engines.values()) or "no engine"
     say(f"The ladder was measured on {report.spacing.measured} with {known}.")
     for fault, count in report.faults.items():
-        say(f"{count} games ended by {fault}; they and those with the same opening do not count.")
+        say(f"{many(count, 'game')} ended by {fault}; whatever was played with the same opening does not count.")
     for name, reason in report.out.items():
         say(f"{name} is out: {reason}")
 
@@ -437,13 +451,23 @@ def rating_line(report: LadderReport) -> str:
     standing = report.standing
     if standing is None:
         return f"{report.name}, {report.variant}: nothing was played to its end."
+    games = many(standing.games, "game")
     if standing.sweep:
-        which = "above" if standing.sweep > 0 else "below"
-        return f"{report.name}, {report.variant}: {which} all rungs that it met, after {standing.games} games."
+        won = "won" if standing.sweep > 0 else "lost"
+        return f"{report.name}, {report.variant}: {_short(standing)} on this ladder; it {won} all of {games}."
     return (
-        f"{report.name}, {report.variant}: {standing.elo:.0f} ± {standing.error:.0f} on this ladder "
-        f"(± {standing.full_error:.0f} with the ladder's own error), {standing.games} games."
+        f"{report.name}, {report.variant}: {_short(standing)} on this ladder "
+        f"(± {rounded(standing.full_error)} with the ladder's own error), {games}."
     )
+
+
+def _short(standing: Standing) -> str:
+    """Say a rating in a few words; a clean sweep is only a bound."""
+    if standing.sweep > 0:
+        return f"above {rounded(standing.elo - standing.error)}"
+    if standing.sweep < 0:
+        return f"below {rounded(standing.elo + standing.error)}"
+    return f"{rounded(standing.elo)} ± {rounded(standing.error)}"
 
 
 def show_spacing(spacing: Spacing, console: Console) -> None:
@@ -454,5 +478,5 @@ def show_spacing(spacing: Spacing, console: Console) -> None:
     for column in ("rung", "rating ± 95 %", "games"):
         table.add_column(column, justify="left" if column == "rung" else "right")
     for rung in reversed(spacing.rungs):
-        table.add_row(rung.name, f"{rung.elo:.0f} ± {rung.error:.0f}", str(rung.games))
+        table.add_row(rung.name, f"{rounded(rung.elo)} ± {rounded(rung.error)}", str(rung.games))
     console.print(table)

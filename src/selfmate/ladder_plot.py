@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Final
 
+from selfmate.chart import Axis, apart, escape, page, ticks
 from selfmate.errors import SelfmateError
 from selfmate.ladder import LadderReport, rating_line
-from selfmate.run import write_file
+from selfmate.run import check_target, write_file
 from selfmate.stats import score_of_elo
+from selfmate.words import many, rounded
 
 __all__ = ["draw", "write_picture"]
 
@@ -23,8 +23,8 @@ STRIP: Final = 158
 """Height of what stands below: the numbers of the axis and the names of the rungs."""
 APART: Final = 14
 """Least distance of two names."""
-INK, GREY, FAINT, CURVE, POINT = "#22262b", "#6a727a", "#d9dde1", "#2f7d4f", "#b4531f"
-FONT: Final = 'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"'
+GREY, FAINT, CURVE, POINT = "#6a727a", "#d9dde1", "#2f7d4f", "#b4531f"
+MOST_TICKS: Final = 13
 ROOM: Final = 0.04
 """Of the axis, to the left and right of the outermost rungs."""
 
@@ -38,18 +38,8 @@ def draw(report: LadderReport) -> str:
     room = ROOM * (highest - lowest)
     lowest, highest = lowest - room, highest + room
     right, bottom = WIDTH - RIGHT, TOP + HEIGHT
-
-    def x(elo: float) -> float:
-        return LEFT + (min(max(elo, lowest), highest) - lowest) / (highest - lowest) * (right - LEFT)
-
-    def y(score: float) -> float:
-        return bottom - min(max(score, 0.0), 1.0) * HEIGHT
-
+    x, y = Axis(lowest, highest, LEFT, right), Axis(0, 1, bottom, TOP)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + STRIP}" width="{WIDTH}" '
-        f'height="{bottom + STRIP}" role="img" {FONT} font-size="12" fill="{INK}">',
-        f"<title>{escape(rating_line(report))}</title>",
-        f'<rect width="{WIDTH}" height="{bottom + STRIP}" fill="#ffffff"/>',
         f'<text x="{LEFT}" y="24" font-size="15" font-weight="600">{escape(_headline(report))}</text>',
         f'<text x="{LEFT}" y="43" fill="{GREY}">{escape(_subline(report))}</text>',
     ]
@@ -69,9 +59,9 @@ def draw(report: LadderReport) -> str:
     parts.append(
         f'<text transform="translate(16 {TOP + HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">score</text>'
     )
-    for elo in _ticks(lowest, highest):
+    for elo in ticks(lowest, highest, MOST_TICKS):
         parts.append(f'<path d="M{x(elo):.1f} {bottom}v5" stroke="{GREY}"/>')
-        parts.append(f'<text x="{x(elo):.1f}" y="{bottom + 18}" text-anchor="middle" fill="{GREY}">{elo}</text>')
+        parts.append(f'<text x="{x(elo):.1f}" y="{bottom + 18}" text-anchor="middle" fill="{GREY}">{elo:.0f}</text>')
     parts.append(f'<path d="M{LEFT} {bottom}H{right}" stroke="{GREY}"/>')
     below = bottom + STRIP - 10
     parts.append(f'<text x="{(LEFT + right) / 2:.0f}" y="{below}" text-anchor="middle">rating of the rung</text>')
@@ -82,7 +72,7 @@ def draw(report: LadderReport) -> str:
         parts.append(f'<polyline points="{line}" fill="none" stroke="{CURVE}" stroke-width="2"/>')
         parts.append(f'<path d="M{x(standing.elo):.1f} {TOP}V{bottom}" stroke="{CURVE}" stroke-dasharray="4 4"/>')
     # 5. The rungs: names below, scores above.
-    places = _spread([x(rung.elo) for rung in rungs], LEFT, right)
+    places = apart([x(rung.elo) for rung in rungs], APART, LEFT, right)
     for rung, place in zip(rungs, places, strict=True):
         match, at = report.matches.get(rung.name), x(rung.elo)
         ink, weight = (POINT, "600") if match else (GREY, "400")
@@ -93,26 +83,28 @@ def draw(report: LadderReport) -> str:
         )
         if match is None:
             continue
-        low, high = y(match.score - match.error), y(match.score + match.error)
+        low, high = (y(end) for end in match.interval)
         parts.append(
             f'<path d="M{x(rung.elo - rung.error):.1f} {y(match.score):.1f}H{x(rung.elo + rung.error):.1f}'
             f'M{at:.1f} {low:.1f}V{high:.1f}" stroke="{POINT}" stroke-opacity="0.75" stroke-width="1.4"/>'
         )
         parts.append(f'<circle cx="{at:.1f}" cy="{y(match.score):.1f}" r="{_radius(match.games):.1f}" fill="{POINT}"/>')
-    return "\n".join([*parts, "</svg>"])
+    return page(WIDTH, bottom + STRIP, rating_line(report), parts)
 
 
 def _headline(report: LadderReport) -> str:
     standing = report.standing
     if standing is None or standing.sweep:
         return rating_line(report)
-    return f"{report.name}, {report.variant}: {standing.elo:.0f} ± {standing.error:.0f}"
+    return f"{report.name}, {report.variant}: {rounded(standing.elo)} ± {rounded(standing.error)}"
 
 
 def _subline(report: LadderReport) -> str:
     games = sum(match.games for match in report.matches.values())
-    wide = f"; with the ladder's own error ± {report.standing.full_error:.0f} (light)" if report.standing else ""
-    return f"{games} games, bars are 95 % intervals{wide}; random = 0"
+    standing, wide = report.standing, ""
+    if standing is not None and not standing.sweep:
+        wide = f"; with the ladder's own error ± {rounded(standing.full_error)} (light)"
+    return f"{many(games, 'game')}, bars are 95 % intervals{wide}; random = 0"
 
 
 def _radius(games: int) -> float:
@@ -122,38 +114,6 @@ def _radius(games: int) -> float:
     True
     """
     return 3 + math.sqrt(min(games, 400)) / 6
-
-
-def _ticks(lowest: float, highest: float) -> list[int]:
-    """Choose round numbers, about ten.
-
-    >>> _ticks(-30, 2030)
-    [0, 200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800, 2000]
-    """
-    step = next(each for each in (100, 200, 500, 1000, 2000, 5000) if (highest - lowest) / each <= 12)
-    first = int(-(-lowest // step))
-    return [step * number for number in range(first, int(highest // step) + 1)]
-
-
-def _spread(places: Sequence[float], left: float, right: float) -> list[float]:
-    """Move places in rising order apart until names fit beside each other, as little as possible.
-
-    >>> _spread([10, 11, 60], 0, 100)
-    [3.5, 17.5, 60]
-    """
-    groups: list[tuple[list[float], float]] = []  # of a group: where its members want to be, and where it begins
-    for place in places:
-        groups.append(([place], place))
-        while len(groups) > 1 and groups[-2][1] + APART * len(groups[-2][0]) > groups[-1][1]:
-            members = groups[-2][0] + groups[-1][0]
-            begin = sum(want - APART * number for number, want in enumerate(members)) / len(members)
-            begin = max(left, min(begin, right - APART * (len(members) - 1)))
-            groups[-2:] = [(members, begin)]
-    return [
-        begin + APART * number if len(members) > 1 else begin
-        for members, begin in groups
-        for number in range(len(members))
-    ]
 
 
 def write_picture(path: Path, picture: str) -> None:
@@ -173,9 +133,7 @@ def write_picture(path: Path, picture: str) -> None:
         try:
             import cairosvg
         except ImportError:
-            raise SelfmateError(
-                f"{path}: a PNG needs rsvg-convert (librsvg) or the Python package cairosvg; a .svg needs neither"
-            ) from None
+            raise _no_png(path) from None
         data = cairosvg.svg2png(bytestring=picture.encode(), scale=2)
     write_file(path, data)
 
@@ -184,12 +142,14 @@ def check_picture(path: Path) -> None:
     """Refuse a picture that could not be written, before anything is played for it."""
     if path.suffix.lower() not in (".svg", ".png"):
         raise SelfmateError(f"--plot: a file .svg or .png, not {path}", str(path))
-    if not path.absolute().parent.is_dir():
-        raise SelfmateError(f"{path}: there is no such folder", str(path))
+    check_target(path)
     if path.suffix.lower() == ".png" and shutil.which("rsvg-convert") is None:
         import importlib.util
 
         if importlib.util.find_spec("cairosvg") is None:
-            raise SelfmateError(
-                f"{path}: a PNG needs rsvg-convert (librsvg) or the Python package cairosvg; a .svg needs neither"
-            )
+            raise _no_png(path)
+
+
+def _no_png(path: Path) -> SelfmateError:
+    needs = "a PNG needs rsvg-convert (librsvg) or the Python package cairosvg; a .svg needs neither"
+    return SelfmateError(f"{path}: {needs}", str(path))

@@ -36,12 +36,13 @@ from selfmate.gate import as_game
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
 from selfmate.net import Net, NetConfig
-from selfmate.pool import choose_slots, drive, selfplay_pool
+from selfmate.pool import choose_slots, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
 from selfmate.stats import Match
 from selfmate.view import Progress, View, as_metrics, make_view, open_tensorboard
+from selfmate.words import many
 
 __all__ = ["Summary", "train"]
 
@@ -262,9 +263,9 @@ class Trainer:
             who, shown = f"Champion of cycle {self.run.state.champion}", f"{scores[ANCHOR]} against {ANCHOR}"
             if UNTRAINED in scores:
                 shown = f"{scores[UNTRAINED]} against the untrained net, {shown}"
-                how = f"{games} games each, {visits} visits, paired openings"
+                how = f"{many(games, 'game')} each, {many(visits, 'visit')}, paired openings"
             else:
-                how = f"{games} games, {visits} visits, paired openings"
+                how = f"{many(games, 'game')}, {many(visits, 'visit')}, paired openings"
                 if self.run.state.checkpoint(self.run.state.champion).step == 0:
                     who = "Still the untrained net"
             self.view.say(f"{who}: {shown} ({how}).")
@@ -287,7 +288,7 @@ class Trainer:
         """Say where a run that is resumed stands, and what --set has changed in it."""
         cycle, cycles = self.run.state.cycle, self.recipe.selfplay.cycles
         if cycle >= cycles:
-            self.view.say(f"{self.run.directory} is complete: {cycle} of {cycles} cycles.")
+            self.view.say(f"{self.run.directory} is complete: {cycle} of {many(cycles, 'cycle')}.")
         else:
             self.view.say(f"Going on with {self.run.directory} at cycle {cycle}.")
         for appendix in self.run.manifest.appendices:
@@ -309,7 +310,7 @@ class Trainer:
             self._prepare()  # what is measured there must be alone
         began = time.monotonic()
         pause = began - self.played
-        with ThreadPoolExecutor(1, initializer=_one_thread) as helper:
+        with ThreadPoolExecutor(1, initializer=one_thread) as helper:
             learning = helper.submit(self._learn, cycle)
             try:
                 played = self._play(
@@ -433,7 +434,7 @@ class Trainer:
         def stopping() -> bool:
             return self.stop() or failed() or len(mine) == len(wanted)
 
-        drive(pool, [self.player], lanes=self.lanes, stopping=stopping, prepare=_one_thread, tell=tell)
+        drive(pool, [self.player], lanes=self.lanes, stopping=stopping, prepare=one_thread, tell=tell)
         look()
         self.flight = [*later, *pool.in_flight()]
         self.ended, self.fresh = {record.game_id for record in later}, len(fresh)
@@ -558,7 +559,12 @@ class Trainer:
         """Write the averaged net as the candidate that a cycle ends with."""
         name = f"checkpoints/{cycle:05}"
         with self.run.new_folder(name) as folder:
-            weights.save(self.learner.average, folder, step=self.learner.step, created_by=self.matches.name(cycle))
+            weights.save(
+                self.learner.average,
+                folder,
+                step=self.learner.step,
+                created_by=f"{self.run.manifest.recipe} {cycle:05}",
+            )
         return self.run.stamp(name, cycle, self.learner.step)
 
     def _write_samples(self, cycle: int, records: Sequence[GameRecord]) -> str:
@@ -610,11 +616,6 @@ def _describe_games(records: Sequence[GameRecord]) -> dict[str, Any]:
     }
 
 
-def _one_thread() -> None:
-    """Keep torch to one thread in this one; each of our own threads has to say it anew."""
-    torch.set_num_threads(1)
-
-
 @contextlib.contextmanager
 def _in_turn() -> Iterator[None]:
     """Keep torch to one thread, and let Python's threads change places often.
@@ -623,7 +624,7 @@ def _in_turn() -> Iterator[None]:
     it as long as it may: with Python's five milliseconds the GPU stood still for twenty seconds.
     """
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
-    _one_thread()
+    one_thread()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         yield

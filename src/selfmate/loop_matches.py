@@ -19,12 +19,13 @@ from selfmate.evaluator import Evaluator, open_evaluator
 from selfmate.gate import Standing, as_game, play_match
 from selfmate.learner import stream
 from selfmate.openings import balanced_openings
-from selfmate.player import Player
+from selfmate.player import Player, label, net_name
 from selfmate.pool import search_config
 from selfmate.recipe import at
 from selfmate.run import Run
 from selfmate.stats import Match
 from selfmate.view import Measured, Progress
+from selfmate.words import many
 
 __all__ = ["ANCHOR", "UNTRAINED", "Log", "Matches"]
 
@@ -73,7 +74,7 @@ class Matches:
 
     def name(self, cycle: int) -> str:
         """Give the name of a net for PGN."""
-        return f"{self.run.manifest.recipe} {cycle:05}"
+        return net_name(self.run.directory, cycle)
 
     # -- the gate ---------------------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ class Matches:
             return Player(entrant.spec if entrant.cycle is None else self.evaluator(entrant.cycle))
 
         def tell(done: int, total: int) -> None:
-            self.progress.stage = f"measuring strength, {done} of {total} games"
+            self.progress.stage = f"measuring strength, {done} of {many(total, 'game')}"
 
         cost = curve.play_missing(
             folder,
@@ -130,7 +131,6 @@ class Matches:
             pairs,
             curve.openings_for(self.variant, games),
             player,
-            title=self.run.manifest.recipe,
             lanes=self.lanes,
             stopping=self.stopping,
             tell=tell,
@@ -178,9 +178,11 @@ class Matches:
             facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
             self.log("final", state.cycle, **facts)
             text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
-            names = {0: self.name(state.champion), 1: opponent}
+            sides = (self.name(state.champion), self.name(0) if opponent == UNTRAINED else ANCHOR)
+            names = [label(side, visits) for side in sides]
             pgn = [
-                as_game(record, names[record.white_seat], names[record.black_seat], "final match") for record in records
+                as_game(record, names[record.white_seat], names[record.black_seat], "final match", counts=True)
+                for record in records
             ]
             written = (
                 self.run.write_text(f"{name}.json", text),

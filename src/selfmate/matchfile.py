@@ -29,7 +29,10 @@ from msgspec import Struct
 
 from selfmate.errors import PgnError, SelfmateError, clip
 from selfmate.pgn import Game, read_games
+from selfmate.referee import kind_of
 from selfmate.run import write_file
+from selfmate.stats import Scored
+from selfmate.words import many, other_format
 
 __all__ = ["Entry", "MatchFile", "MatchFileError", "MatchSettings"]
 
@@ -69,6 +72,10 @@ class Entry:
     fault: str | None
     """What the loser did wrong."""
     plies: int
+
+    def scored(self, player: int) -> Scored:
+        """See the game from the side of one of its players."""
+        return Scored(self.number // 2, self.white == player, self.result)
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -141,8 +148,9 @@ class MatchFile:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise MatchFileError(f"{self._json}: damaged; --force begins the match anew", str(self._json)) from None
         if kept.format != FORMAT:
+            older = "go on with the version that began it, give another name, or begin anew with --force"
             raise MatchFileError(
-                f"{self._json}: of another version of Selfmate (format {kept.format})", str(self._json)
+                f"{self._json}: a match of {other_format(kept.format, FORMAT, older)}", str(self._json)
             )
         return kept
 
@@ -172,8 +180,8 @@ class MatchFile:
                 raise MatchFileError(f"{self.path}: begun with {name} {clip(before)}, not {clip(now)}; {way}", name)
         if kept.openings > len(own.openings):
             raise MatchFileError(
-                f"{self.path}: begun with {kept.openings} openings ({2 * kept.openings} games of every two), not "
-                f"{len(own.openings)}; there can only be more",
+                f"{self.path}: begun with {many(kept.openings, 'opening')} ({2 * kept.openings} games of every two), "
+                f"not {len(own.openings)}; there can only be more, or --force begins it anew",
                 "openings",
             )
         if kept.digest != _digest(own.openings[: kept.openings]):
@@ -206,7 +214,7 @@ class MatchFile:
             white=names.index(headers["White"]),
             black=names.index(headers["Black"]),
             result=game.result,
-            reason=fault or ("cut off" if headers.get("Termination") == "unterminated" else reason),
+            reason=fault or kind_of(reason),
             fault=fault,
             plies=sum(1 for _ in game.mainline()),
         )

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError
 from selfmate.weights import read_card
+from selfmate.words import many, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +41,9 @@ class Score(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     against: Text
     score: Annotated[float, Meta(ge=0, le=1)]
-    error: Annotated[float, Meta(ge=0, le=1)]
-    """Two standard errors."""
+    low: Annotated[float, Meta(ge=0, le=1)]
+    high: Annotated[float, Meta(ge=0, le=1)]
+    """The ends of the 95 % interval of the score."""
     games: Annotated[int, Meta(gt=0)]
     visits: Annotated[int, Meta(gt=0)]
     """Of both sides."""
@@ -134,7 +136,8 @@ def show(found: list[ShippedNet], console: Console) -> None:
             *(
                 (
                     f"against {each.against}",
-                    f"{each.score:.1%} ± {each.error:.1%} in {each.games} games at {each.visits} visits",
+                    f"{percent(each.score)} [{100 * each.low:.1f}, {100 * each.high:.1f}] "
+                    f"in {many(each.games, 'game')} at {many(each.visits, 'visit')}",
                 )
                 for each in net.scores
             ),

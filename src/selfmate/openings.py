@@ -19,6 +19,7 @@ from selfmate.evaluator import Evaluator
 from selfmate.game import Position, chess960_fen
 from selfmate.pgn import read_games
 from selfmate.pool import drive
+from selfmate.words import many
 
 __all__ = ["balanced_openings", "read_openings"]
 
@@ -115,7 +116,8 @@ def read_openings(path: str | Path, variant: str, count: int, plies: int | None 
         raise SelfmateError(f"{path}: holds no opening", str(path))
     if len(found) < count:
         raise SelfmateError(
-            f"{path}: {len(found)} different openings are enough for {2 * len(found)} games, not {2 * count}", str(path)
+            f"{path}: {many(len(found), 'different opening')}, enough for {2 * len(found)} games, not for {2 * count}",
+            str(path),
         )
     return list(found.values())[:count]
 

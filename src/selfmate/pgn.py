@@ -181,13 +181,16 @@ class Game(Tree):
 OnError = Literal["raise", "skip", "collect"]
 
 
-def read_games(source: Source, *, on_error: OnError = "raise", max_chars: int = MAX_GAME_CHARS) -> Iterator[Game]:
+def read_games(
+    source: Source, *, on_error: OnError = "raise", max_chars: int = MAX_GAME_CHARS, variant: str = "chess"
+) -> Iterator[Game]:
     r"""Read the games of a file, given by its path or opened, one after the other.
 
     Memory does not grow with the file. A game that cannot be read, or is longer than `max_chars`,
     raises `PgnError` with its line, or is left out (`on_error="skip"`), or comes with all that stands
     before the mistake and the error in `game.error` (`"collect"`); the games after it are read on.
-    A file should be UTF-8; lines that are not are taken for Latin-1, the standard's own encoding.
+    A file should be UTF-8; lines that are not are taken for Latin-1, the standard's own encoding. `variant` is that of
+    games which have no tag Variant.
 
     >>> text = "1. e4 e5 1-0\n\n1. d4 d4 0-1\n\n1. c4 *"
     >>> [len(list(game.mainline())) for game in read_games(io.StringIO(text), on_error="skip")]
@@ -197,11 +200,11 @@ def read_games(source: Source, *, on_error: OnError = "raise", max_chars: int = 
     """
     if on_error not in ("raise", "skip", "collect"):
         raise SelfmateError(f"on_error is {on_error!r}, must be 'raise', 'skip' or 'collect'", on_error)
-    return _read_games(source, on_error, max_chars)
+    return _read_games(source, on_error, max_chars, variant)
 
 
-def _read_games(source: Source, on_error: OnError, max_chars: int) -> Iterator[Game]:
-    reader = _GameReader(max_chars)
+def _read_games(source: Source, on_error: OnError, max_chars: int, variant: str) -> Iterator[Game]:
+    reader = _GameReader(max_chars, variant)
     for number, line in numbered_lines(source, max_chars):
         rest: str | None = line
         while rest is not None:
@@ -209,7 +212,7 @@ def _read_games(source: Source, on_error: OnError, max_chars: int) -> Iterator[G
             if rest is not None:
                 if (game := reader.finish(on_error)) is not None:
                     yield game
-                reader = _GameReader(max_chars)
+                reader = _GameReader(max_chars, variant)
         if reader.error is not None and on_error == "raise":
             raise reader.error
     if (game := reader.finish(on_error)) is not None:
@@ -223,8 +226,9 @@ class _GameReader:
     the next one. After an error only the beginning of the next game is looked for.
     """
 
-    def __init__(self, max_chars: int) -> None:
+    def __init__(self, max_chars: int, variant: str) -> None:
         self.max_chars = max_chars
+        self.variant = variant
         self.chars = 0
         self.line = 0
         self.error: PgnError | None = None
@@ -356,7 +360,8 @@ class _GameReader:
         self.in_moves = True
         tags = self.tags
         try:
-            game = Game(variant_of_tag(tags.get("Variant", "Standard")), tags.get("FEN"))
+            variant = variant_of_tag(tags["Variant"]) if "Variant" in tags else self.variant
+            game = Game(variant, tags.get("FEN"))
         except SelfmateError as error:
             raise PgnError(str(error), error.part, self.line) from error
         own = game.headers._tags

@@ -25,6 +25,7 @@ from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, clip
 from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.player import Limit, Player, Result
+from selfmate.words import many
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -223,7 +224,7 @@ class Session:
     def _do_eval(self, rest: str) -> None:
         if (result := self._ask()) is None:
             return
-        self.say(f"{describe(result)}; {result.visits} visits in {result.seconds:.1f} s")
+        self.say(f"{describe(result)}; {many(result.visits, 'visit')} in {result.seconds:.1f} s")
         for each in result.moves[:SHOWN_MOVES]:
             self.say(f"  {each.value:+.2f}  {each.visits:6}  {line_of(self.position, each.pv[:SHOWN_PLIES])}")
 
@@ -434,7 +435,7 @@ def describe(result: Result) -> str:
         ending = f"in {moves} move{'' if moves == 1 else 's'}"
         return "drawn" if result.proven == 0 else f"wins {ending}" if result.proven > 0 else f"loses {ending}"
     win, draw, loss = result.wdl
-    return f"value {result.value:+.2f}, win {win:.0%}, draw {draw:.0%}, loss {loss:.0%}"
+    return f"value {result.value:+.2f}, win {100 * win:.0f} %, draw {100 * draw:.0f} %, loss {100 * loss:.0f} %"
 
 
 def describe_limit(limit: Limit) -> str:

@@ -13,6 +13,7 @@ for its champion; `runs/NAME:untrained`, `runs/NAME:newest` and `runs/NAME:12` a
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import time
@@ -37,13 +38,19 @@ __all__ = [
     "Result",
     "batch_size",
     "find_player",
+    "label",
+    "net_name",
     "net_of_run",
     "play_config",
     "result_of",
+    "run_name",
 ]
 
 RANDOM: Final = "random"
 """The player that plays any legal move."""
+
+FAKE: Final = "fake"
+"""An evaluator of the core for tests, which nobody needs to be told of."""
 
 # Leaves of one tree that are evaluated at once are chosen without knowing of each other. Batches against single leaves
 # (heuristic-1, atomic, 800 visits; docs/log.md): 50 ± 6 % with 8 leaves, 45 ± 6 % with 16, 33 ± 9 % with 64. So a batch
@@ -341,7 +348,7 @@ def find_player(spec: str) -> tuple[str, str | Path]:
         if not which and path.is_file() and path.suffix == ".onnx":
             return path.resolve().stem, path
         if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
-            return path.resolve().name, path
+            return _name_of_folder(path.resolve()), path
         exists = path.exists()
         if not exists and (shipped := nets.named(spec)) is not None:
             return spec, shipped
@@ -354,6 +361,14 @@ def find_player(spec: str) -> tuple[str, str | Path]:
     raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec)}", spec)
 
 
+def _name_of_folder(path: Path) -> str:
+    """Name the net of a folder; a checkpoint of a run is what it is called everywhere."""
+    run = path.parent.parent
+    if path.parent.name == "checkpoints" and path.name.isdecimal() and (run / "manifest.json").is_file():
+        return net_name(run, int(path.name))
+    return path.name
+
+
 def _split(spec: str) -> tuple[Path, str]:
     """Cut `runs/NAME:which` in two."""
     path, colon, which = spec.rpartition(":")
@@ -364,12 +379,20 @@ def _hint(spec: str) -> str:
     """Say what the spec might have been."""
     import difflib  # not needed until something is wrong
 
+    from selfmate import nets
+
+    who, question, _ = spec.partition("?")
+    if who.startswith("uci:"):
+        return "engines play in selfmate arena and selfmate ladder"
     here = [str(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
-    known = {name: name for name in (*NATIVE, RANDOM)} | {Path(path).name: path for path in here}
+    names = (*(name for name in NATIVE if name != FAKE), RANDOM, *(net.name for net in nets.shipped()))
+    if question and who in names:
+        return f"what stands behind ? is for selfmate arena and selfmate ladder; here write {who} and options"
+    known = {name: name for name in names} | {Path(path).name: path for path in here}
     near = difflib.get_close_matches(clip(Path(spec).name), known, n=1)
     if near:
         return f"did you mean {known[near[0]]!r}?"
-    return f"there are {', '.join((*NATIVE, RANDOM))}, the folder or .onnx file of a net, and run directories"
+    return f"there are {', '.join(names)}, the folder or .onnx file of a net, and run directories"
 
 
 def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
@@ -379,19 +402,19 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     """
     import msgspec
 
-    from selfmate.run import FORMAT, State
+    from selfmate.run import FORMAT, Format, State, describe_format
 
     try:
-        recipe = msgspec.json.decode(_read(directory / "manifest.json"), type=dict[str, Any]).get("recipe", "")
-        state = msgspec.json.decode(_read(directory / "state.json"), type=State)
+        data = _read(directory / "state.json")
+        found = msgspec.json.decode(data, type=Format).format
+        if found != FORMAT:
+            raise PlayerError(describe_format(directory, found), str(directory))
+        state = msgspec.json.decode(data, type=State)
     except FileNotFoundError:
         raise PlayerError(f"{directory}: this run has no net yet", str(directory)) from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise PlayerError(f"{directory}: not a run, or damaged: {clip(reason)}", str(directory)) from None
-    if state.format != FORMAT:
-        message = f"{directory}: a run of format {state.format}; this version of Selfmate reads format {FORMAT}"
-        raise PlayerError(message, str(directory))
     cycles = sorted(checkpoint.cycle for checkpoint in state.checkpoints)
     if not cycles:
         raise PlayerError(f"{directory}: this run has no net yet", str(directory))
@@ -400,8 +423,39 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     if cycle not in cycles:
         there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
         raise PlayerError(f"{directory} has no net {clip(which)!r}; there are {there}", which)
-    called = "untrained" if cycle == 0 else f"{cycle:05}"
-    return f"{recipe or directory.resolve().name} {called}", directory / state.checkpoint(cycle).name
+    return net_name(directory, cycle), directory / state.checkpoint(cycle).name
+
+
+def run_name(directory: Path) -> str:
+    """Name a run, by its first directory: recipes have many runs, and a copy is still the same one.
+
+    >>> run_name(Path("runs/first"))
+    'first'
+    """
+    import msgspec
+
+    found = None
+    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        found = msgspec.json.decode(_read(directory / "manifest.json"), type=dict[str, Any]).get("name")
+    return found if found and isinstance(found, str) else directory.resolve().name
+
+
+def net_name(directory: Path, cycle: int) -> str:
+    """Name a net of a run, the same in every table and PGN.
+
+    >>> net_name(Path("runs/first"), 0), net_name(Path("runs/first/"), 12)
+    ('first untrained', 'first cycle 12')
+    """
+    return f"{run_name(directory)} {f'cycle {cycle}' if cycle else 'untrained'}"
+
+
+def label(name: str, visits: int) -> str:
+    """Name a player with what makes it another one: its visits, of which `random` has none.
+
+    >>> label("first cycle 12", 64), label("heuristic-1", 1), label("random", 0)
+    ('first cycle 12 (64 visits)', 'heuristic-1 (1 visit)', 'random')
+    """
+    return f"{name} ({visits} visit{'' if visits == 1 else 's'})" if visits else name
 
 
 def _read(path: Path) -> bytes:

@@ -18,6 +18,7 @@ from selfmate._core import Pool, SearchConfig
 from selfmate.errors import DeviceError
 from selfmate.evaluator import NATIVE, Desk, Evaluator, EvaluatorError
 from selfmate.recipe import Recipe, SearchPart, at
+from selfmate.words import many
 
 __all__ = [
     "Turn",
@@ -65,15 +66,15 @@ def choose_slots(recipe: Recipe, evaluator: Evaluator, lanes: int) -> tuple[int,
     """
     part = recipe.selfplay
     if part.slots:
-        return part.slots, f"{part.slots:,} games at once, as the recipe says"
+        return part.slots, f"{many(part.slots, 'game')} at once, as the recipe says"
     rows, speeds = best_batch(evaluator)
     slots = max(lanes, lanes * rows // part.leaves)
     room = room_for_trees(max(at(part.visits, 0), at(part.fast_visits, 0)))
     if slots > room:
         slots = max(lanes, room)
-        return slots, f"{slots:,} games at once: the trees of more would not fit into memory"
+        return slots, f"{many(slots, 'game')} at once: the trees of more would not fit into memory"
     why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
-    return slots, f"{slots:,} games at once in {lanes} lanes: {why}"
+    return slots, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}"
 
 
 def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict[int, float]]:
@@ -150,7 +151,7 @@ def paired(openings: Sequence[str], first: int = 0, second: int = 1) -> list[tup
 
 
 def one_thread() -> None:
-    """Keep torch, where it computes, to one thread in this one: `drive` prepares lanes of nets on a CPU with it."""
+    """Keep torch, where it is used, to one thread in this one; each of our own threads has to say it anew."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,12 +26,13 @@ from selfmate._core import GameRecord
 from selfmate.errors import SelfmateError
 from selfmate.game import Position
 from selfmate.gate import as_game
+from selfmate.hall import Fixture, play_seats
 from selfmate.openings import balanced_openings
-from selfmate.player import RANDOM, Player
-from selfmate.population import play_games
+from selfmate.player import RANDOM, Player, label, net_name
 from selfmate.rating import Rating, Ratings, Results, fit, tally
 from selfmate.run import State, write_file
 from selfmate.rungs import SpacingError, read_spacing
+from selfmate.words import many
 
 __all__ = [
     "FOLDER",
@@ -44,6 +44,7 @@ __all__ = [
     "checkpoint",
     "choose",
     "fit_scale",
+    "full_name",
     "ladder_results",
     "moments",
     "openings_for",
@@ -91,6 +92,16 @@ def checkpoint(cycle: int, visits: int) -> Entrant:
     ('untrained', '00012-64')
     """
     return Entrant(f"{cycle:05}-{visits}", f"cycle {cycle}" if cycle else "untrained", visits, cycle=cycle)
+
+
+def full_name(entrant: Entrant, directory: Path) -> str:
+    """Name an entrant of a run as `selfmate arena` does, so that all PGN files can be rated together.
+
+    >>> full_name(checkpoint(12, 64), Path("runs/first")), full_name(rungs(4)[-1], Path("runs/first"))
+    ('first cycle 12 (64 visits)', 'heuristic-1 (4 visits)')
+    """
+    name = entrant.spec or entrant.name if entrant.cycle is None else net_name(directory, entrant.cycle)
+    return label(name, entrant.visits)
 
 
 def rungs(visits: int) -> list[Entrant]:
@@ -204,15 +215,14 @@ def play_missing(
     openings: Sequence[str],
     player: Callable[[Entrant], Player],
     *,
-    title: str = "",
     lanes: int | None = None,
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda done, games: None,
 ) -> Cost:
     """Let every pair play every opening with either colour, all in one pool; only games that are not in the folder.
 
-    An entrant that plays itself does so once for each opening. `player` opens an entrant; `title` stands before the
-    names of checkpoints in the PGN; `tell` hears how many games are over.
+    An entrant that plays itself does so once for each opening. `player` opens an entrant; `tell` hears how many games
+    are over. In the PGN everybody has the name that `selfmate arena` gives them.
     """
     # 1. What is missing, opening by opening, so that all pairs take turns
     known = {
@@ -228,23 +238,20 @@ def play_missing(
     if not wanted:
         return Cost(0, 0, 0, 0.0)
     # 2. A game's id, on which only the moves of `random` depend, says what game it is and not when it was played.
-    ids = [_game_id(opening, *sides) for opening, _, sides in wanted]
-    which = dict(zip(ids, wanted, strict=True))
+    which = {_game_id(opening, *sides): (opening, pair, sides) for opening, pair, sides in wanted}
     entrants = list(dict.fromkeys(entrant for _, _, sides in wanted for entrant in sides))
     number = {entrant: index for index, entrant in enumerate(entrants)}
+    names = {entrant: full_name(entrant, folder.parent) for entrant in entrants}
     places = {opening: index for index, opening in enumerate(openings)}
     fresh: dict[tuple[Entrant, Entrant], list[str]] = {}
-    done, saved, lock = 0, time.monotonic(), threading.Lock()
-
-    def name(entrant: Entrant) -> str:
-        called = entrant.name if entrant.cycle is None else f"{title} {entrant.name}".strip()
-        return called if entrant.cycle is None else f"{called} ({entrant.visits} visits)"
+    done, began = 0, time.monotonic()
+    saved = began
 
     def hear(records: Sequence[GameRecord]) -> None:
         nonlocal done, saved
         for record in records:
             opening, pair, (white, black) = which[record.game_id]
-            game = as_game(record, name(white), name(black), EVENT)
+            game = as_game(record, names[white], names[black], EVENT, counts=True)
             game.headers["Round"] = str(2 * places[opening] + (white != pair[0]))
             fresh.setdefault(pair, []).append(str(game))
         done += len(records)
@@ -254,30 +261,30 @@ def play_missing(
             saved = time.monotonic()
 
     def save() -> None:
-        with lock:
-            for pair in list(fresh):
-                path = _path(folder, pair)
-                before = path.read_text("utf-8") if path.exists() else ""
-                write_file(path, (before + "".join(f"{game}\n\n" for game in fresh[pair])).encode())
-                del fresh[pair]
+        for pair in list(fresh):
+            path = _path(folder, pair)
+            before = path.read_text("utf-8") if path.exists() else ""
+            write_file(path, (before + "".join(f"{game}\n\n" for game in fresh[pair])).encode())
+            del fresh[pair]
 
     folder.mkdir(exist_ok=True)
     try:
-        population = play_games(
-            [player(entrant) for entrant in entrants],
+        evaluations = play_seats(
             variant,
-            [(opening, number[white], number[black]) for opening, _, (white, black) in wanted],
-            visits=[entrant.visits for entrant in entrants],
-            names=[entrant.key for entrant in entrants],
-            ids=ids,
+            [player(entrant) for entrant in entrants],
+            [entrant.visits for entrant in entrants],
+            [
+                Fixture(game_id, opening, number[white], number[black])
+                for game_id, (opening, _, (white, black)) in which.items()
+            ],
             seed=SEED,
             lanes=lanes,
             stopping=stopping,
-            hear=hear,
+            done=hear,
         )
     finally:
         save()
-    return Cost(done, len(wanted) - done, population.evaluations, population.seconds)
+    return Cost(done, len(wanted) - done, evaluations, time.monotonic() - began)
 
 
 def _path(folder: Path, pair: tuple[Entrant, Entrant]) -> Path:
@@ -306,7 +313,7 @@ def ladder_results(variant: str) -> dict[tuple[str, str], tuple[int, int, int]]:
 
     They need no engine here: our own rungs are rungs of the ladder too, and tie the checkpoints to all of it.
 
-    >>> ("random", "heuristic-1") in ladder_results("gardner"), ladder_results("horde")
+    >>> ("random", "heuristic-1") in ladder_results("gardner"), ladder_results("a variant of tomorrow")
     (True, {})
     """
     try:
@@ -330,7 +337,10 @@ def fit_scale(games: Sequence[Played], visits: int, ladder: Results | None = Non
     reference = rungs(visits)[-1]
     counts = tally((game.white, game.black, game.result) for game in games)
     if not any(reference.key in pair for pair in counts):
-        raise SelfmateError(f"too few games to fit a scale: none with {reference.name}")
+        raise SelfmateError(
+            f"too few games to fit a scale: none with {reference.name} and {many(visits, 'visit')} of checkpoints yet; "
+            "the same command without --games 0 plays them"
+        )
     for pair, results in (ladder or {}).items():
         counts[pair] = [own + more for own, more in zip(counts.get(pair, (0, 0, 0)), results, strict=True)]
     ratings = fit(counts, anchors={reference.key: 0.0})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate.chart import Level, Panel, Series, draw, escape
+from selfmate.player import run_name
 from selfmate.progress import (
     FOLDER,
     Entrant,
@@ -19,13 +20,15 @@ from selfmate.progress import (
     checkpoint,
     find,
     fit_scale,
+    full_name,
     ladder_results,
     moments,
     rungs,
 )
 from selfmate.rating import Rating
 from selfmate.run import Manifest, State, write_file
-from selfmate.stats import Match, count_games
+from selfmate.stats import Match, Scored, count_games
+from selfmate.words import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +43,6 @@ AXES: Final = {
 }
 NEAR: Final = 150
 """Elo beyond the checkpoints within which rungs of the ladder are shown."""
-POINTS: Final = {"1-0": 1.0, "0-1": 0.0}
 LOSSES: Final = ("policy", "value")
 KINDS: Final = {"learned": "learned games", "held_out": "held out"}
 STYLE: Final = (
@@ -70,6 +72,17 @@ class Report:
     ladder: int
     """Games of the ladder's rungs among themselves that the scale rests on too."""
 
+    @property
+    def title(self) -> str:
+        """The run, with its recipe where it is called otherwise."""
+        name = run_name(self.directory)
+        return name if name == self.recipe else f"{name} (recipe {self.recipe})"
+
+    def name(self, key: str) -> str:
+        """Give the name that a player has in PGN, and in the output of every command for programs."""
+        entrant = find(key)
+        return key if entrant is None else full_name(entrant, self.directory)
+
     def as_json(self) -> dict[str, Any]:
         """Give what a program would read."""
         return {
@@ -82,12 +95,18 @@ class Report:
             "champion": self.champion,
             "scale": {"zero": "random", "errors_to": self.scale.reference.name, "white": self.scale.ratings.white[0]},
             "checkpoints": [
-                {**moment._asdict(), **_of(rating), "champion": moment.cycle == self.champion}
+                {
+                    "name": self.name(checkpoint(moment.cycle, self.visits).key),
+                    **moment._asdict(),
+                    **_of(rating),
+                    "champion": moment.cycle == self.champion,
+                }
                 for moment, rating in self.points
             ],
-            "rungs": [{"name": rung.name, **_of(rating)} for rung, rating in self.rungs],
+            "rungs": [{"name": self.name(rung.key), "rung": rung.name, **_of(rating)} for rung, rating in self.rungs],
             "matches": [
-                {"first": first, "second": second, **match.as_json()} for (first, second), match in self.matches.items()
+                {"first": self.name(first), "second": self.name(second), **match.as_json()}
+                for (first, second), match in self.matches.items()
             ],
             "losses": [{**moment._asdict(), **losses} for moment, losses in self.losses],
         }
@@ -96,13 +115,12 @@ class Report:
         """Give a line for each checkpoint and each rung."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["name", *Moment._fields, "elo", "error", "played", "score"])
-        rows = [(checkpoint(moment.cycle, self.visits).name, moment, rating) for moment, rating in self.points]
-        for name, moment, rating in [*rows, *((rung.name, None, rating) for rung, rating in self.rungs)]:
+        writer.writerow(["name", *Moment._fields, "elo", "error", "low", "high", "played", "score"])
+        rows = [(checkpoint(moment.cycle, self.visits).key, moment, rating) for moment, rating in self.points]
+        for key, moment, rating in [*rows, *((rung.key, None, rating) for rung, rating in self.rungs)]:
             when = [""] * len(Moment._fields) if moment is None else [*moment[:-1], f"{moment.minutes:.2f}"]
-            writer.writerow(
-                [name, *when, f"{rating.elo:.1f}", f"{rating.error:.1f}", rating.games, f"{rating.score:.4f}"]
-            )
+            elos = (tenths(elo) for elo in (rating.elo, rating.error, rating.low, rating.high))
+            writer.writerow([self.name(key), *when, *elos, rating.games, f"{rating.score:.4f}"])
         return text.getvalue()
 
     def rating_rows(self) -> list[list[str]]:
@@ -127,9 +145,9 @@ class Report:
                 continue
             white, black = (_score(match, colour) for colour in (0, 1))
             if other.key == own:
-                rows.append(["itself", _percent(white), _percent(1 - white), "", *_counts(match)])
+                rows.append(["itself", percent(white), percent(1 - white), "", *_counts(match)])
             else:
-                rows.append([other.name, _percent(white), _percent(black), _percent(match.score), *_counts(match)])
+                rows.append([other.name, percent(white), percent(black), percent(match.score), *_counts(match)])
         return rows
 
     def picture(self, axis: str) -> str:
@@ -144,7 +162,7 @@ class Report:
             [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
         )
         levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")]
-        title = f"Elo, {self.recipe}: {self.visits} visits, random is 0, bands of 95 %"
+        title = f"Elo, {self.title}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
         panels = [Panel(title, [elo], levels, height=300)]
         for name in LOSSES:
             lines = {
@@ -161,8 +179,8 @@ class Report:
         champion = checkpoint(self.champion, self.visits).name
         return "\n".join(
             [
-                f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.recipe)}</title>',
-                f"<style>{STYLE}</style><h1>{escape(self.recipe)}: strength over training</h1>",
+                f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.title)}</title>',
+                f"<style>{STYLE}</style><h1>{escape(self.title)}: strength over training</h1>",
                 self.picture(axis),
                 f"<p>{escape(self.sentence())}</p>",
                 _html(self.rating_rows()),
@@ -177,9 +195,9 @@ class Report:
         white, error = self.scale.ratings.white
         ladder = f" (and {self.ladder:,} of the ladder's rungs)" if self.ladder else ""
         return (
-            f"{self.games:,} games{ladder} with paired openings, {self.visits} visits a move. One scale: random is 0, "
-            f"errors are those of the distance to {self.scale.reference.name}; "
-            f"White's advantage is {white:+.0f} ± {error:.0f} Elo."
+            f"{many(self.games, 'game')}{ladder} with paired openings, {many(self.visits, 'visit')} a move. "
+            f"One scale: random is 0, errors are those of the distance to {self.scale.reference.name}; "
+            f"White's advantage is {signed(white)} ± {rounded(error)} Elo."
         )
 
 
@@ -236,13 +254,13 @@ def _losses(metrics: Sequence[dict[str, Any]], when: dict[int, Moment]) -> list[
 
 def _matches(games: Sequence[Played]) -> dict[tuple[str, str], Match]:
     """Count the games of every two players, seen from both sides."""
-    rows: dict[tuple[str, str], list[tuple[int, bool, float]]] = {}
+    rows: dict[tuple[str, str], list[Scored]] = {}
     places: dict[str, int] = {}
     for game in games:
-        place, white = places.setdefault(game.opening, len(places)), POINTS.get(game.result, 0.5)
-        rows.setdefault((game.white, game.black), []).append((place, True, white))
+        place = places.setdefault(game.opening, len(places))
+        rows.setdefault((game.white, game.black), []).append(Scored(place, True, game.result))
         if game.white != game.black:
-            rows.setdefault((game.black, game.white), []).append((place, False, 1 - white))
+            rows.setdefault((game.black, game.white), []).append(Scored(place, False, game.result))
     return {sides: count_games(each) for sides, each in sorted(rows.items())}
 
 
@@ -256,16 +274,12 @@ def _counts(match: Match) -> list[str]:
 
 
 def _of(rating: Rating) -> dict[str, Any]:
-    return {"elo": rating.elo, "error": rating.error, "played": rating.games, "score": rating.score}
+    elos = {"elo": rating.elo, "error": rating.error, "low": rating.low, "high": rating.high}
+    return {**elos, "played": rating.games, "score": rating.score}
 
 
 def _cells(rating: Rating) -> list[str]:
-    elo = f"{rating.elo:.0f} ± {rating.error:.0f}" if rating.error else f"{rating.elo:.0f}"
-    return [elo, str(rating.games), _percent(rating.score)]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return [str(rating), str(rating.games), percent(rating.score)]
 
 
 def _html(rows: Sequence[Sequence[str]]) -> str:
@@ -290,7 +304,7 @@ def show(report: Report, console: Console) -> None:
     """Print the tables."""
     champion = checkpoint(report.champion, report.visits).name
     for title, rows in (
-        (f"{report.recipe}, {report.variant}", report.rating_rows()),
+        (f"{report.title}, {report.variant}", report.rating_rows()),
         (f"The champion ({champion}) against the others", report.colour_rows()),
     ):
         _print(title, rows, console)

@@ -21,8 +21,9 @@ from selfmate.errors import PgnError, SelfmateError, clip
 from selfmate.lines import decode
 from selfmate.pgn_text import TAG_NAME
 from selfmate.rating import RESULTS, Ratings, tally
-from selfmate.stats import Z95
+from selfmate.stats import Z95, elo_of_score
 from selfmate.trueskill import Skill
+from selfmate.words import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,7 +124,7 @@ def leave_out(played: Played, least: int) -> Played:
             break
         games = kept
     if not games:
-        raise SelfmateError(f"no players with {least} games or more against each other")
+        raise SelfmateError(f"no players with {many(least, 'game')} or more against each other")
     return Played(games, played.unfinished)
 
 
@@ -166,6 +167,30 @@ def apart(ratings: Ratings) -> str | None:
     )
 
 
+def beside_the_score(ratings: Ratings) -> str:
+    """Say why a rating is not quite the Elo of a score, which `selfmate arena` prints.
+
+    >>> from selfmate.rating import fit
+    >>> beside_the_score(fit({("Anna", "Ben"): (3, 0, 1), ("Ben", "Anna"): (1, 0, 3)})).split(":")[0]
+    'Anna is 166 ± 253 above Ben, where the score alone (selfmate arena) says +191'
+    """
+    why = "one drawn game is added for each player, and White's advantage is taken out"
+    if len(ratings.players) == 2 and ratings.players[0].score == 1:
+        first, second = ratings.players
+        return f"{first.player} won every game against {second.player}: nothing bounds how far it is above."
+    if len(ratings.players) != 2:
+        return f"Few games say a little less here than the score alone, which is what selfmate arena prints: {why}."
+    first, second = ratings.players
+    spread = ratings.covariance[0, 0] + ratings.covariance[1, 1] - 2 * ratings.covariance[0, 1]
+    difference = rounded(first.elo - second.elo)
+    apart = f"{difference} ± {rounded(Z95 * math.sqrt(max(spread, 0.0)))}"
+    says = signed(elo_of_score(first.score) or 0.0)
+    who = f"{first.player} is {apart} above {second.player}"
+    if difference == "0":
+        who = f"{first.player} and {second.player} are {apart} apart"
+    return f"{who}, where the score alone (selfmate arena) says {says}: {why}."
+
+
 def as_json(ratings: Ratings, played: Played, *, los: bool) -> dict[str, Any]:
     """Give what a program would read."""
     chances = ratings.los() if los else None
@@ -177,7 +202,7 @@ def as_json(ratings: Ratings, played: Played, *, los: bool) -> dict[str, Any]:
         "white_advantage_error": ratings.white[1],
         "draw_rate": ratings.draw_rate,
         "groups": [list(group) for group in ratings.groups],
-        "players": [each._asdict() for each in ratings.players],
+        "players": [each.as_json() for each in ratings.players],
         **({} if chances is None else {"los": [[_number(each) for each in row] for row in chances.tolist()]}),
     }
 
@@ -190,10 +215,10 @@ def as_csv(ratings: Ratings) -> str:
     """Give a line for each player."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["rank", "player", "elo", "error", "games", "score", "draws"])
+    writer.writerow(["rank", "player", "elo", "error", "low", "high", "games", "score", "draws"])
     for rank, each in enumerate(ratings.players, start=1):
-        numbers = f"{each.elo:.1f}", f"{each.error:.1f}", each.games, f"{each.score:.4f}", f"{each.draws:.4f}"
-        writer.writerow([rank, each.player, *numbers])
+        elos = (tenths(elo) for elo in (each.elo, each.error, each.low, each.high))
+        writer.writerow([rank, each.player, *elos, each.games, f"{each.score:.4f}", f"{each.draws:.4f}"])
     return text.getvalue()
 
 
@@ -211,34 +236,34 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
         table.add_row(
             str(index + 1),
             Text(each.player),
-            f"{each.elo:.0f} ± {each.error:.0f}" if each.error else f"{each.elo:.0f} (anchor)",
+            str(each) if each.error else f"{each} (anchor)",
             str(each.games),
-            _percent(each.score),
-            _percent(each.draws),
-            _percent(below),
+            percent(each.score),
+            percent(each.draws),
+            percent(below),
         )
     console.print(table)
     white, error = ratings.white
-    left_out = f" Left out: {played.unfinished}, without a result or two players." if played.unfinished else ""
+    about = " The mean is 0: --anchor NAME=ELO sets a scale." if ratings.loose else ""
+    left_out = (
+        f" Left out: {played.unfinished}, without a result or two different players." if played.unfinished else ""
+    )
     console.print(
-        f"{len(played.games)} games.{left_out} White's advantage {white:+.0f} ± {error:.0f} Elo, draws between equals "
-        f"{_percent(ratings.draw_rate)}; model {ratings.model}.",
+        f"{many(len(played.games), 'game')}.{left_out} White's advantage {signed(white)} ± {rounded(error)} Elo, draws "
+        f"between equals {percent(ratings.draw_rate)}; model {ratings.model}.{about}",
         highlight=False,
         soft_wrap=True,
     )
+    console.print(beside_the_score(ratings), highlight=False, markup=False, soft_wrap=True)
     if los:
         matrix = Table(title="Likelihood that the player of the row is stronger")
         matrix.add_column("player")
         for rank in range(1, len(ratings.players) + 1):
             matrix.add_column(str(rank), justify="right")
         for index, each in enumerate(ratings.players):
-            row = ("" if other == index else _percent(chance) for other, chance in enumerate(chances[index]))
+            row = ("" if other == index else percent(chance) for other, chance in enumerate(chances[index]))
             matrix.add_row(Text(f"{index + 1} {each.player}"), *row)
         console.print(matrix)
-
-
-def _percent(share: float) -> str:
-    return "" if math.isnan(share) else f"{100 * share:.1f} %"
 
 
 def skills_as_json(skills: dict[str, Skill], played: Played) -> dict[str, Any]:
@@ -264,4 +289,5 @@ def show_skills(skills: dict[str, Skill], played: Played, console: Console) -> N
         skill = skills[name]
         table.add_row(str(rank), Text(name), f"{skill.mu:.1f} ± {Z95 * skill.sigma:.1f}", str(count[name]))
     console.print(table)
-    console.print(f"{len(played.games)} games, in their order; TrueSkill begins at 25 ± 16.", highlight=False)
+    games = many(len(played.games), "game")
+    console.print(f"{games}, in their order; TrueSkill begins at 25 ± 16.", highlight=False)

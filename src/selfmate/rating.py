@@ -4,9 +4,9 @@
 >>> games += [("Anna", "Ben", "1/2-1/2"), ("Ben", "Anna", "0-1"), ("Ben", "Cleo", "0-1"), ("Cleo", "Ben", "0-1")] * 20
 >>> ratings = fit(tally(games), anchors={"Ben": 1500})
 >>> for each in ratings.players:
-...     print(f"{each.player:4} {each.elo:.0f} ± {each.error:.0f}, {each.score:.0%} of {each.games} games")
+...     print(f"{each.player:4} {each}, {each.score:.0%} of {each.games} games")
 Anna 1689 ± 56, 75% of 80 games
-Ben  1500 ± 0, 38% of 160 games
+Ben  1500, 38% of 160 games
 Cleo 1500 ± 74, 50% of 80 games
 >>> round(float(ratings.los()[0, 1]), 3)
 1.0
@@ -25,13 +25,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from selfmate.errors import SelfmateError
 from selfmate.stats import NORMAL, Z95
+from selfmate.words import rounded
 
 __all__ = ["MODELS", "MOST_PLAYERS", "RESULTS", "Rating", "Ratings", "Results", "fit", "tally"]
 
@@ -70,6 +71,32 @@ class Rating(NamedTuple):
     """Points per game."""
     draws: float
     """Draws per game."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the 95 % interval; None where every game was lost: nobody is too weak for that."""
+        return None if self.error and self.score == 0 else self.elo - self.error
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the 95 % interval; None where every game was won: nobody is too strong for that."""
+        return None if self.error and self.score == 1 else self.elo + self.error
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        return {**self._asdict(), "low": self.low, "high": self.high}
+
+    def __str__(self) -> str:
+        """Say the rating with its interval, or the bound that a clean sweep is.
+
+        >>> str(Rating("Anna", 71.2, 40.1, 20, 0.6, 0.1)), str(Rating("Ben", -0.2, 90.0, 4, 1.0, 0.0))
+        ('71 ± 40', 'above -90')
+        """
+        if self.high is None:
+            return f"above {rounded(self.elo - self.error)}"
+        if self.low is None:
+            return f"below {rounded(self.elo + self.error)}"
+        return f"{rounded(self.elo)} ± {rounded(self.error)}" if self.error else rounded(self.elo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +229,8 @@ def _anchored(anchors: Mapping[str, float], names: Sequence[str]) -> dict[str, f
         if name not in names:
             import difflib
 
-            near = difflib.get_close_matches(name, names, n=1)
+            begin = [each for each in names if each.startswith(name)]  # heuristic-1 of heuristic-1 (64 visits)
+            near = begin or difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the first of them are {', '.join(names[:3])}"
             raise SelfmateError(f"anchor {name!r} is not among the players of finished games; {hint}", name)
         if not math.isfinite(elo):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from selfmate._core import Move
+from selfmate._core import Move, ScoreRules
 from selfmate.contestant import MoveLimit
 from selfmate.engine import PATIENCE, Engine, EngineError, Fault
 from selfmate.errors import MoveError, SelfmateError, clip
@@ -31,9 +31,10 @@ from selfmate.game import Position
 from selfmate.pgn import Game
 from selfmate.uci_answers import Score, Thought
 
-__all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "play_game"]
+__all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "kind_of", "play_game"]
 
 COLORS: Final = ("White", "Black")
+CUT_OFF: Final = "cut off"
 CLOCK_MARGIN: Final = 0.05
 MOVE_MARGIN: Final = 1.0
 """Seconds. On a busy machine (six processes for a core) Stockfish 15.1 took 100 to 154 ms for `movetime 100`."""
@@ -45,6 +46,8 @@ FORFEITS: Final = {
     Fault.HANG: "abandoned",
 }
 """What the PGN standard calls them in the tag `Termination`."""
+ADJUDICATION: Final = "adjudication"
+"""The same for an end by score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,13 @@ class Terms:
     win: ScoreRule | None = None
     """Lost, when both sides say so."""
     draw: ScoreRule | None = None
-    """Drawn, when both sides see less than this."""
+    """Drawn, when both sides see no more than this."""
+
+    @property
+    def score_rules(self) -> ScoreRules:
+        """The ends by score, for whoever plays."""
+        rules = {name: getattr(self, name) for name in ("resign", "win", "draw")}
+        return ScoreRules(**{name: rule and (rule.centipawns, rule.moves, rule.after) for name, rule in rules.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +110,36 @@ class Verdict:
     """How a game ended."""
 
     result: str
-    """`1-0`, `0-1`, `1/2-1/2`, or `*` when it was cut off."""
+    """`1-0`, `0-1` or `1/2-1/2`."""
     reason: str
     """In words, for people."""
     termination: str
     """In PGN's words."""
     fault: Fault | None = None
     """What the loser did wrong."""
+
+    @classmethod
+    def cut_off(cls, plies: int) -> Verdict:
+        """Give the verdict on a game that became too long: it counts as a draw, so its PGN must say so too.
+
+        >>> Verdict.cut_off(512).result, Verdict.cut_off(512).kind
+        ('1/2-1/2', 'cut off')
+        """
+        return cls(result="1/2-1/2", reason=f"{CUT_OFF} after {plies} plies", termination=ADJUDICATION)
+
+    @property
+    def kind(self) -> str:
+        """In words that are the same for all games which ended so."""
+        return str(self.fault) if self.fault is not None else kind_of(self.reason)
+
+
+def kind_of(reason: str) -> str:
+    """Leave out of a reason what only one game has.
+
+    >>> kind_of("cut off after 90 plies"), kind_of("stalemate")
+    ('cut off', 'stalemate')
+    """
+    return CUT_OFF if reason.startswith(f"{CUT_OFF} after ") else reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,13 +232,15 @@ class Table:
         self.position = self.start.copy()
         self.limits = limits
         self.terms = terms or Terms()
+        self._score_rules = self.terms.score_rules
+        self._scores: list[int | None] = []
         self.moves: list[str] = []
         """In UCI, as engines hear them."""
         self.turns: list[Turn] = []
         self.clocks = [0.0 if limit.control is None else limit.control.base for limit in limits]
         self._fen = None if fen is None or self.start == Position(variant) else self.start.fen()
         self.verdict: Verdict | None = None
-        self._look(None)
+        self._look()
 
     @property
     def side(self) -> int:
@@ -260,8 +294,9 @@ class Table:
         """Play a legal move of the side to move, and see whether the game is over."""
         self.moves.append(self.position.uci(move))
         self.position.play(move)
-        self.turns.append(turn or Turn())
-        self._look(self.turns[-1])
+        self.turns.append(turn := turn or Turn())
+        self._scores.append(None if turn.score is None else turn.score.centipawns)
+        self._look()
 
     def forfeit(self, side: int, fault: Fault, detail: str) -> None:
         """End the game against a side."""
@@ -274,47 +309,16 @@ class Table:
 
     # -- ends -------------------------------------------------------------------------------------
 
-    def _look(self, turn: Turn | None) -> None:
+    def _look(self) -> None:
         """Find a verdict, if there is one: by the rules, by score, by length."""
-        outcome = self.position.outcome(claim_draw=True)
+        position, mover = self.position, 1 - self.side
+        outcome = position.outcome(claim_draw=True)
         if outcome is not None:
             self.verdict = Verdict(result=outcome.result(), reason=outcome.reason, termination="normal")
-        elif turn is not None and (found := self._by_score()) is not None:
-            self.verdict = found
+        elif by_score := self._score_rules.end(self._scores, mover == 0, position.fullmove_number - mover):
+            self.verdict = Verdict(result=by_score[0], reason=by_score[1], termination=ADJUDICATION)
         elif len(self.moves) >= self.terms.max_plies:
-            self.verdict = Verdict(
-                result="*", reason=f"cut off after {len(self.moves)} plies", termination="unterminated"
-            )
-
-    def _by_score(self) -> Verdict | None:
-        terms = self.terms
-        mover = 1 - self.side
-        against = "0-1" if mover == 0 else "1-0"
-        if terms.resign and self._all(terms.resign, mover, lowest=None, highest=-terms.resign.centipawns):
-            return Verdict(result=against, reason=f"{COLORS[mover]} resigns by score", termination="adjudication")
-        rule = terms.win
-        if rule is not None:
-            for loser in (0, 1):
-                if self._all(rule, loser, None, -rule.centipawns) and self._all(rule, 1 - loser, rule.centipawns, None):
-                    result = "0-1" if loser == 0 else "1-0"
-                    return Verdict(result=result, reason="won by score", termination="adjudication")
-        rule = terms.draw
-        if rule is not None and all(self._all(rule, side, -rule.centipawns, rule.centipawns) for side in (0, 1)):
-            return Verdict(result="1/2-1/2", reason="drawn by score", termination="adjudication")
-        return None
-
-    def _all(self, rule: ScoreRule, side: int, lowest: int | None, highest: int | None) -> bool:
-        """Say whether the last scores of a side lie within bounds, in centipawns; none does that was not told."""
-        first = 0 if self.start.turn else 1
-        number = self.start.fullmove_number + (len(self.moves) + first - 1) // 2  # of the last move
-        own = self.turns[(side - first) % 2 :: 2][-rule.moves :]
-        if len(own) < rule.moves or number < rule.after:
-            return False
-        scores = [turn.score.pawns * 100 if turn.score else None for turn in own]
-        return all(
-            score is not None and (lowest is None or score >= lowest) and (highest is None or score <= highest)
-            for score in scores
-        )
+            self.verdict = Verdict.cut_off(len(self.moves))
 
     def finished(self) -> Finished:
         """Give the game as it was played; there must be a verdict."""

@@ -42,6 +42,7 @@ from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
 from selfmate.recipe import MAY_CHANGE, Recipe, RecipeError, change, differences, from_toml
+from selfmate.words import other_format
 
 __all__ = [
     "FORMAT",
@@ -52,6 +53,8 @@ __all__ = [
     "Shard",
     "Stamp",
     "State",
+    "check_target",
+    "describe_format",
     "pack_games",
     "read_metrics",
     "read_run",
@@ -184,16 +187,31 @@ class Manifest(Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     commit: str | None
     hardware: dict[str, Any]
+    name: str = ""  # of its first directory, by which its nets are known wherever it is copied
     appendices: tuple[Appendix, ...] = ()
 
 
-class _Format(Struct):
+class Format(Struct):
     """Enough of a JSON file to see whether we may read the rest."""
 
     format: int
 
 
 # -- writing --------------------------------------------------------------------------------------
+
+
+def check_target(path: Path | None) -> None:
+    """Refuse a file that could not be written later, after all the work: its folder is missing, or it is a folder.
+
+    >>> check_target(Path("/no/such/folder/games.pgn"))
+    Traceback (most recent call last):
+    ...
+    selfmate.run.RunError: /no/such/folder/games.pgn: there is no such folder
+    """
+    if path is not None and not path.absolute().parent.is_dir():
+        raise RunError(f"{path}: there is no such folder", str(path))
+    if path is not None and path.is_dir():
+        raise RunError(f"{path}: a folder, not a file", str(path))
 
 
 def write_file(path: Path, data: bytes) -> Stamp:
@@ -570,6 +588,7 @@ def _begin(
         versions=_versions(),
         commit=_commit(),
         hardware=_hardware(),
+        name=directory.resolve().name,
     )
     _write_json(directory / "manifest.json", manifest)
     return manifest, wanted, State()
@@ -660,15 +679,25 @@ def _read_json(path: Path, kind: type[Json]) -> Json:
     """Read one of our JSON files; first its format, so that a newer one is not called damaged."""
     data = read_committed(path.parent, path.name)
     try:
-        found = msgspec.json.decode(data, type=_Format).format
+        found = msgspec.json.decode(data, type=Format).format
         if found != FORMAT:
-            raise RunError(
-                f"{path.parent}: a run of format {found}; this version of Selfmate reads format {FORMAT}",
-                str(path.parent),
-            )
+            raise RunError(describe_format(path.parent, found), str(path.parent))
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
+
+
+def describe_format(directory: Path, found: int) -> str:
+    """Say in one line that a run is of another version, and what can be done with it.
+
+    >>> describe_format(Path("runs/old"), 1).split(": ")[1]
+    'a run of format 1, older than format 2 of this version of Selfmate'
+    """
+    older = (
+        "train on with the version that began it (manifest.json names it), or begin a new run with another --run; "
+        f"its nets play as they are, such as {directory}/checkpoints/{FIRST_NET}"
+    )
+    return f"{directory}: a run of {other_format(found, FORMAT, older)}"
 
 
 def _write_json(path: Path, value: Struct) -> None:

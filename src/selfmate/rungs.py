@@ -25,6 +25,7 @@ from selfmate.engine import EngineSpec
 from selfmate.errors import SelfmateError
 from selfmate.player import RANDOM
 from selfmate.rating import Results, fit
+from selfmate.words import other_format
 from selfmate.yardstick import Yardstick
 
 __all__ = ["ANCHOR", "Rung", "RungRating", "Spacing", "SpacingError", "read_spacing", "rungs_of", "spacing_of"]
@@ -199,7 +200,8 @@ def read_spacing(variant: str, path: Path | None = None) -> Spacing:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise SpacingError(f"{path or variant}: not a measured ladder: {' '.join(str(error).split())}") from None
     if spacing.format != FORMAT:
-        raise SpacingError(f"{path or variant}: of another version of Selfmate (format {spacing.format})")
+        older = f"measure it anew with selfmate ladder --measure {variant}"
+        raise SpacingError(f"{path or variant}: a ladder of {other_format(spacing.format, FORMAT, older)}")
     if spacing.variant != variant:
         raise SpacingError(f"{path}: a ladder of {spacing.variant}, not of {variant}", variant)
     named = {name for white, black, *_ in spacing.results for name in (white, black)}

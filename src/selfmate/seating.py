@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from selfmate._core import Pool, SearchConfig, Seat
+from selfmate._core import Pool, ScoreRules, SearchConfig, Seat
 from selfmate.evaluator import Evaluator, cores
 from selfmate.player import RANDOM, Player, play_config
 from selfmate.pool import BATCHES, best_batch, room_for_trees
+from selfmate.words import many
 
 __all__ = ["Seating", "seat_players"]
 
@@ -26,6 +27,12 @@ MANY_GAMES: Final = 6144
 """With fewer, a GPU is better off with larger batches in two lanes."""
 BATCHES_PER_LANE: Final = 2
 """Games of a lane with several nets, in batches: whatever half of two nets' games wait for, one batch is full."""
+AHEAD: Final = 2
+"""Where games are needed in their order: how far the newest may be ahead of the oldest, in games at once. The oldest
+ends sooner when others wait for it, but batches are smaller; twice costs a tenth of the speed (docs/results/arena.md).
+"""
+AHEAD_SHARE: Final = 8
+"""The same for long matches, in which so many more games matter little: this part of them."""
 
 
 class Seating(NamedTuple):
@@ -52,14 +59,18 @@ def seat_players(
     search: SearchConfig | None = None,
     seed: int = 0,
     max_plies: int = 512,
+    rules: ScoreRules | None = None,
     slots: int | None = None,
     lanes: int | None = None,
+    in_order: bool = False,
 ) -> Seating:
     """Seat players for a match of so many games; None plays from outside.
 
     Nobody's search has noise, and the root is that of PUCT, or of Gumbel, unless `search` says how everybody searches.
-    `seed` is for the moves of `random`. Players with the same net share it and its batches. Games at once are as many
-    as the nets need, by a short measurement, to be nearly as fast as they get, unless `slots` says how many.
+    `seed` is for the moves of `random`, `rules` are for ends by score. Players with the same net share it and its
+    batches. Games at once are as many as the nets need, by a short measurement, to be nearly as fast as they get,
+    unless `slots` says how many. `in_order` is for who waits for the oldest game: new ones then do not run away
+    from it.
     """
     # 1. The seats
     search = search or play_config(gumbel=gumbel)
@@ -106,8 +117,11 @@ def seat_players(
         lanes=lanes,
         threads=0 if gpu or not nets else 1,
         batch=batch,
+        rules=rules or ScoreRules(),
+        ahead=max(AHEAD * slots, games // AHEAD_SHARE) if in_order else 0,
     )
-    return Seating(pool, evaluators, lanes, tuple(seats), slots, f"{slots:,} games at once in {lanes} lanes: {why}")
+    why = f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}"
+    return Seating(pool, evaluators, lanes, tuple(seats), slots, why)
 
 
 def _number(evaluator: Evaluator | str, evaluators: list[Evaluator | str]) -> int:

@@ -5,7 +5,7 @@ pairs with 0, ½, 1, 1½ and 2 points. Games that are not paired are three count
 
 >>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
 >>> match.games, match.score, match.counts, str(match)
-(40, 0.6, (4, 0, 8, 0, 8), '60.0 % ± 16.8 % (+20 =8 -12)')
+(40, 0.6, (4, 0, 8, 0, 8), '60.0 % [43.0, 74.9] (+20 =8 -12)')
 
 A sequential test stops as soon as the result is clear. Its bounds are given beforehand:
 
@@ -19,6 +19,7 @@ LLR 0.19 (-2.94 to 2.94) for 0 against 10 normalised Elo
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Any, Final, Literal, NamedTuple
@@ -28,17 +29,21 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from selfmate.errors import SelfmateError
+from selfmate.words import many, percent, signed
 
 __all__ = [
     "Match",
+    "Scored",
     "Sprt",
     "SprtStanding",
+    "SprtWalk",
     "count_games",
     "elo_bounds",
     "elo_of_score",
+    "elo_text",
     "score_line",
     "score_of_elo",
-    "superiority",
+    "whole_pairs",
     "with_mean",
     "with_ratio",
 ]
@@ -75,17 +80,6 @@ def elo_of_score(score: float) -> float | None:
     return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
 
 
-def superiority(difference: float, error: float) -> float:
-    """Give the likelihood that a difference is above zero, from its estimate and the 95 % error of that.
-
-    >>> superiority(0, 10), round(superiority(10, 10), 3)
-    (0.5, 0.975)
-    """
-    if error == 0:
-        return 0.5 + math.copysign(0.5, difference) if difference else 0.5
-    return NORMAL.cdf(Z95 * difference / error)
-
-
 class Match(Struct, frozen=True, kw_only=True):
     """How a match ended for its first side; pairs of numbers are as White, as Black.
 
@@ -120,22 +114,38 @@ class Match(Struct, frozen=True, kw_only=True):
         return (sum(self.wins) + sum(self.draws) / 2) / self.games if self.games else 0.5
 
     @property
-    def error(self) -> float:
-        """Half the 95 % interval of the score, from how the pairs differ, but never less than what n pairs can tell.
+    def worth(self) -> float:
+        """How many games without draws, each by itself, would tell as much about the score: from how the pairs differ.
 
         Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval a kind of pair that was
         not seen once in n may still be z² / (n + z²) of all, z = 1.96, and such a pair takes the score to its far end.
+        So n pairs are never worth more games than leave the score that uncertain.
 
-        >>> str(Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50))
-        '100.0 % ± 7.1 % (+100 =0 -0)'
+        >>> round(Match(wins=(0, 0), draws=(50, 50), losses=(0, 0), pairs=(1.0,) * 50).worth, 1)
+        750.8
         """
         counts = self.counts
-        units = sum(counts)
-        unseen = Z95**2 / (units + Z95**2) * max(self.score, 1 - self.score)
+        units, (mean, variance) = sum(counts), _moments(counts)
         if units < 2:
-            return unseen
-        variance = _moments(counts)[1] * units / (units - 1)
-        return max(unseen, Z95 * math.sqrt(variance / units))
+            return float(units)
+        unseen, score = Z95**2 / (units + Z95**2), max(mean, 1 - mean)
+        most = Z95**2 * (1 - unseen) * (1 - score + score * unseen) / (score * unseen**2)
+        return min(most, (units - 1) * mean * (1 - mean) / variance) if variance else most
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the score: Wilson's, for as many games as these are worth. It never leaves 0 to 1.
+
+        >>> [round(end, 3) for end in Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50).interval]
+        [0.929, 1.0]
+        """
+        games, score = self.worth, self.score
+        if not games:
+            return 0.0, 1.0
+        share = Z95**2 / games
+        centre = (score + share / 2) / (1 + share)
+        half = math.sqrt(share * (score * (1 - score) + share / 4)) / (1 + share)
+        return (0.0 if score == 0 else max(0.0, centre - half)), (1.0 if score == 1 else min(1.0, centre + half))
 
     @property
     def elo(self) -> float:
@@ -172,11 +182,20 @@ class Match(Struct, frozen=True, kw_only=True):
         >>> Match(wins=(1, 1), draws=(0, 0), losses=(1, 1), pairs=(2.0, 0.0)).los
         0.5
         """
-        return superiority(self.score - 0.5, self.error)
+        return NORMAL.cdf((self.score - 0.5) * 2 * math.sqrt(self.worth))  # above 97.5 % where the interval is above ½
+
+    @property
+    def percent(self) -> str:
+        """The score with its interval, in per cent.
+
+        >>> Match(wins=(1, 1), draws=(0, 0), losses=(0, 0), pairs=(2.0,)).percent
+        '100.0 % [20.7, 100.0]'
+        """
+        low, high = self.interval
+        return f"{percent(self.score)} [{100 * low:.1f}, {100 * high:.1f}]"
 
     def __str__(self) -> str:
-        counts = f"+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)}"
-        return f"{self.score:.1%} ± {self.error:.1%} ({counts})".replace("%", " %")
+        return f"{self.percent} (+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)})"
 
     def as_json(self) -> dict[str, Any]:
         """Give what a program would read."""
@@ -185,7 +204,8 @@ class Match(Struct, frozen=True, kw_only=True):
         return {
             "games": self.games,
             "score": self.score,
-            "error": self.error,
+            "score_low": self.interval[0],
+            "score_high": self.interval[1],
             "elo": self.elo,
             "elo_low": low,
             "elo_high": high,
@@ -198,17 +218,43 @@ class Match(Struct, frozen=True, kw_only=True):
         }
 
 
-def count_games(games: Iterable[tuple[int, bool, float]]) -> Match:
-    """Count games of the first side: the number of their pair, whether it had White, and its points.
+class Scored(NamedTuple):
+    """A game for one of its sides."""
 
-    >>> count_games([(0, True, 1.0), (0, False, 0.5), (1, True, 0.0), (1, False, 1.0)])
+    pair: int
+    """The number of its opening: two games have the same."""
+    with_white: bool
+    result: str
+    """`1-0`, `0-1` or `1/2-1/2`; a game that was cut off counts as a draw, as in every match of ours."""
+
+    @property
+    def points(self) -> float:
+        """What the side got."""
+        return {"1-0": float(self.with_white), "0-1": float(not self.with_white)}.get(self.result, 0.5)
+
+
+def whole_pairs(games: Iterable[Scored]) -> list[Scored]:
+    """Leave out games whose opening was not yet played with the other colour: short games come first.
+
+    >>> [game.pair for game in whole_pairs([Scored(0, True, "1-0"), Scored(1, True, "*"), Scored(0, False, "1-0")])]
+    [0, 0]
+    """
+    games = list(games)
+    seen = Counter(game.pair for game in games)
+    return [game for game in games if seen[game.pair] == 2]
+
+
+def count_games(games: Iterable[Scored]) -> Match:
+    """Count the games of one side.
+
+    >>> count_games([Scored(0, True, "1-0"), Scored(0, False, "*"), Scored(1, True, "0-1"), Scored(1, False, "0-1")])
     Match(wins=(1, 1), draws=(0, 1), losses=(1, 0), pairs=(1.5, 1.0))
     """
     results = {1.0: [0, 0], 0.5: [0, 0], 0.0: [0, 0]}
     points: dict[int, list[float]] = {}
-    for pair, with_white, own in games:
-        results[own][not with_white] += 1
-        points.setdefault(pair, []).append(own)
+    for game in games:
+        results[game.points][not game.with_white] += 1
+        points.setdefault(game.pair, []).append(game.points)
     wins, draws, losses = ((with_white, with_black) for with_white, with_black in results.values())
     return Match(
         wins=wins, draws=draws, losses=losses, pairs=tuple(sum(each) for each in points.values() if len(each) == 2)
@@ -216,38 +262,46 @@ def count_games(games: Iterable[tuple[int, bool, float]]) -> Match:
 
 
 def elo_bounds(match: Match) -> tuple[float | None, float | None]:
-    """Give the Elo differences at the ends of the score's 95 % interval (`Match.error`).
+    """Give the Elo differences at the ends of the score's 95 % interval.
 
-    None where the interval reaches a score of nothing or of all: no difference of ratings is too large then.
+    None where the score is nothing or all: no difference of ratings is too large then.
 
     >>> pairs = (2.0, 2.0, 1.0, 1.0, 0.0) * 4
     >>> low, high = elo_bounds(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=pairs))
     >>> round(low), round(high)
-    (-48, 208)
+    (-49, 190)
     """
-    return elo_of_score(match.score - match.error), elo_of_score(match.score + match.error)
+    low, high = match.interval
+    return elo_of_score(low), elo_of_score(high)
+
+
+def elo_text(match: Match) -> str:
+    """Say the Elo of a match with its 95 % interval, or the bound that a clean sweep is.
+
+    >>> elo_text(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
+    'Elo +70 [-49, +190]'
+    >>> elo_text(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
+    'Elo above +77'
+    """
+    low, high = elo_bounds(match)
+    if low is None:
+        return "Elo unknown" if high is None else f"Elo below {signed(high)}"
+    return f"Elo above {signed(low)}" if high is None else f"Elo {signed(match.elo)} [{signed(low)}, {signed(high)}]"
 
 
 def score_line(match: Match) -> str:
     """Say score and Elo in one line.
 
     >>> score_line(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
-    'Score 60.0 % ± 16.8 % (+20 =8 -12), Elo +70 (-48 to +208), LOS 87.8 %, from 20 pairs'
+    'Score 60.0 % [43.0, 74.9] (+20 =8 -12), Elo +70 [-49, +190], LOS 87.3 %, from 20 pairs'
     >>> score_line(Match(wins=(6, 6), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 6))
-    'Score 100.0 % ± 39.0 % (+12 =0 -0), Elo above +77, LOS 99.4 %, from 6 pairs'
+    'Score 100.0 % [61.0, 100.0] (+12 =0 -0), Elo above +77, LOS 99.3 %, from 6 pairs'
     """
     if not match.games:
         return "Nothing was played to its end."
-    units = sum(match.counts)
     kind = "pair" if len(match.counts) == 5 else "game"
-    end = f"LOS {match.los:.1%}, from {units} {kind}{'' if units == 1 else 's'}".replace("%", " %")
-    low, high = elo_bounds(match)
-    if match.score in (0.0, 1.0):  # a clean sweep bounds the difference of ratings on one side only
-        bound = f"above {low:+.0f}" if match.score == 1.0 else f"below {high:+.0f}"
-        return f"Score {match}, Elo {bound}, {end}"
-    least = "-∞" if low is None else f"{low:+.0f}"
-    most = "+∞" if high is None else f"{high:+.0f}"
-    return f"Score {match}, Elo {match.elo:+.0f} ({least} to {most}), {end}"
+    end = f"LOS {percent(match.los)}, from {many(sum(match.counts), kind)}"
+    return f"Score {match}, {elo_text(match)}, {end}"
 
 
 def _values(counts: Sequence[int]) -> list[float]:
@@ -282,7 +336,8 @@ class SprtStanding(NamedTuple):
         says = f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f}) for {self.hypotheses}"
         if self.verdict is None:
             return says
-        return f"{says}: {self.verdict} accepted{'' if self.pairs is None else f' after {self.pairs} pairs'}"
+        after = "" if self.pairs is None else f" after {many(self.pairs, 'pair')}"
+        return f"{says}: {self.verdict} accepted{after}"
 
 
 class Sprt(Struct, frozen=True):
@@ -339,17 +394,38 @@ class Sprt(Struct, frozen=True):
         pairs = int(sum(counts)) if len(counts) == 5 else None
         return SprtStanding(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}", pairs)
 
-    def follow(self, pairs: Sequence[float]) -> SprtStanding:
+    @property
+    def expected_pairs(self) -> int:
+        """Pairs that it takes on average, by Wald, when one of the hypotheses is true; the sooner of them.
+
+        A pair adds to the ratio, on average, half the square of how far the hypotheses are apart, in deviations of a
+        pair. A game's deviation, which logistic Elo needs, is taken to be one half: as if none were drawn.
+
+        >>> Sprt(0, 20).expected_pairs, Sprt(0, 200).expected_pairs, Sprt(0, 10, model="logistic").expected_pairs
+        (800, 8, 3197)
+        """
+        ratios = [
+            elo / NELO if self.model == "normalised" else 2 * score_of_elo(elo) - 1 for elo in (self.elo0, self.elo1)
+        ]
+        drift = (ratios[1] - ratios[0]) ** 2
+        lower, upper = self.bounds
+        ends = (
+            (1 - self.beta) * upper + self.beta * lower,
+            -(1 - self.alpha) * lower - self.alpha * upper,
+        )
+        return math.ceil(min(ends) / drift)
+
+    def follow(self, pairs: Sequence[float], before: Sequence[int] = (0, 0, 0, 0, 0)) -> SprtStanding:
         """Say how the test stands after pairs of games (points of the first side, 0 to 2) in their order.
 
-        What comes after the pair that decided it counts no more.
+        `before` counts the pairs that it has seen already. What comes after the pair that decided it counts no more.
 
         >>> str(Sprt(0, 200).follow(6 * [2, 1.5, 1] + 30 * [0]))
         'LLR 3.41 (-2.94 to 2.94) for 0 against 200 normalised Elo: H1 accepted after 10 pairs'
         """
         if not pairs:
-            return self.judge((0, 0, 0, 0, 0))
-        counts = np.cumsum(np.eye(5, dtype=np.int64)[[round(2 * points) for points in pairs]], axis=0)
+            return self.judge(before)
+        counts = np.cumsum(np.eye(5, dtype=np.int64)[[round(2 * points) for points in pairs]], axis=0) + before
         ratios, (lower, upper) = self.llr(counts), self.bounds
         decided = np.flatnonzero((ratios <= lower) | (ratios >= upper))
         return self.judge(counts[decided[0] if len(decided) else -1].tolist())
@@ -375,6 +451,42 @@ class Sprt(Struct, frozen=True):
                 fitted = with_ratio(shares, values, elo / NELO * math.sqrt(2 if len(cells) == 5 else 1))
             logs.append(np.log(fitted))
         return np.asarray(total * (shares * (logs[1] - logs[0])).sum(0))
+
+
+class SprtWalk:
+    """A test whose games come in any order: it takes their pairs in that of their numbers, and waits for the next.
+
+    The first games to end are short ones, and those are not like the others. What comes after the pair that decided it
+    counts no more.
+
+    >>> walk = SprtWalk(Sprt(0, 200))
+    >>> walk.add(Scored(pair, with_white, "1-0") for pair in range(1, 40) for with_white in (True, False))
+    >>> walk.standing.pairs
+    0
+    >>> walk.add([Scored(0, True, "1-0"), Scored(0, False, "0-1")])
+    >>> walk.standing.pairs
+    40
+    """
+
+    def __init__(self, test: Sprt) -> None:
+        self.standing = test.follow(())
+        self._test = test
+        self._counts = [0] * 5
+        self._waiting: dict[int, list[float]] = {}  # points of pairs, from that on which is missing
+        self._next = 0
+
+    def add(self, games: Iterable[Scored]) -> None:
+        """Hear of games of the first side."""
+        for game in games:
+            self._waiting.setdefault(game.pair, []).append(game.points)
+        ready: list[float] = []
+        while len(self._waiting.get(self._next, ())) == 2:
+            ready.append(sum(self._waiting.pop(self._next)))
+            self._next += 1
+        if ready and self.standing.verdict is None:
+            self.standing = self._test.follow(ready, self._counts)
+            for points in ready:
+                self._counts[round(2 * points)] += 1
 
 
 def with_mean(shares: Array, values: Array, mean: float) -> Array:

@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from selfmate._core import GameRecord
+from selfmate._core import GameRecord, Termination
 from selfmate.contestant import Contestant
 from selfmate.crosstable import Report
-from selfmate.engine import Engine
+from selfmate.engine import FIRST_WORD, PATIENCE, Engine
 from selfmate.evaluator import cores
 from selfmate.hall import OUT, Attendants, Fixture, Roll, play_engines, play_seats
 from selfmate.matchfile import Entry, MatchFile, MatchSettings
 from selfmate.player import Player
-from selfmate.referee import Finished, Table, Terms, Turn, Verdict
-from selfmate.stats import Sprt
+from selfmate.referee import ADJUDICATION, Finished, Table, Terms, Turn, Verdict
+from selfmate.stats import Sprt, SprtWalk
 from selfmate.uci_answers import Score
-from selfmate.uci_info import centipawns
 
 __all__ = ["Plan", "ask_names", "play", "schedule"]
 
@@ -33,8 +32,6 @@ GAMES_PER_CORE: Final = 8
 MOST_GAMES: Final = 64
 THINKERS_PER_CORE: Final = 4
 """Engines that think at once where no clock runs: pipes and the start of a search leave a core idle."""
-TEST_GAMES: Final = 64
-"""Games at once of a test that may end after any of them."""
 QUIET: Final = 20
 """Telling how a match stands may take one part in so many of the time."""
 
@@ -115,13 +112,14 @@ def play(
     """
     began = time.monotonic()
     labels = plan.labels
-    decided, quiet_until = False, 0.0
+    quiet_until = 0.0
+    walk = None if plan.test is None else SprtWalk(plan.test)
 
     def halted() -> bool:
-        return decided or stopping()
+        return (walk is not None and walk.standing.verdict is not None) or stopping()
 
     roll = Roll(plan.contestants, plan.variant, plan.terms, halted)
-    entries = {entry.number: entry for entry in (*(file.entries if file is not None else ()), *before)}
+    entries: dict[int, Entry] = {}
 
     def report() -> Report:
         return Report(
@@ -134,35 +132,35 @@ def play(
             seconds=time.monotonic() - began,
             gumbel=plan.gumbel,
             test=plan.test,
+            standing=None if walk is None else walk.standing,
         )
 
-    def look() -> None:
-        """Tell how it stands, and see whether it is decided; not so often that it would take much of the time."""
-        nonlocal decided, quiet_until
+    def enter(games: Iterable[Entry]) -> None:
+        """Note games, see at once whether the match is decided, and tell how it stands: that not too often."""
+        nonlocal quiet_until
+        fresh = {entry.number: entry for entry in games if entry.number not in entries}
+        entries.update(fresh)
+        if walk is not None:
+            walk.add(entry.scored(0) for entry in fresh.values())
         now = time.monotonic()
         if now >= quiet_until:
-            stands = report()
-            tell(stands)
-            decided = plan.test is not None and stands.complete
+            tell(report())
             quiet_until = time.monotonic() + QUIET * (time.monotonic() - now)
 
     def write(games: Iterable[tuple[Fixture, Finished]]) -> None:
         games = list(games)
         if file is not None:
             file.add(str(game.game((labels[each.white], labels[each.black]), EVENT)) for each, game in games)
-        for fixture, game in games:
-            entries[fixture.number] = _entry(fixture, game)
-        look()
+        enter(_entry(fixture, game) for fixture, game in games)
 
     # 1. Games by where they are played: none has an engine, one side is an engine, both are.
-    look()
+    enter((*(file.entries if file is not None else ()), *before))
     listed = schedule(len(labels), plan.openings) if fixtures is None else fixtures
     todo = [game for game in listed if game.number not in entries]
     halls: list[list[Fixture]] = [[], [], []]
     for fixture in todo:
         halls[sum(players[index] is None for index in (fixture.white, fixture.black))].append(fixture)
-    # 2. Play. A test of players that need no batches can end early; those of nets end by the batch.
-    quick = all(player is None or isinstance(player.evaluator, str) for player in players)
+    # 2. Play.
     for games in halls[:2]:
         if not games or halted():
             continue
@@ -189,10 +187,11 @@ def play(
             gumbel=plan.gumbel,
             seed=plan.seed,
             max_plies=plan.terms.max_plies,
+            rules=plan.terms.score_rules,
             stopping=halted,
             done=written,
             attendants=attendants,
-            at_once=TEST_GAMES if plan.test is not None and quick else None,
+            needed=None if plan.test is None else 2 * plan.test.expected_pairs,
         )
     if halls[2] and not halted():
         play_engines(
@@ -211,7 +210,7 @@ def _entry(fixture: Fixture, game: Finished) -> Entry:
         white=fixture.white,
         black=fixture.black,
         result=verdict.result,
-        reason=str(verdict.fault or ("cut off" if verdict.result == "*" else verdict.reason)),
+        reason=verdict.kind,
         fault=None if verdict.fault is None else str(verdict.fault),
         plies=len(game.moves),
     )
@@ -223,14 +222,19 @@ def _finished(record: GameRecord, fixture: Fixture, plan: Plan, tables: dict[int
     table = tables.pop(record.game_id, None)
     turns = list(table.turns) if table is not None else []
     turns += [Turn()] * (len(moves) - len(turns))
-    for ply, value in record.values:
-        turns[ply] = Turn(score=Score(cp=centipawns(value)))
+    turns = [
+        turn if turn.score or score is None else Turn(score=Score(cp=score))
+        for turn, score in zip(turns, record.scores, strict=True)
+    ]
     if table is not None and table.verdict is not None and table.verdict.fault is not None:
         verdict = table.verdict
     elif record.outcome is None:
-        verdict = Verdict(result="*", reason=f"cut off after {len(moves)} plies", termination="unterminated")
+        verdict = Verdict.cut_off(len(moves))
     else:
-        verdict = Verdict(result=record.result, reason=record.reason, termination="normal")
+        by_score = record.outcome.termination == Termination.ADJUDICATED
+        verdict = Verdict(
+            result=record.result, reason=record.reason, termination=ADJUDICATION if by_score else "normal"
+        )
     return Finished(
         number=fixture.number,
         variant=plan.variant,
@@ -259,12 +263,23 @@ def _attendants(plan: Plan, roll: Roll, fixtures: Sequence[Fixture]) -> Attendan
     )
 
 
-def ask_names(contestants: Sequence[Contestant], variant: str, patience: float) -> list[Contestant]:
-    """Start every engine once, with its options and the variant, and learn its name; whatever is wrong is an error."""
+def ask_names(
+    contestants: Sequence[Contestant],
+    variant: str,
+    patience: float | None = None,
+    notice: Callable[[str], None] = lambda text: None,
+) -> list[Contestant]:
+    """Start every engine once, with its options and the variant, and learn its name; whatever is wrong is an error.
+
+    A patience that was asked for holds from the first word on. `notice` hears whom we wait for when it takes long.
+    """
+    first_word = FIRST_WORD if patience is None else patience
     asked = []
     for contestant in contestants:
         if contestant.engine is not None:
-            with Engine(contestant.engine, patience=patience) as engine:
+            with Engine(
+                contestant.engine, patience=patience or PATIENCE, first_word=first_word, notice=notice
+            ) as engine:
                 engine.play_variant(variant)
                 if not contestant.named and not contestant.player:
                     contestant = replace(contestant, name=engine.name)

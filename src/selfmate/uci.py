@@ -36,6 +36,8 @@ LAST_WORD: Final = 0.5
 """Seconds that a search has for its `bestmove` when the engine is told to leave."""
 
 MOST: Final = (1 << 32) - 1
+DIGITS: Final = 20
+"""Of a number, as many as are read: one with more is `MOST` anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,10 +336,12 @@ class Engine:
                 name, low = _NUMBERS[word]
                 given = words[at] if at < len(words) and words[at] not in _WORDS else ""
                 at += bool(given)
-                if not re.fullmatch(r"[+-]?[0-9]{1,18}", given):
+                if not re.fullmatch(r"[+-]?[0-9]+", given):
                     refused.append(f"{word}: a whole number follows, not {clip(given)!r}")
+                elif (number := int(given[:DIGITS])) < low and word not in _CLOCKS:
+                    refused.append(f"{word} is {low} or more, not {clip(given)}")
                 else:
-                    number = min(max(int(given), low), MOST)
+                    number = min(max(number, low), MOST)
                     limits = replace(limits, **{name: number})  # type: ignore[arg-type]  # fields that are numbers
             else:
                 refused.append(f"no limit is called {clip(word)!r}")
@@ -364,6 +368,9 @@ _NUMBERS: Final = {
     "perft": ("perft", 0),
 }
 """Limits that are numbers: the field of each, and the least that makes sense."""
+
+_CLOCKS: Final = ("wtime", "btime")
+"""GUIs send a clock that is overstepped as a number below 0: there is nearly no time then."""
 
 _WORDS: Final = {*_NUMBERS, "searchmoves", "infinite", "ponder"}
 

@@ -33,6 +33,11 @@ class Score:
             return 320.0 if self.mate > 0 else -320.0
         return (self.cp or 0) / 100
 
+    @property
+    def centipawns(self) -> int:
+        """The same as a whole number."""
+        return round(100 * self.pawns)
+
     def __neg__(self) -> Score:
         return Score(None if self.cp is None else -self.cp, None if self.mate is None else -self.mate)
 

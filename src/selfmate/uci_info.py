@@ -1,8 +1,4 @@
-"""What a search found, in the words of UCI: `info` lines, and lc0's statistics of every move.
-
->>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
-(0, 89, -12780)
-"""
+"""What a search found, in the words of UCI: `info` lines, and lc0's statistics of every move."""
 
 from __future__ import annotations
 
@@ -11,23 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from selfmate import _core
-from selfmate._core import Move, SearchConfig
+from selfmate._core import Move, SearchConfig, centipawns
 from selfmate.player import MoveResult, Result
 
-__all__ = ["centipawns", "info_lines", "mate_in", "move_statistics", "permille", "uci_line"]
+__all__ = ["info_lines", "mate_in", "move_statistics", "permille", "uci_line"]
 
-MAX_CENTIPAWNS: Final = 12_800
 LONGEST_LINE: Final = 40
 """Moves of a line that are shown."""
-
-
-def centipawns(value: float) -> int:
-    """Turn a value (-1 to 1) into centipawns as lc0 does: 90 tan(1.5637541897 value).
-
-    The value is what counts; centipawns are for programs that want them.
-    """
-    pawns = 90 * math.tan(1.5637541897 * min(max(value, -1.0), 1.0))
-    return round(min(max(pawns, -MAX_CENTIPAWNS), MAX_CENTIPAWNS))
 
 
 def mate_in(proven: int | None) -> int | None:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from selfmate import _core, clock
-from selfmate._core import Move
+from selfmate._core import Move, centipawns
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import EvaluatorError
 from selfmate.levels import Levels, LevelsError, level_of, read_levels
 from selfmate.player import ENDLESS, Player, Result, play_config, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
-from selfmate.uci_info import centipawns, info_lines, move_statistics, uci_line
+from selfmate.uci_info import info_lines, move_statistics, uci_line
 from selfmate.uci_options import Settings
 
 __all__ = ["Searcher"]

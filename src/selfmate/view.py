@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, Te
 
 from selfmate._core import GameRecord
 from selfmate.game import Position
+from selfmate.words import many, percent, rounded
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -60,7 +61,7 @@ class Measured(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.elo:.0f} ± {self.error:.0f} ({self.games} games in {self.seconds:.0f} s)"
+        return f"{rounded(self.elo)} ± {rounded(self.error)} ({many(self.games, 'game')} in {self.seconds:.0f} s)"
 
 
 @dataclass
@@ -135,15 +136,6 @@ def describe_losses(losses: Losses) -> str:
     return f"policy {losses.policy:.3f}{value}"
 
 
-def percent(share: float) -> str:
-    """Write a share.
-
-    >>> percent(0.755)
-    '75.5 %'
-    """
-    return f"{100 * share:.1f} %"
-
-
 def clock(seconds: float) -> str:
     """Write a duration as people do.
 
@@ -183,7 +175,7 @@ class PlainView:
         """Sum the cycle up."""
         progress = self.progress
         step = f"step {progress.step:,}" if progress.step else "untrained"
-        parts = [f"cycle {progress.cycle}: {progress.games:,} games, {step}"]
+        parts = [f"cycle {progress.cycle}: {many(progress.games, 'game')}, {step}"]
         for name, losses in (("learned", progress.losses), ("held out", progress.validation)):
             if losses is not None:
                 parts.append(f"{name} {describe_losses(losses)}")
@@ -365,7 +357,7 @@ def _facts(progress: Progress) -> list[tuple[str, str]]:
         ("games", f"{progress.games:,}{games}"),
     ]
     if match:
-        rows.append(("match", f"{len(match.finished)} of {match.games} games"))
+        rows.append(("match", f"{len(match.finished)} of {many(match.games, 'game')}"))
         if match.match.games:
             rows.append(("", str(match.match)))
         if match.evaluations:
@@ -385,7 +377,7 @@ def _facts(progress: Progress) -> list[tuple[str, str]]:
             rows.append((name, describe_losses(losses)))
     rows.append(("champion", f"of cycle {progress.champion}" if progress.champion_step else "untrained"))
     for name, (cycle, score) in progress.scores.items():
-        rows.append(("against", f"{name} {percent(score.score)} ± {percent(score.error)}, cycle {cycle}"))
+        rows.append(("against", f"{name} {score.percent}, cycle {cycle}"))
     if progress.measured is not None:
         rows.append(("Elo", f"{progress.measured}, cycle {progress.measured.cycle}"))
     return rows

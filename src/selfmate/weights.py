@@ -29,6 +29,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
+from selfmate.words import other_format
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -197,7 +198,7 @@ def read_card(folder: str | Path) -> Card:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         _refuse(path, f"not the JSON of a net: {clip(str(error))}")
     if card.format != FORMAT:
-        _refuse(path, f"format {card.format}, but this version of Selfmate reads format {FORMAT}")
+        _refuse(path, other_format(card.format, FORMAT, "use it with the version that wrote it, or train it anew"))
     return card
 
 

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from selfmate.contestant import split_command
-from selfmate.engine import MORE_FOLDERS, Engine, EngineError, EngineSpec
+from selfmate.engine import FIRST_WORD, MORE_FOLDERS, Engine, EngineError, EngineSpec
 from selfmate.errors import SelfmateError, clip
 
 __all__ = ["Yardstick", "YardstickError", "build_fairy", "cache_folder", "check", "find_fairy", "find_stockfish"]
@@ -81,14 +81,19 @@ def check(engine: Engine, variant: str) -> None:
             )
 
 
-def find_fairy(variant: str, command: str | None = None) -> Yardstick:
-    """Find a Fairy-Stockfish that plays a variant: the one that was named, or on the PATH, or in the cache folder."""
+def find_fairy(
+    variant: str, command: str | None = None, notice: Callable[[str], None] = lambda text: None
+) -> Yardstick:
+    """Find a Fairy-Stockfish that plays a variant: the one that was named, or on the PATH, or in the cache folder.
+
+    `notice` hears whom we wait for when it takes long.
+    """
     if command is not None:
-        return _try(split_command(command), variant)
+        return _try(split_command(command), variant, notice)
     refused = []
     for words in _fairies():
         try:
-            return _try(words, variant)
+            return _try(words, variant, notice)
         except EngineError as error:
             refused.append(str(error))
         except YardstickError as error:
@@ -97,16 +102,16 @@ def find_fairy(variant: str, command: str | None = None) -> Yardstick:
     raise YardstickError(f"no Fairy-Stockfish that plays {variant} was found{reason}; {HOW}", variant)
 
 
-def find_stockfish() -> Yardstick | None:
+def find_stockfish(notice: Callable[[str], None] = lambda text: None) -> Yardstick | None:
     """Find Stockfish for chess, which the system has or has not."""
     try:
-        return _try((STOCKFISH,), "chess")
+        return _try((STOCKFISH,), "chess", notice)
     except (EngineError, YardstickError):
         return None
 
 
-def _try(command: tuple[str, ...], variant: str) -> Yardstick:
-    with Engine(EngineSpec(command=command)) as engine:
+def _try(command: tuple[str, ...], variant: str, notice: Callable[[str], None]) -> Yardstick:
+    with Engine(EngineSpec(command=command), first_word=FIRST_WORD, notice=notice) as engine:
         check(engine, variant)
         return Yardstick(command, engine.name)
 

@@ -17,6 +17,7 @@ import onnxruntime
 from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, cores, in_pieces
 from selfmate.export import read_card_of, read_net
 from selfmate.weights import Card, WeightsError
+from selfmate.words import many
 
 __all__ = ["OnnxEvaluator"]
 
@@ -49,7 +50,7 @@ class OnnxEvaluator(Evaluator):
         self.net_id = self.card.net_id
         self.variant = self.card.variant
         self.threads = max(1, cores() if threads is None else threads)
-        self.name = f"onnx{' int8' if net.is_int8 else ''} on {self.threads} threads"
+        self.name = f"onnx{' int8' if net.is_int8 else ''} on {many(self.threads, 'thread')}"
         self._bitboards, self._scalars = (self._session.get_inputs()[index].shape[1] for index in (0, 1))
         self._policy_size = policy_size(self.card, net.where)
         self._pool = ThreadPoolExecutor(self.threads, "onnx") if self.threads > 1 else None

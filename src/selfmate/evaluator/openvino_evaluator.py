@@ -20,6 +20,7 @@ from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves, checked, co
 from selfmate.evaluator.onnx_evaluator import policy_size
 from selfmate.export import EXACT, OnnxNet, read_card_of, read_net
 from selfmate.weights import Card, WeightsError
+from selfmate.words import many
 
 __all__ = ["OpenVinoEvaluator", "Precision"]
 
@@ -56,7 +57,7 @@ class OpenVinoEvaluator(Evaluator):
         compiled = _compile(_from_planes_on(model, net.where), precision, streams)
         self.net_id = self.card.net_id
         self.variant = self.card.variant
-        self.name = f"openvino {'int8' if net.is_int8 else precision} on {self.threads} threads"
+        self.name = f"openvino {'int8' if net.is_int8 else precision} on {many(self.threads, 'thread')}"
         # A request belongs to one caller at a time; who comes when none is free waits for the next.
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for _ in range(streams):

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from selfmate import SelfmateError, bench_arena
+from selfmate import SelfmateError, bench_arena, read_games
 from selfmate import seating as seating_module
-from selfmate.bench_arena import Speed, Stretch
+from selfmate._core import GameRecord
+from selfmate.arena import Wishes, make_plan
+from selfmate.bench_arena import Stretch
+from selfmate.bench_selfplay import Speed
 from selfmate.evaluator import Answer, Evaluator, Leaves
+from selfmate.hall import play_seats
+from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
 from selfmate.player import Player, PlayerError
-from selfmate.population import round_robin
-from selfmate.rating import fit, tally
-from selfmate.seating import seat_players
+from selfmate.seating import Seating, seat_players
+from selfmate.tournament import play, schedule
 
 OPENINGS = balanced_openings("gardner", 2, seed=3)
 
@@ -78,67 +84,45 @@ def test_games_at_once_fit_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- round robins ---------------------------------------------------------------------------------
 
 
-def test_everybody_plays_everybody_with_either_colour() -> None:
-    players = [Player("heuristic-1"), Player(Even()), Player("random"), Player("heuristic-1")]
-    heard: list[tuple[int, int]] = []
-    report = round_robin(
-        players,
-        "gardner",
-        OPENINGS,
-        visits=[32, 8, 8, 4],
-        names=["strong", "net", "random", "weak"],
-        max_plies=80,
-        tell=lambda done, games: heard.append((done, games)),
-    )
+def test_everybody_plays_everybody_with_either_colour_in_one_pool(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pools: list[int] = []
+
+    def seat(*arguments: Any, **options: Any) -> Seating:
+        pools.append(arguments[3])
+        return seat_players(*arguments, **options)
+
+    monkeypatch.setattr("selfmate.hall.seat_players", seat)
+    names = ("heuristic-1?visits=32&name=strong", "uniform?visits=8", "random", "heuristic-1?visits=4&name=weak")
+    plan, players = make_plan(Wishes(players=names, variant="gardner", pairs=2, max_plies=80))
+    with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
+        report = play(plan, players, file)
     assert report.complete
-    assert report.visits == (32, 8, 0, 4)
-    assert len(report.rows) == report.games == 2 * 6 * 2
-    met = [(row.white, row.black) for row in report.rows]
-    for one in report.names:
-        for other in report.names:
-            assert met.count((one, other)) == (0 if one == other else len(OPENINGS))
-    for first, second in zip(report.records[::2], report.records[1::2], strict=True):
-        assert first.start_fen == second.start_fen
-        assert (first.white_seat, first.black_seat) == (second.black_seat, second.white_seat)
-    assert sum(map(report.points, report.names)) == report.games
-    assert report.points("strong") > report.points("random")
-    assert heard[-1] == (24, 24)
-    values = json.loads(json.dumps(report.as_json()))
-    assert values["rows"][0] == ["strong", "net", report.rows[0].result]
-    rated = fit(tally(report.rows), anchors={"random": 0.0})
-    assert {rating.player for rating in rated.players} == set(report.names)
+    assert pools == [24]
+    assert len(report.entries) == report.games == 2 * 6 * 2
+    met = [(entry.white, entry.black) for entry in report.entries]
+    assert all(met.count((one, other)) == 2 * (one != other) for one in range(4) for other in range(4))
+    for first, second in zip(report.entries[::2], report.entries[1::2], strict=True):
+        assert (first.white, first.black) == (second.black, second.white)
+    assert report.match(0, 2).score > 0.5
+    games = sorted(read_games(tmp_path / "games.pgn"), key=lambda game: int(game.headers["Round"]))
+    assert [game.headers["FEN"] for game in games[::2]] == [game.headers["FEN"] for game in games[1::2]]
 
 
 def test_a_pair_plays_the_same_games_whoever_else_is_there() -> None:
     players = [Player("heuristic-1"), Player("uniform"), Player("fake")]
 
     def games(count: int) -> list[tuple[str, ...]]:
-        report = round_robin(players[:count], "gardner", OPENINGS, visits=[16] * count, max_plies=40)
+        records: list[GameRecord] = []
+        play_seats("gardner", players[:count], [16] * count, schedule(count, OPENINGS), done=records.extend)
         return [
             (record.start_fen, *(move.uci() for move in record.moves))
-            for record in report.records
+            for record in sorted(records, key=lambda record: record.game_id)
             if {record.white_seat, record.black_seat} == {0, 1}
         ]
 
     assert games(2) == games(3)
-
-
-def test_a_game_that_was_cut_off_is_a_draw_and_a_stop_is_told() -> None:
-    players = [Player("random"), Player("uniform")]
-    cut = round_robin(players, "gardner", OPENINGS, visits=[0, 2], max_plies=2)
-    assert {row.result for row in cut.rows} == {"1/2-1/2"}
-    assert cut.points("random") == 2.0
-    stopped = round_robin(players, "gardner", OPENINGS, visits=[0, 2], stopping=lambda: True)
-    assert (stopped.complete, stopped.rows) == (False, [])
-    some = round_robin([*players, Player("fake")], "gardner", OPENINGS, visits=[0, 2, 2], max_plies=2, pairs=[(0, 2)])
-    assert {frozenset((row.white, row.black)) for row in some.rows} == {frozenset(("random", "fake"))}
-
-
-def test_bad_round_robins_are_refused() -> None:
-    with pytest.raises(SelfmateError, match="a name of its own"):
-        round_robin([Player("fake"), Player("fake")], "gardner", OPENINGS, visits=[1, 1])
-    with pytest.raises(SelfmateError, match="two players or more"):
-        round_robin([Player("fake")], "gardner", OPENINGS, visits=[1])
 
 
 # -- the bench ------------------------------------------------------------------------------------
