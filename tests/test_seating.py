@@ -81,6 +81,23 @@ def test_games_at_once_fit_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seat_players("gardner", players, [8, 8], games=10_000, slots=77).slots == 77
 
 
+def test_a_gpu_has_full_batches_and_games_left_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seating_module, "best_batch", lambda net, most: (min(4096, most), {}))
+    players = [Player(Even("a", name="torch on cuda")), Player(Even("b", name="torch on cuda"))]
+
+    def seat(games: int, visits: int) -> tuple[int, int, int]:
+        found = seat_players("gardner", players, [visits, visits], games=games)
+        return found.lanes, found.slots, found.pool.lane_rows
+
+    # Games enough for three lanes of two batches, and twice as many to follow
+    assert seat(100_000, 64) == (3, 3 * 2 * 4096, 4096)
+    # Fewer games have more leaves each, if the search is long enough for that.
+    assert seat(20_000, 64) == (3, 3 * 2 * 4096 // 4, 4096)
+    assert seat(20_000, 8) == (3, 3 * 2 * 833, 833)
+    # Few games are all played at once.
+    assert seat(200, 64) == (2, 200, 400)
+
+
 # -- round robins ---------------------------------------------------------------------------------
 
 

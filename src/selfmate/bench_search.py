@@ -106,7 +106,9 @@ def show(report: BenchReport, console: Console) -> None:
         console.print(table.title, highlight=False)
         shown = RichTable()
         for index, column in enumerate(table.columns):
-            shown.add_column(column, justify="right" if index else "left", no_wrap=True)
+            # Titles may be folded where the terminal is narrow, numbers never.
+            width = max((len(row[index]) for row in table.rows), default=1)
+            shown.add_column(column, justify="right" if index else "left", min_width=width, overflow="fold")
         for row in table.rows:
             shown.add_row(*row)
         console.print(shown)

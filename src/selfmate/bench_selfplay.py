@@ -66,7 +66,7 @@ def selfplay(
     part = wanted.selfplay
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
     evaluator = _open(wanted, net, device, compile)
-    slots, why = choose_slots(wanted, _open(wanted, net, device, False) if compile else evaluator, lanes)
+    slots, why = choose_slots(wanted, evaluator, lanes)
     # 1. What the evaluator can do without a search behind it
     tell(0, 1, "the evaluator alone")
     rows, alone = -(-slots // lanes) * part.leaves, max(0.5, min(5.0, seconds / 4))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bench_app"]
 
+Net = Annotated[str | None, typer.Option("--net", help="A net's folder or .onnx file, or a run (default: untrained).")]
 bench_app = typer.Typer(
     help="Measure, beside other engines where they are installed.\n\nExample: selfmate bench movegen --json"
 )
@@ -155,9 +156,7 @@ def tactics(
 
 @bench_app.command()
 def nn(
-    net: Annotated[
-        Path | None, typer.Option("--net", help="A net's folder or .onnx file (default: untrained).")
-    ] = None,
+    net: Net = None,
     variant: Annotated[str, typer.Option("--variant", help="Variant of the untrained net.")] = "gardner",
     size: Annotated[str, typer.Option("--size", help="Size of the untrained net: tiny, small, medium.")] = "tiny",
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
@@ -172,19 +171,23 @@ def nn(
     Example: selfmate bench nn --variant atomic --size small
     """
     from selfmate import bench_search
+    from selfmate.export_check import find_net
 
+    found = find_net(net) if net else None
     _measure(
         "nn",
         as_json,
         lambda tell: bench_search.nn(
-            net=net, variant=variant, size=size, device=device, backends=backends, repeats=repeats, tell=tell
+            net=found, variant=variant, size=size, device=device, backends=backends, repeats=repeats, tell=tell
         ),
     )
 
 
 @bench_app.command()
 def agreement(
-    net: Annotated[Path, typer.Argument(metavar="NET", help="A net's folder or .onnx file.", show_default=False)],
+    net: Annotated[
+        str, typer.Argument(metavar="NET", help="A net's folder or .onnx file, or a run.", show_default=False)
+    ],
     backends: Annotated[
         list[str] | None, typer.Option("--backend", help="Only this one; repeatable (default: all that are there).")
     ] = None,
@@ -194,23 +197,23 @@ def agreement(
 ) -> None:
     """Compare bf16 and int8 with f32: values, policies, and how often the search plays the same move.
 
-    Example: selfmate bench agreement runs/atomic/checkpoints/00080 --backend openvino-int8
+    Example: selfmate bench agreement runs/atomic --backend openvino-int8
     """
     from selfmate import agreement as measured
+    from selfmate.export_check import find_net
 
+    found = find_net(net)
     _measure(
         "agreement",
         as_json,
-        lambda tell: measured.agreement(net, backends=backends, visits=visits, count=positions, tell=tell),
+        lambda tell: measured.agreement(found, backends=backends, visits=visits, count=positions, tell=tell),
     )
 
 
 @bench_app.command()
 def selfplay(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
-    net: Annotated[
-        Path | None, typer.Option("--net", help="A net's folder or .onnx file (default: untrained).")
-    ] = None,
+    net: Net = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="For how long.")] = 10.0,
     warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds that are not counted.")] = 0.0,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
@@ -227,13 +230,15 @@ def selfplay(
     Example: selfmate bench selfplay gardner-laptop --seconds 20
     """
     from selfmate import bench_selfplay
+    from selfmate.export_check import find_net
 
+    found = find_net(net) if net else None
     _measure(
         "selfplay",
         as_json,
         lambda tell: bench_selfplay.selfplay(
             recipe=recipe,
-            net=net,
+            net=found,
             seconds=seconds,
             warmup=warmup,
             device=device,

@@ -452,8 +452,7 @@ class Trainer:
         """Get the champion ready to play. How many games at once the device can do is measured once a session."""
         self.player = self._champion()
         if not self.slots:
-            plain = self.player if self.device == "cpu" else self.matches.evaluator(self.run.state.champion)
-            self.slots, why = choose_slots(self.recipe, plain, self.lanes)
+            self.slots, why = choose_slots(self.recipe, self.player, self.lanes)
             if not self.recipe.selfplay.slots:
                 self.view.say(f"{self.device}: {why}.")
 

@@ -108,7 +108,7 @@ def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
     pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=2, random_plies=8, slots=rows, threads=1)
     pool.start(0, rows)
     try:
-        desk = evaluator.desk(rows)
+        desk = evaluator.trial_desk(rows)
         leaves = desk.gather(pool, 0, 0)
         desk.evaluate(leaves)
         began, done = time.perf_counter(), 0

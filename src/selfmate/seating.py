@@ -25,6 +25,14 @@ GPU_LANES: Final = 3
 """One is computed while the others are gathered and applied."""
 MANY_GAMES: Final = 6144
 """With fewer, a GPU is better off with larger batches in two lanes."""
+GPU_LEAVES: Final = (1, 2, 4)
+"""Leaves of a game in one batch on a GPU: more where there are too few games for full batches, """
+LEAST_TURNS: Final = 16
+"""and never so many that a search takes less turns than this."""
+SMALL_BATCH: Final = 512
+"""Leaves that a GPU computes in about the time of one."""
+ROUNDS: Final = 3
+"""Games on a GPU for each that is played at once: when no game is left to begin, batches shrink."""
 BATCHES_PER_LANE: Final = 2
 """Games of a lane with several nets, in batches: whatever half of two nets' games wait for, one batch is full."""
 AHEAD: Final = 2
@@ -91,19 +99,24 @@ def seat_players(
     gpu = any("cuda" in net.name for net in nets)
     lanes = lanes or (1 if not nets else cores() if not gpu else GPU_LANES if games >= MANY_GAMES else 2)
     lanes = max(1, min(lanes, games // 2, slots or games))
-    batch, why = 0, "all that there are"
+    batch, leaves, why = 0, 1, "all that there are"
     if slots is not None:
         why = "as was asked"
     elif not nets:
         slots = min(games, NATIVE_SLOTS)
     else:
-        queues = min(BATCHES_PER_LANE, len(nets))
-        slots, most = games, -(-games // (lanes * queues))
-        if most > BATCHES[0]:
-            rows = max(best_batch(net, most)[0] for net in nets)
-            if lanes * queues * rows <= games:
-                batch, slots = rows, lanes * queues * rows
+        queues = lanes * min(BATCHES_PER_LANE, len(nets))
+        slots, most = games, -(-games // queues)
+        if gpu:
+            leaves = _gpu_leaves(min(seat.visits for seat in seats if seat.visits))
+        if most * leaves > BATCHES[0]:
+            rows = max(best_batch(net, most * leaves)[0] for net in nets)
+            if gpu:
+                rows, leaves = _fit_gpu(rows, leaves, queues, games)
+            if queues * rows <= games * leaves:
+                batch, slots = rows, queues * rows // leaves
                 why = f"nets are nearly as fast as they get with {batch:,} leaves"
+                why += f", {leaves} of a game" if leaves > 1 else ""
         room = room_for_trees(max(1, *(seat.visits for seat in seats)))
         if slots > room:
             slots, why = room, "the trees of more would not fit into memory"
@@ -116,12 +129,39 @@ def seat_players(
         slots=slots,
         lanes=lanes,
         threads=0 if gpu or not nets else 1,
+        leaves_per_slot=leaves,
         batch=batch,
         rules=rules or ScoreRules(),
         ahead=max(AHEAD * slots, games // AHEAD_SHARE) if in_order else 0,
     )
     why = f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}"
     return Seating(pool, evaluators, lanes, tuple(seats), slots, why)
+
+
+def _gpu_leaves(visits: int) -> int:
+    """Give how many leaves of one game a batch may have at most, by the shortest search.
+
+    >>> [_gpu_leaves(visits) for visits in (1, 32, 64, 800)]
+    [1, 2, 4, 4]
+    """
+    return max(leaves for leaves in GPU_LEAVES if leaves == 1 or visits >= leaves * LEAST_TURNS)
+
+
+def _fit_gpu(rows: int, most_leaves: int, queues: int, games: int) -> tuple[int, int]:
+    """Give the batches of a GPU and the leaves of a game in them.
+
+    As few leaves as there are games for, so that enough are left to begin when others end; if even the most do not
+    suffice, smaller batches.
+
+    >>> _fit_gpu(4096, 4, 6, 100_000), _fit_gpu(4096, 4, 6, 20_000), _fit_gpu(4096, 4, 4, 2000)
+    ((4096, 1), (4096, 4), (512, 4))
+    """
+    for leaves in GPU_LEAVES:
+        if leaves <= most_leaves and ROUNDS * queues * rows <= games * leaves:
+            return rows, leaves
+    while rows > SMALL_BATCH and ROUNDS * queues * rows > games * most_leaves:
+        rows //= 2
+    return rows, most_leaves
 
 
 def _number(evaluator: Evaluator | str, evaluators: list[Evaluator | str]) -> int:

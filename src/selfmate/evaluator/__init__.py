@@ -123,6 +123,10 @@ class Evaluator(ABC):
         """Give a place for one lane of a pool, whose batches have at most `rows` leaves; it is used by one thread."""
         return Desk(self)
 
+    def trial_desk(self, rows: int) -> Desk:
+        """The same for a short look at how fast batches of this size are: nothing is compiled for it."""
+        return self.desk(rows)
+
 
 class Desk:
     """Where a lane's leaves are gathered and evaluated. Nothing is special here; a GPU has pinned memory at its own."""

@@ -84,7 +84,7 @@ class TorchEvaluator(Evaluator):
                 self._desks = threading.local()
                 self._compute: torch.cuda.Stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
                 self._pool = torch.cuda.graph_pool_handle()
-                self._graphs: dict[tuple[int, int], _Graph] = {}
+                self._graphs: dict[tuple[int, int, bool], _Graph] = {}
                 self._compiled: dict[int, Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {}
 
     def evaluate(self, leaves: Leaves) -> Answer:
@@ -101,6 +101,10 @@ class TorchEvaluator(Evaluator):
 
     def desk(self, rows: int) -> Desk:
         """Give a lane its own memory on the GPU."""
+        return Desk(self) if self._device.type == "cpu" else GpuDesk(self, rows, compile=self._compile)
+
+    def trial_desk(self, rows: int) -> Desk:
+        """The same, never compiled."""
         return Desk(self) if self._device.type == "cpu" else GpuDesk(self, rows)
 
     def replace(self, source: Net | str | Path) -> None:
@@ -133,7 +137,7 @@ class TorchEvaluator(Evaluator):
         rows = max(SMALLEST_BATCH, 1 << (end - begin - 1).bit_length())
         desk: GpuDesk | None = getattr(self._desks, "desk", None)
         if desk is None or desk.rows < rows:
-            desk = self._desks.desk = GpuDesk(self, rows)
+            desk = self._desks.desk = GpuDesk(self, rows, compile=self._compile)
         desk.fill(batch.take(slice(begin, end)))
         answer = desk.evaluate()
         priors = np.zeros((end - begin, batch.moves.shape[1]), np.float32)
@@ -143,18 +147,18 @@ class TorchEvaluator(Evaluator):
 
     # -- the graphs -------------------------------------------------------------------------------
 
-    def _graph(self, rows: int, width: int, whole_desk: bool) -> _Graph:
+    def _graph(self, rows: int, width: int, compile: bool) -> _Graph:
         """Give the graph of a shape; the first time it is captured. The lock is held."""
-        found = self._graphs.get((rows, width))
+        found = self._graphs.get((rows, width, compile))
         if found is None:
-            found = self._graphs[rows, width] = self._capture(rows, width, whole_desk)
+            found = self._graphs[rows, width, compile] = self._capture(rows, width, compile)
         return found
 
     @torch.inference_mode()
-    def _capture(self, rows: int, width: int, whole_desk: bool) -> _Graph:
+    def _capture(self, rows: int, width: int, compile: bool) -> _Graph:
         config = self._net.config
         tower = self._net.raw
-        if self._compile and whole_desk and rows >= COMPILE_FROM:
+        if compile:
             if rows not in self._compiled:
                 self._compiled[rows] = torch.compile(self._net.raw, dynamic=False, options=COMPILE_OPTIONS)
             tower = self._compiled[rows]
@@ -186,12 +190,13 @@ class _Graph(NamedTuple):
 
 
 class GpuDesk(Desk):
-    """Memory and streams of one lane, for at most `rows` leaves."""
+    """Memory and streams of one lane, for at most `rows` leaves; `compile` is for batches that nearly fill it."""
 
-    def __init__(self, evaluator: TorchEvaluator, rows: int) -> None:
+    def __init__(self, evaluator: TorchEvaluator, rows: int, *, compile: bool = False) -> None:
         super().__init__(evaluator)
         self.evaluator: TorchEvaluator = evaluator
         self.rows = rows
+        self._compile = compile and rows >= COMPILE_FROM
         config, device = evaluator._net.config, evaluator._device
         most = _core.encoding(evaluator.variant).max_moves
         widths = (3 * most // 8, most)
@@ -246,7 +251,7 @@ class GpuDesk(Desk):
         widths = (evaluator._net.config.bitboards, evaluator._net.config.scalars, width, 1)
         asked, arrived, begun, computed, back = self._events
         with device_errors(), torch.inference_mode(), LAUNCHING:
-            graph = evaluator._graph(rows, width, rows == self.rows)
+            graph = evaluator._graph(rows, width, self._compile and rows == self.rows)
             # 1. To the device
             with torch.cuda.stream(self._copies):
                 asked.record()
