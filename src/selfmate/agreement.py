@@ -76,11 +76,11 @@ def agreement(
     # 3. Tell.
     table = Table(
         f"Against {REFERENCE} f32: {reference.variant}, {many(len(positions), 'position')}, {many(visits, 'visit')}",
-        ("backend", "value mean", "value max", "policy mean", "policy max", "same first prior", "same move", "lost"),
+        ("backend", "value mean", "value max", "policy mean", "same first prior", "same move", "lost"),
         tuple(
             (
                 str(row["backend"]),
-                *(f"{row[key]:.4f}" for key in ("value_mean", "value_max", "policy_mean", "policy_max")),
+                *(f"{row[key]:.4f}" for key in ("value_mean", "value_max", "policy_mean")),
                 *(percent(row[key]) for key in ("same_first_prior", "same_move")),
                 f"{row['value_lost']:.4f}",
             )

@@ -106,11 +106,10 @@ def show(report: BenchReport, console: Console) -> None:
         console.print(table.title, highlight=False)
         shown = RichTable()
         for index, column in enumerate(table.columns):
-            # Titles may be folded where the terminal is narrow, numbers never.
-            width = max((len(row[index]) for row in table.rows), default=1)
-            shown.add_column(column, justify="right" if index else "left", min_width=width, overflow="fold")
+            shown.add_column(column, justify="right" if index else "left", overflow="fold")
         for row in table.rows:
-            shown.add_row(*row)
+            # Titles may be wrapped where the terminal is narrow, "99.0 %" not.
+            shown.add_row(*(cell.replace(" %", "\N{NO-BREAK SPACE}%") for cell in row))
         console.print(shown)
     for line in report.lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
