@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from selfmate import VARIANTS, Position
+from selfmate.levels import level_of
 from selfmate.uci_options import OPTIONS
 from uci_process import Uci, best_move, field, infos, pv, said
 
@@ -250,7 +251,9 @@ def test_a_level_says_that_it_is_an_estimate(engine: Uci) -> None:
     engine.send("setoption name UCI_LimitStrength value true", "setoption name UCI_Elo value 900")
     assert any("estimate" in text for text in said(engine.ready()))
     lines = engine.ask("go movetime 1000")
-    assert int(field(infos(lines)[-1], "nodes")) == 4
+    assert int(field(infos(lines)[-1], "nodes")) == level_of(900).visits == 24
+    engine.send("setoption name UCI_Elo value 100")
+    assert "plays like about 600, by an estimate that no match has confirmed yet" in said(engine.ready())
     lines = engine.ask("setoption name UCI_AnalyseMode value true", "go nodes 500")
     assert int(field(infos(lines)[-1], "nodes")) == 500
 

@@ -86,7 +86,7 @@ OPTION_VALUES = {
     "Threads": ["1", "2", "3", "0", "5000", "x"],
     "MultiPV": ["1", "2", "500", "501"],
     "Move Overhead": ["0", "1", "30", "-3"],
-    "UCI_Elo": ["600", "2850", "1"],
+    "UCI_Elo": ["0", "3500", "600", "-1"],
     "UCI_LimitStrength": ["true", "false", "false"],
     "UCI_Chess960": ["true", "false", "false", "yes"],
     "UCI_ShowWDL": ["true", "false"],

@@ -24,7 +24,18 @@ from msgspec import Meta, Struct
 from selfmate.errors import SelfmateError
 from selfmate.player import MoveResult, Result
 
-__all__ = ["FILE_NAME", "HIGHEST", "LOWEST", "Anchor", "Level", "Levels", "LevelsError", "level_of", "read_levels"]
+__all__ = [
+    "FILE_NAME",
+    "HIGHEST",
+    "LOWEST",
+    "Anchor",
+    "Level",
+    "Levels",
+    "LevelsError",
+    "guess_dial",
+    "level_of",
+    "read_levels",
+]
 
 FILE_NAME: Final = "levels.json"
 LOWEST: Final = 600
@@ -54,12 +65,20 @@ class Level:
 
 
 def level_of(dial: int) -> Level:
-    """Give the level at a place of the dial: visits double every 150 points, and the choice narrows to one at 2100.
+    """Give the level at a place of the dial: from 8 visits to 32,768, and the choice narrows to one at 2100.
 
-    >>> [(level_of(dial).visits, round(level_of(dial).temperature, 2)) for dial in (600, 1500, 2100, 2850)]
-    [(1, 1.0), (64, 0.4), (1024, 0.0), (32768, 0.0)]
+    Even the weakest looks at some moves: with a single visit there is nothing to draw from, and the first thought of a
+    net is stronger than a draw from its next ones.
+
+    >>> [(level_of(dial).visits, round(level_of(dial).temperature, 2)) for dial in (600, 1350, 2100, 2850)]
+    [(8, 2.0), (128, 1.0), (2048, 0.0), (32768, 0.0)]
     """
-    return Level(round(2 ** ((dial - 600) / 150)), max(0.0, (2100 - dial) / 1500))
+    return Level(round(8 * 2 ** ((dial - LOWEST) / 187.5)), max(0.0, (2100 - dial) / 750))
+
+
+def guess_dial(elo: int) -> int:
+    """Give the place of the dial for a rating when nothing was measured: the dial is named after its guess."""
+    return min(max(elo, LOWEST), HIGHEST)
 
 
 class Anchor(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,7 +87,7 @@ class Anchor(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     dial: Annotated[int, Meta(ge=LOWEST, le=HIGHEST)]
     elo: Annotated[float, Meta(ge=-5000, le=5000)]
     error: Annotated[float, Meta(ge=0, le=5000)]
-    """Two standard errors."""
+    """Half the 95 % interval of the rating on its scale."""
     games: Annotated[int, Meta(gt=0)]
 
 

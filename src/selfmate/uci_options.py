@@ -142,7 +142,7 @@ _LIST: Final = (
     Option("UCI_ShowWDL", "check", "show_wdl"),
     Option("UCI_AnalyseMode", "check", "analyse"),
     Option("UCI_LimitStrength", "check", "limit_strength"),
-    Option("UCI_Elo", "spin", "elo", 600, 2850),
+    Option("UCI_Elo", "spin", "elo", 0, 3500),
     Option("Contempt", "spin", "contempt", -100, 100),
     Option("FinalChoice", "combo", "final_choice", choices=("lcb", "visits")),
     Option("MinimumKLDGainPerNode", "string", "least_gain"),

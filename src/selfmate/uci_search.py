@@ -13,7 +13,7 @@ from selfmate import _core, clock
 from selfmate._core import Move, centipawns
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import EvaluatorError
-from selfmate.levels import Levels, LevelsError, level_of, read_levels
+from selfmate.levels import Levels, LevelsError, guess_dial, level_of, read_levels
 from selfmate.player import ENDLESS, Player, Result, play_config, result_of
 from selfmate.thinker import TURN, Thinker
 from selfmate.uci import Go
@@ -101,7 +101,9 @@ class Searcher:
             if self._levels is not None:
                 self._say(self._levels.describe(settings.elo))
             else:
-                self._say(f"plays like about {settings.elo}, by an estimate that no match has confirmed yet")
+                self._say(
+                    f"plays like about {guess_dial(settings.elo)}, by an estimate that no match has confirmed yet"
+                )
         return self._thinker
 
     def _read_levels(self, player: Player) -> Levels | None:
@@ -209,7 +211,8 @@ class Searcher:
         thinker = self.prepare(settings)
         level = None
         if settings.limit_strength and not settings.analyse:
-            level = level_of(settings.elo if self._levels is None else self._levels.dial_of(settings.elo))
+            elo, levels = settings.elo, self._levels
+            level = level_of(guess_dial(elo) if levels is None else levels.dial_of(elo))
         visits = limits.nodes or ENDLESS
         if level is not None:
             visits = min(visits, level.visits)
