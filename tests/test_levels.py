@@ -105,3 +105,20 @@ def test_the_engine_plays_by_measured_levels(tmp_path: Path) -> None:
         texts = said(uci.ready())
         assert any("damaged" in text and "levels are estimates" in text for text in texts)
         assert any("estimate" in text for text in texts)
+
+
+def test_the_levels_of_the_shipped_net_are_measured() -> None:
+    folder = nets.find("gardner")
+    assert folder is not None
+    found = read_levels(folder, json.loads((folder / "net.json").read_text())["net_id"])
+    assert found is not None
+    assert len(found.anchors) >= 5
+    assert all(anchor.games >= 60 and 0 < anchor.error < 100 for anchor in found.anchors)
+    weakest, *_, strongest = found.anchors
+    assert strongest.elo > weakest.elo + 800
+    with Uci() as uci:
+        uci.send("setoption name UCI_Variant value gardner", "setoption name UCI_LimitStrength value true")
+        uci.send("setoption name UCI_Elo value 600")
+        assert found.describe(600) in said(uci.ready())
+        nodes = field(infos(uci.ask("go movetime 60000"))[-1], "nodes")
+        assert nodes == str(level_of(found.dial_of(600)).visits)
