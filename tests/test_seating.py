@@ -95,7 +95,7 @@ def test_a_gpu_has_full_batches_and_games_left_to_begin(monkeypatch: pytest.Monk
     assert seat(20_000, 64) == (3, 3 * 2 * 4096 // 4, 4096)
     assert seat(20_000, 8) == (3, 3 * 2 * 833, 833)
     # Few games are all played at once.
-    assert seat(200, 64) == (2, 200, 400)
+    assert seat(200, 64) == (2, 200, 200)
 
 
 # -- round robins ---------------------------------------------------------------------------------

@@ -402,7 +402,7 @@ class Sprt(Struct, frozen=True):
         pair. A game's deviation, which logistic Elo needs, is taken to be one half: as if none were drawn.
 
         >>> Sprt(0, 20).expected_pairs, Sprt(0, 200).expected_pairs, Sprt(0, 10, model="logistic").expected_pairs
-        (800, 8, 3197)
+        (800, 8, 3201)
         """
         ratios = [
             elo / NELO if self.model == "normalised" else 2 * score_of_elo(elo) - 1 for elo in (self.elo0, self.elo1)
@@ -464,8 +464,8 @@ class SprtWalk:
     >>> walk.standing.pairs
     0
     >>> walk.add([Scored(0, True, "1-0"), Scored(0, False, "0-1")])
-    >>> walk.standing.pairs
-    40
+    >>> walk.standing.verdict, walk.standing.pairs
+    ('H0', 14)
     """
 
     def __init__(self, test: Sprt) -> None:
