@@ -193,6 +193,20 @@ def test_openvino_bf16_and_int8_are_near(f32: bytes, int8: bytes, positions: Lea
 
 
 @needs_openvino
+def test_in_bf16_the_heads_stay_in_f32(f32: bytes, int8: bytes) -> None:
+    from selfmate.evaluator.openvino_evaluator import OpenVinoEvaluator
+
+    def outputs(evaluator: OpenVinoEvaluator) -> list[int]:
+        return [len(request.get_compiled_model().outputs) for request in evaluator._requests.get()]
+
+    half = OpenVinoEvaluator(f32, precision="bf16")
+    assert outputs(half) == [1, 3]  # the tower, then logits, win-draw-loss and plies
+    heads = half._requests.get()[-1].get_compiled_model()
+    assert heads.get_property("INFERENCE_PRECISION_HINT").get_type_name() == "f32"
+    assert outputs(OpenVinoEvaluator(f32)) == outputs(OpenVinoEvaluator(int8)) == [3]
+
+
+@needs_openvino
 def test_openvino_in_pieces_and_from_threads(f32: bytes, positions: LeafBatch) -> None:
     from selfmate.evaluator.openvino_evaluator import OpenVinoEvaluator
 
