@@ -350,6 +350,11 @@ def test_command_json(run: Run) -> None:
         (("heuristic-1", "random", "fake", "--visits-a", "9"), "write NAME?visits=N"),
         (("heuristic-1", "uci:'cat?nodes=1"), "not a command"),
         (("heuristic-1", "uci:?nodes=1"), "uci: needs a command"),
+        (("heuristic-1", "uci:"), "uci: needs a command"),
+        (
+            ("heuristic-1", "random", "--draw", "10"),
+            "--draw is written CENTIPAWNS,MOVES[,AFTER], such as 10,8,40, not '10'",
+        ),
     ],
 )
 def test_bad_input_is_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:

@@ -26,6 +26,7 @@ from command import Run
 from selfmate import Position, SelfmateError, climb, ladder, ladder_plot, read_games, rungs, yardstick
 from selfmate._core import VARIANTS
 from selfmate.arena import Interrupt
+from selfmate.contestant import MoveLimit, on_device, read_contestant
 from selfmate.engine import Engine, EngineError, EngineSpec
 from selfmate.hall import Fixture
 from selfmate.matchfile import Entry
@@ -425,11 +426,21 @@ def test_an_engine_that_fails_does_not_make_a_rating(monkeypatch: pytest.MonkeyP
     assert "crash" in report.out["fairy 1"]
 
 
+def test_a_net_on_a_clock_chooses_its_backend_on_a_cpu() -> None:
+    net = read_contestant("gardner-laptop", MoveLimit(movetime=20))
+    assert on_device(net, "cpu") == net
+    engine = on_device(net, "cuda").engine
+    assert engine is not None
+    assert ("Backend", "cuda") in engine.options
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
         ((), "NET, or --measure VARIANT, or --build-engine"),
         (("heuristic-1", "--build-engine"), "one of them"),
+        (("heuristic-1", "--without-engine", "--variant", "nope"), "no variant is called 'nope'"),
+        (("--measure", "nope", "--spacing", "s.json"), "no variant is called 'nope'"),
         (("--measure", "gardner"), "needs --spacing FILE"),
         (("heuristic-1", "--variant", "nonsense"), "nonsense"),
         (("heuristic-1", "--engine", "x", "--without-engine"), "contradict"),

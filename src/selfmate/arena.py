@@ -257,9 +257,7 @@ def _contestants(wishes: Wishes) -> list[Contestant]:
         raise SelfmateError("--nodes and --depth are for engines, and none plays; nets have --visits")
     if not any(each.player for each in contestants) and any(wishes.visits):
         raise SelfmateError("--visits are for nets, and none plays; engines have --nodes")
-    if wishes.device != "cpu":
-        contestants = [on_device(each, wishes.device) for each in contestants]
-    return contestants
+    return [on_device(each, wishes.device) for each in contestants]
 
 
 def read_sprt(text: str, alpha: float, beta: float, model: str) -> Sprt:

@@ -202,7 +202,7 @@ def ladder(
 
     # 1. Everything that can be wrong with the options.
     if [net is not None, measure is not None, build_engine].count(True) != 1:
-        raise SelfmateError("selfmate ladder NET, or --measure VARIANT, or --build-engine: one of them")
+        raise SelfmateError("give NET, or --measure VARIANT, or --build-engine: one of them")
     if build_engine:
         print(yardstick.build_fairy())
         return

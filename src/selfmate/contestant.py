@@ -187,6 +187,7 @@ def read_contestant(text: str, usual: MoveLimit) -> Contestant:
     own = _Own(who, query, foreign=foreign)
     if not foreign:
         return _net(text, who, own, usual)
+    command = split_command(who)
     if own.limit.visits is not None:
         other = f"{UCI}{clip(who)}?nodes={own.limit.visits}"
         raise ContestantError(f"{clip(who)}: visits are for nets that we search; an engine has nodes: {other}", text)
@@ -196,7 +197,7 @@ def read_contestant(text: str, usual: MoveLimit) -> Contestant:
         ways = f"{clip(text)}?nodes=1000, or --nodes, --movetime or --tc for all"
         raise ContestantError(f"{clip(who)}: an engine needs a limit: {ways}", text)
     engine = EngineSpec(
-        command=split_command(who), options=tuple(own.options), directory=own.directory, environment=own.environment
+        command=command, options=tuple(own.options), directory=own.directory, environment=own.environment
     )
     engine.program()  # missing ones are refused before anybody starts
     name = own.name or Path(engine.command[0]).name
@@ -204,8 +205,8 @@ def read_contestant(text: str, usual: MoveLimit) -> Contestant:
 
 
 def on_device(contestant: Contestant, device: str) -> Contestant:
-    """Let a net on a clock compute elsewhere than on the CPU."""
-    if not contestant.player or contestant.engine is None:
+    """Let a net on a clock compute elsewhere than on the CPU, where its backend is its own choice."""
+    if device == "cpu" or not contestant.player or contestant.engine is None:
         return contestant
     options = (("Backend", device), *contestant.engine.options)
     return replace(contestant, engine=replace(contestant.engine, options=options))

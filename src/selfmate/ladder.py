@@ -28,6 +28,7 @@ from selfmate.contestant import Contestant, MoveLimit, on_device, read_contestan
 from selfmate.crosstable import faults, score
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import cores
+from selfmate.game import Position
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
 from selfmate.player import Player
@@ -193,6 +194,7 @@ def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: 
         Player(net.player, device=wishes.device, threads=1 if wishes.device == "cpu" else None) if net.player else None
     )
     variant = wishes.variant or (seat.variant if seat is not None else None) or "chess"
+    Position(variant)  # is there such a variant?
     if seat is not None:
         seat.check(variant)
     spacing = read_spacing(variant, wishes.spacing)
@@ -292,6 +294,7 @@ def measure(
     variant: str, wishes: Wishes, command: str, progress: Bar, notice: Notice = lambda text: None
 ) -> tuple[Spacing, bool]:
     """Measure how far the rungs of a variant are apart; also whether it was interrupted."""
+    Position(variant)  # is there such a variant?
     rungs, engines = _available(variant, wishes, notice)
     plan = _plan(variant, [rung.contestant(engines) for rung in rungs], wishes.seed)
     names = plan.labels

@@ -68,8 +68,9 @@ class ScoreRule:
         """Read `CENTIPAWNS,MOVES` or `CENTIPAWNS,MOVES,AFTER`."""
         parts = text.split(",")
         if not 2 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part) < 8 for part in parts):
+            example = "10,8,40" if name == "draw" else "600,4"
             raise SelfmateError(
-                f"--{name} is written CENTIPAWNS,MOVES[,AFTER], such as 600,4, not {clip(text)!r}", text
+                f"--{name} is written CENTIPAWNS,MOVES[,AFTER], such as {example}, not {clip(text)!r}", text
             )
         numbers = [int(part) for part in parts]
         if numbers[1] < 1:
