@@ -33,9 +33,12 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def test_a_copy_goes_on(source: Path, tmp_path: Path) -> None:
+    (source / "progress").mkdir(exist_ok=True)
+    (source / "progress" / "a.pgn").write_text("measured\n")
     before = contents(source)
     packed = pack(source, tmp_path / "small", 64)
     assert contents(source) == before
+    assert (tmp_path / "small" / "progress" / "a.pgn").read_text() == "measured\n"
     assert packed.games == packed.all_games == read_run(source)[1].games
     assert packed.bytes == sum(path.stat().st_size for path in (tmp_path / "small").rglob("*") if path.is_file())
     card = json.loads(next((tmp_path / "small" / "learner").glob("*/learner.json")).read_text())

@@ -7,11 +7,8 @@ measured, and as many of the newest games as fit. `selfmate train` with the same
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +17,18 @@ from msgspec import Struct
 from safetensors.numpy import load
 
 from selfmate.learner import JSON_NAME, MOMENT, TENSORS_NAME
-from selfmate.run import Checkpoint, Run, RunError, Stamp, State, read_committed, read_run, stamp_folder, write_file
+from selfmate.run import (
+    Checkpoint,
+    Run,
+    RunError,
+    Stamp,
+    State,
+    new_folder,
+    read_committed,
+    read_run,
+    stamp_folder,
+    write_file,
+)
 from selfmate.weights import pack_tensors
 
 __all__ = ["Packed", "pack"]
@@ -46,7 +54,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         raise RunError(f"{to}: is there already; a copy goes into a new folder", str(to))
     if not to.parent.is_dir():
         raise RunError(f"{to}: there is no folder {to.parent}", str(to))
-    with Run.hold(run), _whole_or_nothing(to) as folder:
+    with Run.hold(run), new_folder(to) as folder:
         _, state = read_run(run)
         if state.learner is None:
             raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
@@ -59,11 +67,12 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         for each in kept:
             for name, stamp in each.files.items():
                 _copy(run, folder, f"{each.name}/{name}", stamp)
-        for name in (*state.matches, *state.pgn):
+        measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
+        for name in (*state.matches, *state.pgn, *measured):
             _copy(run, folder, name)
         learner = _light_learner(run, folder, state.learner)
         # 2. The newest games that fit, and those that were not over
-        needed = _size(folder) + len(_as_json(state))
+        needed = _size(folder) + len(state.to_json())
         room = int(mebibytes * (1 << 20)) - needed
         if room < 0:
             least = math.ceil(needed / (1 << 20))
@@ -81,7 +90,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         # 3. The commit, last
         changes = {"shards": tuple(reversed(shards)), "flight": flight, "checkpoints": kept, "learner": learner}
         changed: State = msgspec.structs.replace(state, **changes)
-        write_file(folder / "state.json", _as_json(changed))
+        write_file(folder / "state.json", changed.to_json())
         size = _size(folder)
     return Packed(
         directory=str(to),
@@ -112,24 +121,5 @@ def _copy(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> Non
     target.write_bytes(read_committed(run, name, stamp))
 
 
-def _as_json(state: State) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(state), indent=1)
-
-
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-@contextlib.contextmanager
-def _whole_or_nothing(path: Path) -> Iterator[Path]:
-    """Give a temporary folder that gets its name at the end, and is gone if there is an error."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    if temporary.exists():
-        shutil.rmtree(temporary)
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.rename(path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise

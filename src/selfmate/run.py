@@ -55,7 +55,9 @@ __all__ = [
     "State",
     "check_target",
     "describe_format",
+    "new_folder",
     "pack_games",
+    "read_committed",
     "read_metrics",
     "read_run",
     "unpack_games",
@@ -158,6 +160,10 @@ class State(Struct, frozen=True, kw_only=True):
         """Give the newest net."""
         return max(self.checkpoints, key=lambda checkpoint: checkpoint.cycle)
 
+    def to_json(self) -> bytes:
+        """Write it as state.json has it."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1)
+
     def names(self) -> set[str]:
         """Give every file and folder that this commit keeps, relative to the run's directory."""
         kept = {shard.name for shard in self.shards} | {checkpoint.name for checkpoint in self.checkpoints}
@@ -250,13 +256,12 @@ def new_folder(path: Path, size: int = 0) -> Iterator[Path]:
             _remove(temporary)
             temporary.mkdir()
             yield temporary
-            for file in sorted(temporary.iterdir()):
-                _sync_file(file)
-            _sync_folder(temporary)
+            for entry in (temporary, *sorted(temporary.rglob("*"))):
+                (_sync_folder if entry.is_dir() else _sync_file)(entry)
             _remove(path)
             temporary.rename(path)
             _sync_folder(path.parent)
-        except OSError:
+        except BaseException:
             _remove(temporary)
             raise
 
@@ -482,7 +487,7 @@ class Run:
         state = msgspec.structs.replace(self.state, **changes, metrics_bytes=self._metrics.tell())
         state = msgspec.structs.replace(state, checkpoints=_kept(state))
         dropped = self.state.names() - state.names()
-        write_file(self.directory / "state.json", msgspec.json.format(msgspec.json.encode(state), indent=1))
+        write_file(self.directory / "state.json", state.to_json())
         self.state = state
         for name in dropped:
             _remove(self.directory / name)

@@ -30,7 +30,7 @@ GPU_LEAVES: Final = (1, 2, 4)
 LEAST_TURNS: Final = 16
 """and never so many that a search takes less turns than this."""
 SMALL_BATCH: Final = 512
-"""Leaves that a GPU computes in about the time of one."""
+"""Leaves that a GPU computes in twice the time of one (docs/results/gpu.md): smaller batches gain little."""
 ROUNDS: Final = 3
 """Games on a GPU for each that is played at once: when no game is left to begin, batches shrink."""
 BATCHES_PER_LANE: Final = 2
