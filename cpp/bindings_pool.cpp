@@ -219,22 +219,23 @@ void bind_games(nb::module_& m) {
             [](Pool* self, const std::string& name, const SearchConfig& search, std::uint64_t seed,
                std::uint32_t visits, std::uint32_t fast_visits, double full_probability, std::uint32_t random_plies,
                double temperature, std::uint32_t temperature_plies, std::uint32_t max_plies, std::size_t slots,
-               std::size_t lanes, int threads, std::size_t leaves_per_slot) {
+               std::size_t lanes, int threads, std::size_t leaves_per_slot, std::size_t batch) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, max_plies);
-                new (self) Pool({variant.variant, variant.chess960, seed, fast_visits, full_probability, random_plies,
-                                 temperature, temperature_plies, max_plies},
-                                {Seat{search, visits, 0, false}}, slots, lanes, thread_count(threads), leaves_per_slot);
+                new (self)
+                    Pool({variant.variant, variant.chess960, seed, fast_visits, full_probability, random_plies,
+                          temperature, temperature_plies, max_plies},
+                         {Seat{search, visits, 0, false}}, slots, lanes, thread_count(threads), leaves_per_slot, batch);
             },
             "variant"_a, "search"_a, nb::kw_only(), "seed"_a, "visits"_a, "fast_visits"_a = 16,
             "full_probability"_a = 1.0, "random_plies"_a = 0, "temperature"_a = 0.0, "temperature_plies"_a = 0,
-            "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1, "threads"_a = 0, "leaves_per_slot"_a = 1,
+            "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1, "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0,
             "For self-play: seat 0 plays both sides.")
         .def(
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
                std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch, const ScoreRules& rules, std::uint64_t ahead) {
+               std::size_t batch, const ScoreRules& rules, std::uint64_t ahead, bool greedy) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, max_plies);
                 if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
@@ -242,13 +243,17 @@ void bind_games(nb::module_& m) {
                 config.max_plies = max_plies;
                 config.rules = rules;
                 config.ahead = ahead;
+                config.greedy = greedy;
                 new (self) Pool(config, std::move(seats), slots, lanes, thread_count(threads), leaves_per_slot, batch);
             },
             "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
             "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "rules"_a = ScoreRules{}, "ahead"_a = 0,
+            "greedy"_a = false,
             "For games between players, whose seats are known by their numbers; `seed` is for those without visits.\n"
-            "A gather gives at most `batch` leaves (0: one gather gives those of every game that has some). A game\n"
-            "begins at most `ahead` ids before the oldest one that is not over (0: whenever there is room).")
+            "A gather gives at most `batch` leaves (0: those of all games, shared by the lanes). A game begins at "
+            "most\n"
+            "`ahead` ids before the oldest one that is not over (0: whenever there is room). A `greedy` gather takes\n"
+            "all that it has room for, though the other lanes then have none.")
         .def(
             "start",
             [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
@@ -321,29 +326,17 @@ void bind_games(nb::module_& m) {
                 self.forfeit(slot, winner, reason);
             },
             "slot"_a, "result"_a, "reason"_a, "End a game that waits for a move, as a referee does.")
-        .def(
-            "idle",
-            [](const Pool& self, std::size_t lane) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
-                nb::gil_scoped_release release;
-                return self.idle(lane);
-            },
-            "lane"_a = 0, "Whether no game of a lane can go on before a move comes from outside.")
-        .def(
-            "waiting",
-            [](const Pool& self, std::size_t lane) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
-                nb::gil_scoped_release release;
-                return self.waiting(lane);
-            },
-            "lane"_a = 0, "How many games of a lane need each of the evaluators next.")
+        .def("idle", without_gil(&Pool::idle), "Whether no game can go on before answers come, or a move from outside.")
+        .def("waiting", without_gil(&Pool::waiting),
+             "How many games need each of the evaluators next, without those whose leaves are on their way.")
         .def_prop_ro(
             "news",
             [](const Pool& self) {
                 nb::gil_scoped_release release;
                 return self.news();
             },
-            "Counts moves from outside, games that end and games that are added: what ends an idle lane's sleep.")
+            "Counts answers, moves from outside, games that end and games that are added: what ends an idle lane's\n"
+            "sleep.")
         .def(
             "wait",
             [](const Pool& self, std::uint64_t news, double seconds) {
@@ -353,27 +346,24 @@ void bind_games(nb::module_& m) {
             "news"_a, "seconds"_a, "Sleep until there is other news than this, or for so long.")
         .def(
             "gather_into",
-            [](Pool& self, LeafRoom& room, std::size_t lane, std::uint8_t evaluator) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
+            [](Pool& self, LeafRoom& room, std::uint8_t evaluator) {
                 nb::gil_scoped_release release;
                 room.size = 0;
-                room.ticket = self.gather(lane, evaluator, [&](std::size_t rows, std::size_t most_moves) {
-                    return room.place(rows, most_moves);
-                });
+                room.ticket = self.gather(
+                    evaluator, [&](std::size_t rows, std::size_t most_moves) { return room.place(rows, most_moves); });
             },
-            "room"_a, "lane"_a = 0, "evaluator"_a = 0, "As `gather`, into memory that stays where it is.")
+            "room"_a, "evaluator"_a = 0, "As `gather`, into memory that stays where it is.")
         .def(
             "gather",
-            [](Pool& self, std::size_t lane, std::uint8_t evaluator) {
-                if (lane >= self.lanes()) throw nb::index_error("no such lane");
+            [](Pool& self, std::uint8_t evaluator) {
                 LeafBatch batch;
                 {
                     nb::gil_scoped_release release;
-                    batch = self.gather(lane, evaluator);
+                    batch = self.gather(evaluator);
                 }
                 return Leaves(std::move(batch));
             },
-            "lane"_a = 0, "evaluator"_a = 0)
+            "evaluator"_a = 0, "Leaves that games need next, with a ticket for their answers.")
         .def(
             "run",
             [](Pool& self, const std::string& name) {

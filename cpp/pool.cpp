@@ -28,7 +28,6 @@ Pool::Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots,
       batch_(batch ? std::max(batch, leaves_per_slot) : slots * leaves_per_slot),
       slots_(slots),
       staged_(slots),
-      next_(lanes),
       threads_(std::make_unique<Threads>(threads)) {}
 
 void Pool::add(std::vector<Fixture> fixtures) {
@@ -211,9 +210,9 @@ bool Pool::may_begin(std::uint64_t id_limit) const {
     return !begun_.empty() || (!waiting_.empty() && waiting_.back().id < id_limit);
 }
 
-void Pool::refill(std::size_t first, std::size_t last) {
+void Pool::refill() {
     const std::uint64_t id_limit = next_id_limit();
-    for (std::size_t i = first; i < last; ++i) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
         if (!staged_[i].vacant) continue;
         Slot& slot = slots_[i];
         retire(slot);
@@ -263,20 +262,28 @@ void Pool::walk(Slot& slot, std::uint8_t evaluator) {
     }
 }
 
-std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place& place) {
+// Leaves that the next gather gives at most.
+std::size_t Pool::most_rows() const {
+    if (config_.greedy) return lane_rows();
+    const auto searching = static_cast<std::size_t>(
+        std::count_if(staged_.begin(), staged_.end(), [](const Staged& staged) { return staged.wants != NOBODY; }));
+    return std::min(lane_rows(), (searching + lanes_ - 1) / lanes_ * leaves_per_slot_);
+}
+
+std::uint64_t Pool::gather(std::uint8_t evaluator, const Place& place) {
     const std::lock_guard lock(mutex_);
-    const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
-    refill(first, last);
-    // 1. The games of the lane that need this evaluator walk to their leaves: all of them, or in turn as many as there
-    //    is room for. Some come back without a leaf, for it is the other side's turn now; then others take their place.
+    refill();
+    // 1. Games that need this evaluator walk to their leaves, in turn as many as there is room for. Some come back
+    //    without a leaf, for it is the other side's turn now; then others take their place.
+    const std::size_t most = most_rows();
     std::size_t size = 0, most_moves = 0, looked = 0;
     bool ended = false;
     turn_.clear();
-    while (looked < last - first && size + leaves_per_slot_ <= batch_) {
-        const std::size_t before = turn_.size(), room = (batch_ - size) / leaves_per_slot_;
-        for (; looked < last - first && turn_.size() < before + room; ++looked) {
-            const std::size_t i = first + (next_[lane] + looked) % (last - first);
-            if (staged_[i].wants == evaluator || staged_[i].wants == ANYBODY)
+    while (looked < slots_.size() && size + leaves_per_slot_ <= most) {
+        const std::size_t before = turn_.size(), room = (most - size) / leaves_per_slot_;
+        for (; looked < slots_.size() && turn_.size() < before + room; ++looked) {
+            const std::size_t i = (next_ + looked) % slots_.size();
+            if (!staged_[i].out && (staged_[i].wants == evaluator || staged_[i].wants == ANYBODY))
                 turn_.push_back(static_cast<std::uint32_t>(i));
         }
         threads_->each(turn_.size() - before, [&](std::size_t k) {
@@ -299,16 +306,17 @@ std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place
             ended |= staged.vacant;
         }
     }
-    if (looked < last - first) next_[lane] = (next_[lane] + looked) % (last - first);
+    next_ = (next_ + looked) % slots_.size();
     if (ended) ++news_;
     if (ended || has_outside_) changed_.notify_all();
     if (!size) return 0;
-    // 2. The leaves become rows, in the order of the slots.
+    // 2. The leaves become rows.
     Ticket ticket{next_ticket_, std::vector<Row>(size)};
     const LeafRows rows = place(size, most_moves);
     threads_->each(turn_.size(), [&](std::size_t k) {
         const Slot& slot = slots_[turn_[k]];
         std::uint32_t row = staged_[turn_[k]].first_row;
+        staged_[turn_[k]].out = !slot.staged.empty();
         for (const std::uint32_t leaf : slot.staged) {
             ticket.rows[row] = {turn_[k], leaf};
             rows.write(row++, *config_.variant, slot.search, leaf);
@@ -318,9 +326,9 @@ std::uint64_t Pool::gather(std::size_t lane, std::uint8_t evaluator, const Place
     return next_ticket_++;
 }
 
-LeafBatch Pool::gather(std::size_t lane, std::uint8_t evaluator) {
+LeafBatch Pool::gather(std::uint8_t evaluator) {
     LeafBatch batch(0, encoding_);
-    const std::uint64_t ticket = gather(lane, evaluator, [&](std::size_t size, std::size_t) {
+    const std::uint64_t ticket = gather(evaluator, [&](std::size_t size, std::size_t) {
         batch = LeafBatch(size, encoding_);
         return batch.rows();
     });
@@ -346,7 +354,9 @@ void Pool::each_slot(const std::vector<Row>& rows, const std::function<void(Sear
     begins.push_back(rows.size());
     threads_->each(begins.size() - 1, [&](std::size_t i) {
         for (std::size_t row = begins[i]; row < begins[i + 1]; ++row) work(slots_[rows[row].slot].search, row);
+        staged_[rows[begins[i]].slot].out = false;
     });
+    tell_news();
 }
 
 void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl) {
@@ -374,7 +384,7 @@ void Pool::run(NativeEvaluator evaluator) {
     if (has_outside_) throw Error("SearchError", "somebody sits outside, whose moves nobody would bring", "outside");
     const std::lock_guard lock(mutex_);
     while (!is_done()) {
-        refill(0, slots_.size());
+        refill();
         threads_->each(slots_.size(), [&](std::size_t i) {
             Slot& slot = slots_[i];
             while (slot.playing && !slot.finished) {
@@ -383,7 +393,7 @@ void Pool::run(NativeEvaluator evaluator) {
             }
             note(i);
         });
-        refill(0, slots_.size());
+        refill();
     }
 }
 
@@ -434,13 +444,12 @@ void Pool::forfeit(std::size_t index, std::optional<Winner> winner, const std::s
     tell_news();
 }
 
-bool Pool::idle(std::size_t lane) const {
+bool Pool::idle() const {
     const std::lock_guard lock(mutex_);
     const bool more = may_begin(next_id_limit());
-    const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
-    return std::none_of(slots_.begin() + static_cast<std::ptrdiff_t>(first),
-                        slots_.begin() + static_cast<std::ptrdiff_t>(last),
-                        [&](const Slot& slot) { return slot.playing && !slot.finished ? !slot.awaited : more; });
+    return std::none_of(staged_.begin(), staged_.end(), [&](const Staged& staged) {
+        return staged.vacant ? more : !staged.out && staged.wants != NOBODY;
+    });
 }
 
 void Pool::tell_news() {
@@ -448,12 +457,11 @@ void Pool::tell_news() {
     changed_.notify_all();
 }
 
-std::vector<std::size_t> Pool::waiting(std::size_t lane) const {
+std::vector<std::size_t> Pool::waiting() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::size_t> counts(evaluators());
-    const std::size_t first = slots_.size() * lane / lanes_, last = slots_.size() * (lane + 1) / lanes_;
-    for (std::size_t i = first; i < last; ++i)
-        if (staged_[i].wants >= 0) ++counts[static_cast<std::size_t>(staged_[i].wants)];
+    for (const Staged& staged : staged_)
+        if (!staged.out && staged.wants >= 0) ++counts[static_cast<std::size_t>(staged.wants)];
     return counts;
 }
 

@@ -38,6 +38,9 @@ struct PoolConfig {
     // A game begins at most so many ids ahead of the oldest one that is not over (0: whenever there is room), for
     // who looks at games in their order and would wait for it.
     std::uint64_t ahead = 0;
+    // Lanes share the games evenly, as cores do. Or a gather takes all that it has room for, though others then have
+    // none: for a device that computes a small batch no faster than a large one.
+    bool greedy = false;
 };
 
 // Who plays: how it searches and who evaluates for it, or that it does not search.
@@ -69,7 +72,8 @@ class Pool {
 public:
     static constexpr std::size_t MAX_SEATS = 256;
 
-    // The seats are known by their numbers. `batch`: leaves that a gather gives at most; 0: those of every game.
+    // The seats are known by their numbers. `lanes`: batches that are on their way at the same time. `batch`: leaves
+    // that a gather gives at most; 0: those of all games, shared by the lanes.
     Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots, std::size_t lanes, int threads,
          std::size_t leaves_per_slot, std::size_t batch = 0);
 
@@ -78,11 +82,12 @@ public:
     // Games that were in flight elsewhere go on where they stopped, before any other.
     void resume(std::vector<GameRecord> games);
 
-    // Walks the games of a lane to the leaves that they need. `place` hears how many rows there are and how many
-    // moves the longest has, and says where they are written; no row, no ticket (0) and no question.
+    // Walks games that wait for an evaluator to the leaves that they need; those of a batch that is on its way are left
+    // alone. `place` hears how many rows there are and how many moves the longest has, and says where they are
+    // written; no row, no ticket (0) and no question.
     using Place = std::function<LeafRows(std::size_t rows, std::size_t most_moves)>;
-    std::uint64_t gather(std::size_t lane, std::uint8_t evaluator, const Place& place);
-    LeafBatch gather(std::size_t lane, std::uint8_t evaluator);
+    std::uint64_t gather(std::uint8_t evaluator, const Place& place);
+    LeafBatch gather(std::uint8_t evaluator);
     // priors: [size, stride], of which each row's first counts[i] matter; wdl: [size, 3]. Throws for a ticket
     // that is not open or a size that is not the ticket's.
     void apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl);
@@ -100,10 +105,10 @@ public:
     // The end of such a game by a referee; none: it has no result.
     void forfeit(std::size_t slot, std::optional<Winner> winner, const std::string& reason);
 
-    // Whether no game of a lane can go on before something comes from outside.
-    bool idle(std::size_t lane) const;
-    // Counts what may give an idle lane work or tell it that all is done: moves from outside, games that end or are
-    // added. `wait` returns when it is not `seen` any more, or after so many seconds.
+    // Whether no game can go on before answers come, or something from outside.
+    bool idle() const;
+    // Counts what may give an idle lane work or tell it that all is done: answers, moves from outside, games that end
+    // or are added. `wait` returns when it is not `seen` any more, or after so many seconds.
     std::uint64_t news() const;
     void wait(std::uint64_t seen, double seconds) const;
 
@@ -113,8 +118,10 @@ public:
     const Encoding& encoding() const { return encoding_; }
     std::size_t evaluators() const;  // that seats ask, by number: so many must be there
     std::size_t lanes() const { return lanes_; }
-    std::size_t lane_rows() const { return std::min(batch_, (slots_.size() + lanes_ - 1) / lanes_ * leaves_per_slot_); }
-    std::vector<std::size_t> waiting(std::size_t lane) const;  // games for each evaluator
+    std::size_t lane_rows() const {
+        return config_.greedy ? batch_ : std::min(batch_, (slots_.size() + lanes_ - 1) / lanes_ * leaves_per_slot_);
+    }
+    std::vector<std::size_t> waiting() const;  // games for each evaluator, without those on their way
     std::uint64_t playouts() const;
     std::uint64_t plies() const;  // moves that were searched for
     std::size_t finished() const;
@@ -141,6 +148,7 @@ private:
         std::uint16_t leaves = 0, most_moves = 0;
         std::int16_t wants = NOBODY;  // the evaluator that the game needs next
         bool vacant = true;           // has room for a game, or a game that is over
+        bool out = false;             // its leaves are on their way
     };
     struct Row {
         std::uint32_t slot, leaf;
@@ -168,7 +176,8 @@ private:
     void walk(Slot& slot, std::uint8_t evaluator);
     std::uint64_t next_id_limit() const;
     bool may_begin(std::uint64_t id_limit) const;
-    void refill(std::size_t first, std::size_t last);
+    void refill();
+    std::size_t most_rows() const;
     void retire(Slot& slot);
     void note(std::size_t index);
 
@@ -181,7 +190,7 @@ private:
     std::size_t batch_;
     std::vector<Slot> slots_;
     std::vector<Staged> staged_;       // of each slot
-    std::vector<std::size_t> next_;    // of each lane: where the next gather begins, if it has no room for all
+    std::size_t next_ = 0;             // where the next gather begins
     std::vector<std::uint32_t> turn_;  // slots of this gather
     std::vector<Fixture> waiting_;     // the next one last
     std::vector<GameRecord> begun_;    // games to take up, the next one last

@@ -81,7 +81,7 @@ def test_a_desk_gathers_and_answers() -> None:
     plain, into = some_pool("atomic", 300), some_pool("atomic", 300)
     desk = evaluator.desk(into.lane_rows)
     for _ in range(5):
-        leaves, room = plain.gather(), desk.gather(into, 0, 0)
+        leaves, room = plain.gather(), desk.gather(into, 0)
         assert leaves.size == room.size
         expected, answer = evaluator.evaluate(leaves), desk.evaluate(room)
         width = answer.priors.shape[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from selfmate import pool as pool_module
 from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat
 from selfmate._core import encoding as encoding_of
 from selfmate.evaluator import Answer, Desk, Evaluator, EvaluatorError, Leaves
-from selfmate.pool import choose_slots, drive
+from selfmate.pool import choose_at_once, drive
 from selfmate.recipe import change, load
 
 
@@ -32,7 +33,7 @@ def play_on(pool: Pool, turns: int | None = None) -> None:
     for turn in itertools.count():
         if pool.done() or turn == turns:
             return
-        leaves = pool.gather(turn % 2)
+        leaves = pool.gather()
         if leaves.size:
             pool.apply_native(leaves.ticket, "fake")
 
@@ -49,9 +50,9 @@ def test_leaves_in_memory_of_others_are_the_same(variant: str) -> None:
     )
     room = LeafRoom(*arrays, [8, 12, 16, 20, 24, 28, 32, encoding.max_moves])
     widths = set()
-    for turn in range(60):
-        leaves = plain.gather(turn % 2)
-        into.gather_into(room, turn % 2)
+    for _ in range(60):
+        leaves = plain.gather()
+        into.gather_into(room)
         assert (room.size, room.ticket) == (leaves.size, leaves.ticket)
         if not leaves.size:
             continue
@@ -114,7 +115,9 @@ def test_a_game_of_another_variant_is_not_taken_up() -> None:
 # -- games at once --------------------------------------------------------------------------------
 
 
-def chosen(monkeypatch: pytest.MonkeyPatch, speeds: dict[int, float], *settings: str) -> tuple[int, str, list[int]]:
+def chosen(
+    monkeypatch: pytest.MonkeyPatch, speeds: dict[int, float], *settings: str, gpu: bool = False
+) -> tuple[int, str, list[int]]:
     """Choose for an evaluator of these speeds; batches that are missing do not fit into its memory."""
     asked: list[int] = []
 
@@ -124,7 +127,9 @@ def chosen(monkeypatch: pytest.MonkeyPatch, speeds: dict[int, float], *settings:
 
     monkeypatch.setattr(pool_module, "_batch_speed", speed)
     recipe = change(load("atomic"), settings)
-    slots, why = choose_slots(recipe, cast(Evaluator, None), 3)
+    evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
+    slots, rows, why = choose_at_once(recipe, cast(Evaluator, evaluator), 3)
+    assert rows in (0, *speeds)
     return slots, why, asked
 
 
@@ -137,6 +142,8 @@ def test_the_games_at_once_fit_the_device(monkeypatch: pytest.MonkeyPatch) -> No
     assert slots == 3 * 2048 // 4
     assert "1,536 games at once in 3 lanes: 2,048 leaves are evaluated at 900,000/s, more of them at 1,000,000/s" in why
     assert asked == list(FAST)
+    # A GPU has an eighth more of them than full batches need.
+    assert chosen(monkeypatch, FAST, gpu=True)[0] == 9 * 3 * 2048 // 4 // 8
     # What does not fit into the device's memory is not taken, and nothing larger is tried.
     assert chosen(monkeypatch, {64: 1e5, 128: 1.2e5})[0] == 3 * 128 // 4
     # A slow device is not kept busy for minutes.
@@ -202,9 +209,9 @@ def test_leaves_of_seats_with_one_evaluator_are_one_batch() -> None:
     pool = Pool("gardner", [Seat(visits=50), Seat(visits=9), Seat(visits=9, evaluator=1)], slots=6, threads=1)
     pool.start_games([(START, 0, 1), (START, 1, 0), (START, 2, 0)] * 2)
     assert (pool.evaluators, pool.lane_rows) == (2, 6)
-    leaves = pool.gather(0, 0)
+    leaves = pool.gather(0)
     assert leaves.size == 4
-    assert pool.gather(0, 1).size == 2
+    assert pool.gather(1).size == 2
 
 
 @pytest.mark.parametrize("batch", [1, 3, 5])
@@ -221,7 +228,7 @@ def test_small_batches_take_the_games_in_turn(batch: int) -> None:
         while not pool.done():
             waiting = pool.waiting()
             evaluator = waiting.index(max(waiting))
-            leaves = pool.gather(0, evaluator)
+            leaves = pool.gather(evaluator)
             sizes.append(leaves.size)
             if leaves.size:
                 pool.apply_native(leaves.ticket, ("heuristic-1", "fake")[evaluator])
@@ -234,9 +241,30 @@ def test_waiting_says_who_is_asked_next() -> None:
     pool = Pool("gardner", [Seat(visits=5), Seat(visits=5, evaluator=2), Seat.outside()], slots=6, batch=2)
     assert pool.waiting() == [0, 0, 0]
     pool.start_games([(START, 0, 1)] * 3 + [(START, 1, 0)] + [(START, 2, 0)] * 2)
-    assert pool.gather(0, 0).size == 2
-    assert pool.waiting() == [3, 0, 1]
-    assert pool.gather(0, 2).size == 1
+    assert pool.gather(0).size == 2
+    assert pool.waiting() == [1, 0, 1]  # two are on their way
+    assert pool.gather(2).size == 1
+    assert pool.waiting() == [1, 0, 0]
+
+
+def test_lanes_share_the_games_and_no_game_is_in_two_batches() -> None:
+    """Evenly, or the first takes what it has room for; few games are not spread over many lanes then."""
+    for greedy, games, sizes in (
+        (False, 12, [4, 4, 4, 0]),
+        (True, 12, [4, 4, 4, 0]),
+        (False, 5, [2, 2, 1, 0]),
+        (True, 5, [4, 1, 0, 0]),
+        (False, 1, [1, 0, 0, 0]),
+    ):
+        pool = Pool("gardner", [Seat(visits=9)], slots=12, lanes=3, threads=1, batch=4, greedy=greedy)
+        pool.start_games([(START, 0, 0)] * games)
+        batches = [pool.gather() for _ in range(4)]
+        assert [batch.size for batch in batches] == sizes, (greedy, games)
+        assert (pool.idle(), pool.waiting()) == (True, [0])
+        news = pool.news
+        pool.apply_native(batches[0].ticket, "uniform")  # those games go on, the others are still on their way
+        assert (pool.idle(), pool.waiting(), pool.news > news) == (False, [sizes[0]], True)
+        assert pool.gather().size == sizes[0]
 
 
 def test_a_seat_without_visits_asks_nobody() -> None:
@@ -280,8 +308,9 @@ def test_games_wait_for_moves_from_outside() -> None:
     [(slot, game_id, opening, moves)] = pool.awaiting()
     assert (slot, game_id, opening, moves) == (1, 1, START, [])
     assert pool.awaiting() == []  # each once
-    assert not pool.idle()  # the other game goes on
+    assert pool.idle()  # the other one's leaf is on its way
     pool.apply_native(leaves.ticket, "uniform")
+    assert not pool.idle()
     while not pool.idle():
         leaves = pool.gather()
         if leaves.size:
@@ -309,9 +338,10 @@ def test_a_referee_ends_a_game(result: str) -> None:
     pool = outside_pool(games=2, slots=1)
     leaves = pool.gather()
     assert leaves.size == 1
-    while not pool.idle():
+    while leaves.size:
         pool.apply_native(leaves.ticket, "uniform")
         leaves = pool.gather()
+    assert pool.idle()
     with pytest.raises(ValueError, match="a result is"):
         pool.forfeit(0, "2-0", "why")
     with pytest.raises(SearchError, match="waits"):
@@ -431,8 +461,7 @@ def test_games_do_not_run_away_from_the_oldest(ahead: int, most: int) -> None:
         """End all games but the oldest, as long as others begin."""
         begun: list[int] = []
         while True:
-            for lane in (0, 1):
-                pool.gather(lane)
+            pool.gather()
             heard = {game_id: slot for slot, game_id, _, _ in pool.awaiting()}
             begun += sorted(heard)
             waiting.update(heard)
@@ -442,7 +471,7 @@ def test_games_do_not_run_away_from_the_oldest(ahead: int, most: int) -> None:
                 pool.forfeit(waiting.pop(game_id), "1-0", "enough")
 
     assert play_others() == list(range(most))
-    assert (pool.idle(0), pool.idle(1), pool.done()) == (True, True, False)
+    assert (pool.idle(), pool.done()) == (True, False)
     assert len(pool.drain()) == most - 1
     # The oldest ends: others may begin.
     pool.forfeit(waiting.pop(0), "1-0", "enough")
@@ -492,9 +521,9 @@ def test_an_idle_lane_sleeps() -> None:
             )
 
     class Watched(Desk):
-        def gather(self, pool: Pool, lane: int, evaluator: int) -> Any:
+        def gather(self, pool: Pool, evaluator: int) -> Any:
             gathers.append(time.monotonic())
-            return super().gather(pool, lane, evaluator)
+            return super().gather(pool, evaluator)
 
     counting = Counting()
     counting.desk = lambda rows: Watched(counting)  # type: ignore[method-assign]

@@ -439,8 +439,7 @@ def self_play(threads: int, slots: int, lanes: int, by_batches: bool) -> list[by
     if not by_batches:
         pool.run("fake")
     while not pool.done():
-        for lane in range(lanes):
-            leaves = pool.gather(lane)
+        for leaves in [pool.gather() for _ in range(lanes)]:
             if leaves.size:
                 pool.apply_native(leaves.ticket, "fake")
     return [record.to_bytes() for record in pool.drain()]

@@ -64,10 +64,10 @@ def test_games_at_once_fit_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seating_module, "best_batch", batch)
     monkeypatch.setattr(seating_module, "cores", lambda: 2)
     players = [Player(Even("a")), Player(Even("b"))]
-    # Two lanes of two batches of the net that wants the larger ones
+    # A batch for the other lane and one for each net, of the size that the larger one wants
     many = seat_players("gardner", players, [8, 8], games=10_000)
-    assert (many.lanes, many.slots, many.pool.lane_rows) == (2, 2 * 2 * 256, 256)
-    assert "1,024 games at once in 2 lanes: nets are nearly as fast as they get with 256 leaves" in many.why
+    assert (many.lanes, many.slots, many.pool.lane_rows) == (2, 3 * 256, 256)
+    assert "768 games at once in 2 lanes: nets are nearly as fast as they get with 256 leaves" in many.why
     # One net in both seats needs one batch in each lane.
     assert seat_players("gardner", [players[0], players[0]], [8, 9], games=10_000).slots == 2 * 128
     # Few games are all played at once, and nothing is measured.
@@ -89,13 +89,13 @@ def test_a_gpu_has_full_batches_and_games_left_to_begin(monkeypatch: pytest.Monk
         found = seat_players("gardner", players, [visits, visits], games=games)
         return found.lanes, found.slots, found.pool.lane_rows
 
-    # Games enough for three lanes of two batches, and twice as many to follow
-    assert seat(100_000, 64) == (3, 3 * 2 * 4096, 4096)
+    # Games enough for five batches and an eighth, and twice as many to follow
+    assert seat(100_000, 64) == (4, 5 * 4096 * 9 // 8, 4096)
     # Fewer games have more leaves each, if the search is long enough for that.
-    assert seat(20_000, 64) == (3, 3 * 2 * 4096 // 4, 4096)
-    assert seat(20_000, 8) == (3, 3 * 2 * 833, 833)
-    # Few games are all played at once.
-    assert seat(200, 64) == (2, 200, 200)
+    assert seat(20_000, 64) == (4, 5 * 1024 * 9 // 8, 4096)
+    assert seat(20_000, 8) == (4, 5 * 1000 * 9 // 8, 1000)
+    # Few games are all played at once, and go into one batch if they wait for the same net.
+    assert seat(200, 64) == (4, 200, 800)
 
 
 # -- round robins ---------------------------------------------------------------------------------

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
 from selfmate._core import Pool
-from selfmate.bench_selfplay import GPU_LANES
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.pool import Turn, drive
+from selfmate.pool import GPU_LANES, Turn, drive
 
 if TYPE_CHECKING:
     from selfmate.net import Net

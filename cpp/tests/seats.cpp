@@ -42,10 +42,10 @@ Fixture fixture(std::uint64_t id) {
 
 constexpr const char* EVALUATORS[] = {"fake", "heuristic-1"};
 
-bool search(Pool& pool, std::size_t lane) {
+bool search(Pool& pool) {
     bool busy = false;
     for (const std::uint8_t evaluator : {std::uint8_t(0), std::uint8_t(1)}) {
-        const LeafBatch batch = pool.gather(lane, evaluator);
+        const LeafBatch batch = pool.gather(evaluator);
         if (batch.size) pool.apply(batch.ticket, find_native_evaluator(EVALUATORS[evaluator]));
         busy |= batch.size > 0;
     }
@@ -92,15 +92,17 @@ Games by_one(const Variant& variant) {
     Pool pool(config(variant), seats(), 1, 1, 1, 1);
     for (std::uint64_t id = 0; id < GAMES; ++id) pool.add({fixture(id)});
     while (!pool.done())
-        if (!search(pool, 0))
+        if (!search(pool))
             for (const Awaited& game : pool.awaiting(0)) answer(pool, variant, game);
     Games games;
     keep(pool.drain(), games);
     return games;
 }
 
-Games by_many(const Variant& variant) {
-    Pool pool(config(variant), seats(), SLOTS, LANES, 2, 1);
+Games by_many(const Variant& variant, bool greedy) {
+    PoolConfig how = config(variant);
+    how.greedy = greedy;
+    Pool pool(how, seats(), SLOTS, LANES, 2, 1);
     Games games;
     std::mutex mutex;  // around `waiting`
     std::vector<Awaited> waiting;
@@ -138,7 +140,7 @@ Games by_many(const Variant& variant) {
             for (const GameRecord& record : pool.in_flight())
                 CHECK(record.id < GAMES && record.moves.size() < 60, std::to_string(record.id));
             std::size_t wanted = 0;
-            for (const std::size_t count : pool.waiting(0)) wanted += count;
+            for (const std::size_t count : pool.waiting()) wanted += count;
             CHECK(wanted <= SLOTS && pool.finished() <= GAMES, "");
             CHECK(refused("SearchError", [&] { pool.play(SLOTS, Move(0, 0)); }), "a slot that is not there");
             pool.wait(pool.news(), 0.001);
@@ -149,10 +151,10 @@ Games by_many(const Variant& variant) {
     for (std::uint64_t id = 0; id < GAMES / 2; ++id) pool.add({fixture(id)});
     std::vector<std::jthread> lanes;
     for (std::size_t lane = 0; lane < LANES; ++lane)
-        lanes.emplace_back([&, lane] {
+        lanes.emplace_back([&] {
             while (!added || !pool.done()) {
                 const std::uint64_t news = pool.news();
-                if (!search(pool, lane) && pool.idle(lane)) pool.wait(news, 0.01);
+                if (!search(pool) && pool.idle()) pool.wait(news, 0.01);
             }
         });
     for (std::uint64_t id = GAMES / 2; id < GAMES; ++id) pool.add({fixture(id)});
@@ -171,8 +173,8 @@ int main() {
         const Variant& variant = *find_variant(name);
         const Games expected = by_one(variant);
         CHECK(expected.size() == GAMES, name);
-        CHECK(by_many(variant) == expected, name);
-        CHECK(by_many(variant) == expected, name);
+        CHECK(by_many(variant, false) == expected, name);
+        CHECK(by_many(variant, true) == expected, name);
     }
     return finish();
 }

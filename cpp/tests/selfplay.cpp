@@ -82,7 +82,7 @@ std::vector<GameRecord> games(const Variant& variant, int threads, std::size_t s
     while (!pool.done())
         for (std::size_t lane = 0; lane < lanes; ++lane)
             for (const std::uint8_t evaluator : {std::uint8_t(0), std::uint8_t(1)}) {
-                const LeafBatch batch = pool.gather(lane, evaluator);
+                const LeafBatch batch = pool.gather(evaluator);
                 if (batch.size) pool.apply(batch.ticket, find_native_evaluator("fake"));
             }
     return pool.drain();

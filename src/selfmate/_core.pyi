@@ -813,15 +813,16 @@ class Pool:
     """
 
     @overload
-    def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1) -> None:
+    def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
         """For self-play: seat 0 plays both sides."""
 
     @overload
-    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., ahead: int = 0) -> None:
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., ahead: int = 0, greedy: bool = False) -> None:
         """
         For games between players, whose seats are known by their numbers; `seed` is for those without visits.
-        A gather gives at most `batch` leaves (0: one gather gives those of every game that has some). A game
-        begins at most `ahead` ids before the oldest one that is not over (0: whenever there is room).
+        A gather gives at most `batch` leaves (0: those of all games, shared by the lanes). A game begins at most
+        `ahead` ids before the oldest one that is not over (0: whenever there is room). A `greedy` gather takes
+        all that it has room for, though the other lanes then have none.
         """
 
     def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
@@ -860,25 +861,29 @@ class Pool:
     def forfeit(self, slot: int, result: str, reason: str) -> None:
         """End a game that waits for a move, as a referee does."""
 
-    def idle(self, lane: int = 0) -> bool:
-        """Whether no game of a lane can go on before a move comes from outside."""
+    def idle(self) -> bool:
+        """Whether no game can go on before answers come, or a move from outside."""
 
-    def waiting(self, lane: int = 0) -> list[int]:
-        """How many games of a lane need each of the evaluators next."""
+    def waiting(self) -> list[int]:
+        """
+        How many games need each of the evaluators next, without those whose leaves are on their way.
+        """
 
     @property
     def news(self) -> int:
         """
-        Counts moves from outside, games that end and games that are added: what ends an idle lane's sleep.
+        Counts answers, moves from outside, games that end and games that are added: what ends an idle lane's
+        sleep.
         """
 
     def wait(self, news: int, seconds: float) -> None:
         """Sleep until there is other news than this, or for so long."""
 
-    def gather_into(self, room: LeafRoom, lane: int = 0, evaluator: int = 0) -> None:
+    def gather_into(self, room: LeafRoom, evaluator: int = 0) -> None:
         """As `gather`, into memory that stays where it is."""
 
-    def gather(self, lane: int = 0, evaluator: int = 0) -> Leaves: ...
+    def gather(self, evaluator: int = 0) -> Leaves:
+        """Leaves that games need next, with a ticket for their answers."""
 
     def run(self, evaluator: str) -> None:
         """Play everything to the end with 'uniform', 'fake' or 'heuristic-1'."""

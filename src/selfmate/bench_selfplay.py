@@ -22,7 +22,7 @@ from selfmate.bench import Tell, processor_name
 from selfmate.bench_search import BenchReport, Table
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.pool import Turn, choose_slots, drive, one_thread, selfplay_pool
+from selfmate.pool import GPU_LANES, Turn, choose_at_once, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.words import many
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Speed", "ceiling", "draw", "selfplay", "train_speed"]
 
-GPU_LANES: Final = 3
-LOOK_SECONDS: Final = 0.25
+LOOK_SECONDS: Final = 0.05
 TRACE_SECONDS: Final = 1.0
 COLOURS: Final = {
     "gather": "#4477aa",
@@ -66,14 +65,14 @@ def selfplay(
     part = wanted.selfplay
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
     evaluator = _open(wanted, net, device, compile)
-    slots, why = choose_slots(wanted, evaluator, lanes)
+    at_once = choose_at_once(wanted, evaluator, lanes)
     # 1. What the evaluator can do without a search behind it
     tell(0, 1, "the evaluator alone")
-    rows, alone = -(-slots // lanes) * part.leaves, max(0.5, min(5.0, seconds / 4))
-    top = ceiling(evaluator, rows, lanes, seconds=alone, prepare=one_thread).wall
+    pool = selfplay_pool(wanted, 0, seed=1, at_once=at_once, lanes=lanes, threads=1 if device == "cpu" else 0)
+    alone = max(0.5, min(5.0, seconds / 4))
+    top = ceiling(evaluator, pool.lane_rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
     watch = _Watch()
-    pool = selfplay_pool(wanted, 0, seed=1, slots=slots, lanes=lanes, threads=1 if device == "cpu" else 0)
     pool.start(0, 10_000_000 if device != "cpu" else 1_000_000)
     records: list[GameRecord] = []
     looked = 0.0
@@ -117,7 +116,7 @@ def selfplay(
         "settings": list(overrides),
         "variant": wanted.variant.name,
         "evaluator": evaluator.name,
-        "slots": slots,
+        "slots": at_once.slots,
         "leaves": part.leaves,
         "lanes": lanes,
         "seconds": round(elapsed, 3),
@@ -154,11 +153,11 @@ def selfplay(
         *((f"lanes: {name}", f"{share:.1%}") for name, share in values["lane_share"].items()),
         *((f"GPU: {name}", f"{share:.1%}") for name, share in values["gpu_share"].items()),
     )
-    title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {slots} games of {part.leaves} leaves"
+    title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {at_once.slots} games of {part.leaves} leaves"
     return BenchReport(
         (Table(title, ("figure", "measured"), shown),),
         (
-            f"{why}.",
+            f"{at_once.why}.",
             f"{processor_name()}, {elapsed:.1f} s, {many(len(records), 'game')}, load {os.getloadavg()[0]:.1f}",
         ),
         values,
@@ -186,7 +185,7 @@ def ceiling(
             pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
             pool.start(0, rows)
             desk = evaluator.desk(rows)
-            held = desk.gather(pool, 0, 0)
+            held = desk.gather(pool, 0)
             desk.evaluate(held)
             ready.wait()
             while not over.is_set():

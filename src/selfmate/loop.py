@@ -36,7 +36,7 @@ from selfmate.gate import as_game
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
 from selfmate.net import Net, NetConfig
-from selfmate.pool import choose_slots, drive, one_thread, selfplay_pool
+from selfmate.pool import GPU_LANES, AtOnce, choose_at_once, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Run, RunError
@@ -57,8 +57,6 @@ FINAL_SHARE: Final = 0.2
 """The final matches get at most so much of a session's time, so that a slow start leaves enough for learning; what they
 need beyond it they take."""
 LOOK_SECONDS: Final = 0.25
-GPU_LANES: Final = 3
-"""Batches in turn on a GPU: one is computed, one is on its way, one is gathered."""
 SMALL_BATCHES: Final = 3 * 512
 """Leaves at once below which a net is not compiled."""
 SWITCH_SECONDS: Final = 0.0002
@@ -208,7 +206,7 @@ class Trainer:
         self.device = device
         self.lanes = cores() if device == "cpu" else GPU_LANES
         self.reserve = 0.0
-        self.slots = 0  # games at once; not yet chosen
+        self.at_once: AtOnce | None = None  # games at once; not yet chosen
         self.flight: list[GameRecord] = []  # games that have begun and are of this cycle or later ones
         self.ended: set[int] = set()  # those of them that are over already
         self.fresh = 0  # games that ended in the last cycle, its own and later ones
@@ -386,11 +384,12 @@ class Trainer:
         if not missing:
             return []
         assert self.player is not None
+        assert self.at_once is not None
         pool = selfplay_pool(
             self.recipe,
             cycle,
             seed=stream(self.seed, "play"),
-            slots=self.slots,
+            at_once=self.at_once,
             lanes=self.lanes,
             threads=1 if self.device == "cpu" else 0,
         )
@@ -451,10 +450,10 @@ class Trainer:
     def _prepare(self) -> None:
         """Get the champion ready to play. How many games at once the device can do is measured once a session."""
         self.player = self._champion()
-        if not self.slots:
-            self.slots, why = choose_slots(self.recipe, self.player, self.lanes)
+        if self.at_once is None:
+            self.at_once = choose_at_once(self.recipe, self.player, self.lanes)
             if not self.recipe.selfplay.slots:
-                self.view.say(f"{self.device}: {why}.")
+                self.view.say(f"{self.device}: {self.at_once.why}.")
 
     def _ahead(self) -> int:
         """Give how many games of later cycles may begin in this one: none where a run is to be repeatable."""

@@ -21,15 +21,19 @@ from selfmate.recipe import Recipe, SearchPart, at
 from selfmate.words import many
 
 __all__ = [
+    "GPU_LANES",
+    "AtOnce",
     "Turn",
     "best_batch",
-    "choose_slots",
+    "choose_at_once",
     "drive",
+    "is_on_gpu",
     "one_thread",
     "paired",
     "room_for_trees",
     "search_config",
     "selfplay_pool",
+    "with_spare",
 ]
 
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -40,8 +44,13 @@ LONGEST_BATCH: Final = 0.1
 MEMORY_SHARE: Final = 0.5
 VISIT_BYTES: Final = 2000
 """Memory that a visit of a search takes at most: a node and its edges."""
+GPU_LANES: Final = 4
+"""Batches in turn on a GPU: one is computed, the others are gathered, on their way, or applied. Three suffice for fast
+processors; slower ones leave the GPU waiting now and then (docs/results/gpu.md)."""
+SPARE_SHARE: Final = 8
+"""One game in so many is there in case that others have few leaves."""
 IDLE_SECONDS: Final = 0.1
-"""How long a lane sleeps at a time while all its games wait for moves from outside."""
+"""How long a lane sleeps at a time while all games wait for answers or for moves from outside."""
 
 
 def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
@@ -58,23 +67,49 @@ def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
     )
 
 
-def choose_slots(recipe: Recipe, evaluator: Evaluator, lanes: int) -> tuple[int, str]:
-    """Give how many games are played at once, and a sentence that says why: the recipe's number, or what fits.
+class AtOnce(NamedTuple):
+    """How many games are played at once."""
+
+    slots: int
+    batch: int
+    """Leaves of them that are evaluated together at most; 0: those of all games, shared by the lanes."""
+    why: str
+    """A sentence that says why so many."""
+
+
+def choose_at_once(recipe: Recipe, evaluator: Evaluator, lanes: int) -> AtOnce:
+    """Choose how many games self-play has at once: the recipe's number, or what fits.
 
     What fits is measured: the smallest batch in which the evaluator is nearly as fast as it gets. More games at once
     than that only make each of them slower. Their trees must have room in memory.
     """
     part = recipe.selfplay
     if part.slots:
-        return part.slots, f"{many(part.slots, 'game')} at once, as the recipe says"
+        return AtOnce(part.slots, 0, f"{many(part.slots, 'game')} at once, as the recipe says")
     rows, speeds = best_batch(evaluator)
     slots = max(lanes, lanes * rows // part.leaves)
+    if is_on_gpu(evaluator):
+        slots = with_spare(slots)
     room = room_for_trees(max(at(part.visits, 0), at(part.fast_visits, 0)))
     if slots > room:
         slots = max(lanes, room)
-        return slots, f"{many(slots, 'game')} at once: the trees of more would not fit into memory"
+        return AtOnce(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")
     why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
-    return slots, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}"
+    return AtOnce(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}")
+
+
+def is_on_gpu(evaluator: Evaluator) -> bool:
+    """Whether an evaluator computes on a GPU."""
+    return "cuda" in evaluator.name
+
+
+def with_spare(slots: int) -> int:
+    """Give some games more than full batches need: not every game has all the leaves that it may have.
+
+    >>> with_spare(4096)
+    4608
+    """
+    return slots + slots // SPARE_SHARE
 
 
 def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict[int, float]]:
@@ -109,7 +144,7 @@ def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
     pool.start(0, rows)
     try:
         desk = evaluator.trial_desk(rows)
-        leaves = desk.gather(pool, 0, 0)
+        leaves = desk.gather(pool, 0)
         desk.evaluate(leaves)
         began, done = time.perf_counter(), 0
         while not done or time.perf_counter() - began < BATCH_SECONDS:
@@ -120,7 +155,7 @@ def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
     return done / (time.perf_counter() - began)
 
 
-def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, slots: int, lanes: int, threads: int) -> Pool:
+def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, at_once: AtOnce, lanes: int, threads: int) -> Pool:
     """Make the pool of a recipe at a cycle; who plays are the games that are started in it."""
     part = recipe.selfplay
     return Pool(
@@ -134,10 +169,11 @@ def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, slots: int, lanes: i
         temperature=at(part.temperature, cycle),
         temperature_plies=at(part.temperature_plies, cycle),
         max_plies=at(part.max_plies, cycle),
-        slots=slots,
+        slots=at_once.slots,
         lanes=lanes,
         threads=threads,
         leaves_per_slot=part.leaves,
+        batch=at_once.batch,
     )
 
 
@@ -188,7 +224,8 @@ def drive(
 
     A thread for each lane, and each evaluator on one thread of its own: threads inside one small evaluation would
     wait for each other longer than they work, above all when other programs want the processor too. Which thread
-    comes first changes no game. A lane whose games all wait for moves from outside (`Pool.play`) sleeps.
+    comes first changes no game. A lane that finds no game to go on with sleeps: all wait for answers, or for
+    moves from outside (`Pool.play`).
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
@@ -206,13 +243,13 @@ def drive(
                 busy, news = False, pool.news
                 # The net that most games wait for: its batch is the largest, and the games of the others wait until
                 # theirs are as large.
-                waiting = pool.waiting(lane) if len(nets) > 1 else []
+                waiting = pool.waiting() if len(nets) > 1 else []
                 for index in [*natives, max(nets, key=waiting.__getitem__)] if waiting else [*natives, *nets]:
                     evaluator, desk = evaluators[index], desks[index]
                     asked = time.perf_counter()
                     with lock:
                         began = time.perf_counter()
-                        leaves = desk.gather(pool, lane, index) if desk else pool.gather(lane, index)
+                        leaves = desk.gather(pool, index) if desk else pool.gather(index)
                     gathered = time.perf_counter()
                     if not leaves.size:
                         continue
@@ -235,7 +272,7 @@ def drive(
                 if not busy:
                     if pool.done():
                         return
-                    if pool.idle(lane):  # the games that are left are in another lane, or wait for somebody outside
+                    if pool.idle():  # the games that are left are on their way, or wait for somebody outside
                         pool.wait(news, IDLE_SECONDS)
         except BaseException as error:
             failures.append(error)

@@ -14,17 +14,13 @@ from typing import Final, NamedTuple
 from selfmate._core import Pool, ScoreRules, SearchConfig, Seat
 from selfmate.evaluator import Evaluator, cores
 from selfmate.player import RANDOM, Player, play_config
-from selfmate.pool import BATCHES, best_batch, room_for_trees
+from selfmate.pool import BATCHES, GPU_LANES, best_batch, is_on_gpu, room_for_trees, with_spare
 from selfmate.words import many
 
 __all__ = ["Seating", "seat_players"]
 
 NATIVE_SLOTS: Final = 256
 """Games at once where only evaluators of the core play, which need no batches."""
-GPU_LANES: Final = 3
-"""One is computed while the others are gathered and applied."""
-MANY_GAMES: Final = 6144
-"""With fewer, a GPU is better off with larger batches in two lanes."""
 GPU_LEAVES: Final = (1, 2, 4)
 """Leaves of a game in one batch on a GPU: more where there are too few games for full batches, """
 LEAST_TURNS: Final = 16
@@ -33,8 +29,8 @@ SMALL_BATCH: Final = 512
 """Leaves that a GPU computes in twice the time of one (docs/results/gpu.md): smaller batches gain little."""
 ROUNDS: Final = 3
 """Games on a GPU for each that is played at once: when no game is left to begin, batches shrink."""
-BATCHES_PER_LANE: Final = 2
-"""Games of a lane with several nets, in batches: whatever half of two nets' games wait for, one batch is full."""
+MOST_QUEUES: Final = 4
+"""Nets for which there are games enough that, whichever of them the games wait for, one batch is full."""
 AHEAD: Final = 2
 """Where games are needed in their order: how far the newest may be ahead of the oldest, in games at once. The oldest
 ends sooner when others wait for it, but batches are smaller; twice costs a tenth of the speed (docs/results/arena.md).
@@ -96,8 +92,8 @@ def seat_players(
     # 2. Lanes and games at once. Evaluators of the core run in the threads of the pool; a net on a CPU is called from
     #    one thread for each lane, and the pool needs no more of them.
     nets = [each for each in evaluators if not isinstance(each, str)]
-    gpu = any("cuda" in net.name for net in nets)
-    lanes = lanes or (1 if not nets else cores() if not gpu else GPU_LANES if games >= MANY_GAMES else 2)
+    gpu = any(map(is_on_gpu, nets))
+    lanes = lanes or (1 if not nets else GPU_LANES if gpu else cores())
     lanes = max(1, min(lanes, games // 2, slots or games))
     batch, leaves, why = 0, 1, "all that there are"
     if slots is not None:
@@ -105,7 +101,8 @@ def seat_players(
     elif not nets:
         slots = min(games, NATIVE_SLOTS)
     else:
-        queues = lanes * min(BATCHES_PER_LANE, len(nets))
+        # While a lane looks for games, those of the other lanes are on their way.
+        queues = lanes - 1 + min(MOST_QUEUES, len(nets))
         slots, most = games, -(-games // queues)
         if gpu:
             leaves = _gpu_leaves(min(seat.visits for seat in seats if seat.visits))
@@ -115,8 +112,12 @@ def seat_players(
                 rows, leaves = _fit_gpu(rows, leaves, queues, games)
             if queues * rows <= games * leaves:
                 batch, slots = rows, queues * rows // leaves
+                if gpu:
+                    slots = with_spare(slots)
                 why = f"nets are nearly as fast as they get with {batch:,} leaves"
                 why += f", {leaves} of a game" if leaves > 1 else ""
+        if slots >= games:
+            batch, slots, why = 0, games, "all that there are"
         room = room_for_trees(max(1, *(seat.visits for seat in seats)))
         if slots > room:
             slots, why = room, "the trees of more would not fit into memory"
@@ -133,6 +134,7 @@ def seat_players(
         batch=batch,
         rules=rules or ScoreRules(),
         ahead=max(AHEAD * slots, games // AHEAD_SHARE) if in_order else 0,
+        greedy=gpu,
     )
     why = f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}"
     return Seating(pool, evaluators, lanes, tuple(seats), slots, why)
@@ -153,7 +155,7 @@ def _fit_gpu(rows: int, most_leaves: int, queues: int, games: int) -> tuple[int,
     As few leaves as there are games for, so that enough are left to begin when others end; if even the most do not
     suffice, smaller batches.
 
-    >>> _fit_gpu(4096, 4, 6, 100_000), _fit_gpu(4096, 4, 6, 20_000), _fit_gpu(4096, 4, 4, 2000)
+    >>> _fit_gpu(4096, 4, 5, 100_000), _fit_gpu(4096, 4, 5, 20_000), _fit_gpu(4096, 4, 5, 2000)
     ((4096, 1), (4096, 4), (512, 4))
     """
     for leaves in GPU_LEAVES:

@@ -134,9 +134,9 @@ class Desk:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
 
-    def gather(self, pool: Pool, lane: int, evaluator: int) -> Any:
-        """Gather the leaves of a lane that are for an evaluator of this number; `size` and `ticket` are theirs."""
-        return pool.gather(lane, evaluator)
+    def gather(self, pool: Pool, evaluator: int) -> Any:
+        """Gather leaves that are for the evaluator of this number; `size` and `ticket` are theirs."""
+        return pool.gather(evaluator)
 
     def evaluate(self, leaves: Any) -> Answer:
         """Answer what `gather` gave; the answer is good until the next one."""

@@ -221,9 +221,9 @@ class GpuDesk(Desk):
         self._widths = widths
         self._size = self._width = 0
 
-    def gather(self, pool: Pool, lane: int, evaluator: int) -> LeafRoom:
-        """Let the leaves of a lane be written here."""
-        pool.gather_into(self.room, lane, evaluator)
+    def gather(self, pool: Pool, evaluator: int) -> LeafRoom:
+        """Let leaves be written here."""
+        pool.gather_into(self.room, evaluator)
         self._size, self._width = self.room.size, self.room.width
         return self.room
 
@@ -244,10 +244,13 @@ class GpuDesk(Desk):
     def evaluate(self, leaves: Any = None) -> Answer:
         """Answer what was written here last; the answer is good until the next one."""
         evaluator, size, width = self.evaluator, self._size, self._width
-        # Half a desk or less is computed in a smaller shape.
+        # Half a desk or less is computed in a smaller shape; where the whole one is compiled and so twice as fast, less
+        # than half.
         rows = self.rows
         while rows // 2 >= max(size, SMALLEST_BATCH):
             rows //= 2
+        if self._compile and rows == self.rows // 2:
+            rows = self.rows
         widths = (evaluator._net.config.bitboards, evaluator._net.config.scalars, width, 1)
         asked, arrived, begun, computed, back = self._events
         with device_errors(), torch.inference_mode(), LAUNCHING:
