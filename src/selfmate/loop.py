@@ -35,7 +35,7 @@ from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.gate import as_game
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
-from selfmate.net import Net, NetConfig
+from selfmate.net import Net, NetConfig, rounded
 from selfmate.pool import GPU_LANES, AtOnce, choose_at_once, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
@@ -554,11 +554,11 @@ class Trainer:
         return self.run.stamp(name, self.run.state.cycle, self.learner.step)
 
     def _write_net(self, cycle: int) -> Checkpoint:
-        """Write the averaged net as the candidate that a cycle ends with."""
+        """Write the averaged net, rounded for every device, as the candidate that a cycle ends with."""
         name = f"checkpoints/{cycle:05}"
         with self.run.new_folder(name) as folder:
             weights.save(
-                self.learner.average,
+                rounded(self.learner.average),
                 folder,
                 step=self.learner.step,
                 created_by=f"{self.run.manifest.recipe} {cycle:05}",

@@ -37,6 +37,7 @@ __all__ = [
     "NetConfig",
     "NetError",
     "fold",
+    "rounded",
     "tensor_shapes",
     "transfer_tower",
 ]
@@ -434,6 +435,35 @@ def fold(net: Net) -> Net:
         if isinstance(module, ConvNorm):
             module.fold()
     return folded
+
+
+def rounded(net: Net) -> Net:
+    """Copy a net for others to play with: norms taken into the weights, and these rounded to what bfloat16 can hold.
+
+    Every device then computes with the very same weights, whatever its precision, and what is left of the difference
+    is that of the sums. The norms stay where they were and do nothing but add.
+
+    >>> net = rounded(Net(NetConfig.sized(GARDNER)))
+    >>> all(torch.equal(module.conv.weight, module.conv.weight.bfloat16().float())
+    ...     for folded in (net, fold(net)) for module in folded.modules() if isinstance(module, ConvNorm))
+    True
+    """
+    result = copy.deepcopy(net)
+    with torch.no_grad():
+        for module, folded in zip(result.modules(), fold(net).modules(), strict=True):
+            if isinstance(folded, ConvNorm):
+                assert isinstance(module, ConvNorm)
+                norm = module.norm
+                assert isinstance(norm, Norm)
+                assert norm.running_var is not None
+                assert folded.conv.bias is not None
+                norm.reset_parameters()
+                norm.running_var.fill_(1.0 - norm.eps)
+                norm.bias.copy_(folded.conv.bias)
+                module.conv.weight.copy_(folded.conv.weight)
+            if isinstance(module, nn.Conv2d | nn.Linear):
+                module.weight.copy_(module.weight.bfloat16())
+    return result
 
 
 def suit_tensor_cores(folded: Net) -> Net:
