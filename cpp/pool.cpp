@@ -15,6 +15,10 @@ enum Purpose : std::uint64_t { OPENING = 1, CAP, SEARCH, CHOICE };
 // Playouts that end in the rules cost nothing to evaluate, but must not keep a batch waiting.
 constexpr int MAX_PLAYOUTS_PER_GATHER = 64;
 
+// So many leaves are missing in a batch that is full enough, as its share: threads that begin again for a few more
+// take longer than these save.
+constexpr std::size_t FEW_SHARE = 64;
+
 }  // namespace
 
 Pool::Pool(const PoolConfig& config, std::vector<Seat> seats, std::size_t slots, std::size_t lanes, int threads,
@@ -274,12 +278,12 @@ std::uint64_t Pool::gather(std::uint8_t evaluator, const Place& place) {
     const std::lock_guard lock(mutex_);
     refill();
     // 1. Games that need this evaluator walk to their leaves, in turn as many as there is room for. Some come back
-    //    without a leaf, for it is the other side's turn now; then others take their place.
-    const std::size_t most = most_rows();
+    //    without a leaf, for it is the other side's turn now; then others take their place, unless few are missing.
+    const std::size_t most = most_rows(), enough = most - most / FEW_SHARE;
     std::size_t size = 0, most_moves = 0, looked = 0;
     bool ended = false;
     turn_.clear();
-    while (looked < slots_.size() && size + leaves_per_slot_ <= most) {
+    while (looked < slots_.size() && size < enough && size + leaves_per_slot_ <= most) {
         const std::size_t before = turn_.size(), room = (most - size) / leaves_per_slot_;
         for (; looked < slots_.size() && turn_.size() < before + room; ++looked) {
             const std::size_t i = (next_ + looked) % slots_.size();

@@ -212,6 +212,9 @@ def train(
     seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Of everything (default: 1).")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, for a try.")] = False,
     device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Begin a new run with the games of another, for another net, say.")
+    ] = None,
 ) -> None:
     """Train a net from nothing but the rules; the same command goes on where it was stopped or killed.
 
@@ -221,12 +224,14 @@ def train(
     Example: selfmate train gardner-laptop --minutes 10
 
     Example: selfmate train gardner-laptop --run runs/mine --set selfplay.visits=64
+
+    Example: selfmate train gardner-laptop --run runs/larger --from runs/mine --set net.blocks=6
     """
     try:
         from selfmate.loop import train as train_run
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from error
-    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device)
+    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # what was stopped and how to go on has been said
 

@@ -33,13 +33,14 @@ from selfmate.errors import clip
 from selfmate.evaluator import Evaluator, cores
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.gate import as_game
+from selfmate.inherit import find_parent, inherit
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
 from selfmate.net import Net, NetConfig, rounded
 from selfmate.pool import GPU_LANES, AtOnce, choose_at_once, drive, one_thread, selfplay_pool
 from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
-from selfmate.run import Checkpoint, Run, RunError
+from selfmate.run import Checkpoint, Parent, Run, RunError
 from selfmate.stats import Match
 from selfmate.view import Progress, View, as_metrics, make_view, open_tensorboard
 from selfmate.words import many
@@ -83,11 +84,13 @@ def train(
     smoke: bool = False,
     seed: int | None = None,
     device: str = "auto",
+    source: str | Path | None = None,
 ) -> Summary:
     """Train by a recipe until it is complete, `minutes` are over, or somebody says stop; then the same call resumes.
 
     The run's directory is `runs/NAME` unless `run` says another. `overrides` are `section.key=value`. The device is
-    a GPU where torch sees one, unless it says `cpu` or `cuda`.
+    a GPU where torch sees one, unless it says `cpu` or `cuda`. A new run may begin with the games of another, its
+    `source`; it is resumed without saying so again.
     """
     began = time.monotonic()
     # 1. Nothing starts before the recipe is right
@@ -97,10 +100,13 @@ def train(
         wanted = smoke_recipe(wanted)
     net_config(change(wanted, overrides))
     directory = Path(run) if run is not None else Path("runs") / name
+    parent = None if source is None else find_parent(Path(source), directory, wanted)
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Take the directory, then work until something ends it
-    with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke) as opened:
+    with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+        if source is not None:
+            inherit(opened, Path(source))
         progress = Progress(
             variant=wanted.variant.name,
             recipe=name,
@@ -240,6 +246,8 @@ class Trainer:
         self._fill_window()
         if self.run.state.flight is not None:
             self.flight = [GameRecord.from_bytes(data) for data in self.run.read_shard(self.run.state.flight)]
+        if self.run.manifest.parent is not None and self.run.state.champion == 0:
+            self._study(self.run.manifest.parent)
         # 2. Cycles
         cycles = self.recipe.selfplay.cycles
         self._show()
@@ -291,6 +299,24 @@ class Trainer:
             self.view.say(f"Going on with {self.run.directory} at cycle {cycle}.")
         for appendix in self.run.manifest.appendices:
             self.view.say(f"Since cycle {appendix.cycle}: {', '.join(appendix.settings)}.")
+
+    def _study(self, parent: Parent) -> None:
+        """Learn from the games of another run before the first ones are played: the untrained net plays no better."""
+        state = self.run.state
+        batch = at(self.recipe.learner.batch, state.cycle)
+        steps = max(1, round(at(self.recipe.learner.reuse, state.cycle) * self.window.learned.positions) // batch)
+        self.run.commit(goal=steps)
+        self._show()
+        self.progress.stage = f"learning from {parent.name}"
+        if self.learner.step == 0:
+            games, positions = f"{self.window.learned.games:,} games", f"{self.window.learned.positions:,} positions"
+            self.view.say(f"First {many(steps, 'step')} with {games} ({positions}) of {parent.name}.")
+        losses = self._learn(state.cycle)
+        changes: dict[str, Any] = {"learner": self._write_learner(), "seconds": self.progress.elapsed()}
+        if self.learner.step >= steps:
+            changes |= {"checkpoints": (*state.checkpoints, self._write_net(state.cycle)), "champion": state.cycle}
+            self._log("study", state.cycle, step=self.learner.step, **as_metrics(losses, "loss"))
+        self.run.commit(**changes)
 
     # -- a cycle ----------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ __all__ = [
     "FORMAT",
     "Checkpoint",
     "Manifest",
+    "Parent",
     "Run",
     "RunError",
     "Shard",
@@ -60,6 +61,7 @@ __all__ = [
     "read_committed",
     "read_metrics",
     "read_run",
+    "read_state",
     "unpack_games",
     "write_file",
 ]
@@ -179,6 +181,14 @@ class Appendix(Struct, frozen=True, kw_only=True):
     settings: tuple[str, ...]
 
 
+class Parent(Struct, frozen=True, kw_only=True):
+    """The run whose games another one began with."""
+
+    name: str
+    cycle: int
+    net_id: str  # of its champion
+
+
 class Manifest(Struct, frozen=True, kw_only=True):
     """Where a run comes from."""
 
@@ -194,6 +204,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     commit: str | None
     hardware: dict[str, Any]
     name: str = ""  # of its first directory, by which its nets are known wherever it is copied
+    parent: Parent | None = None
     appendices: tuple[Appendix, ...] = ()
 
 
@@ -389,11 +400,12 @@ class Run:
         seed: int | None = None,
         settings: Sequence[str] = (),
         smoke: bool = False,
+        parent: Parent | None = None,
     ) -> Self:
         """Begin a run in an empty or new directory, or go on with the one that is there.
 
         `recipe` stands for itself, without `settings`. A run of another recipe, variant, seed or format is refused,
-        and so is a directory that holds anything else.
+        and so is a directory that holds anything else. A new one that has a `parent` says so.
         """
         manifest_path = directory / "manifest.json"
         if not manifest_path.exists():
@@ -404,7 +416,8 @@ class Run:
             if manifest_path.exists():
                 manifest, wanted, state = _resume(directory, recipe, name, seed, settings, smoke)
             else:
-                manifest, wanted, state = _begin(directory, recipe, name, 1 if seed is None else seed, settings, smoke)
+                first = 1 if seed is None else seed
+                manifest, wanted, state = _begin(directory, recipe, name, first, settings, smoke, parent)
             _clean(directory, state)
             return cls(directory, wanted, manifest, state, lock)
         except BaseException:
@@ -516,7 +529,7 @@ def read_run(directory: Path) -> tuple[Manifest, State]:
     """
     if not (directory / "manifest.json").is_file():
         raise RunError(f"{directory}: not a run: there is no manifest.json", str(directory))
-    manifest, state = _read_json(directory / "manifest.json", Manifest), _read_state(directory)
+    manifest, state = _read_json(directory / "manifest.json", Manifest), read_state(directory)
     if not state.checkpoints:
         raise RunError(f"{directory}: this run has no net yet", str(directory))
     return manifest, state
@@ -576,7 +589,13 @@ def _take_lock(directory: Path) -> IO[str]:
 
 
 def _begin(
-    directory: Path, recipe: Recipe, name: str, seed: int, settings: Sequence[str], smoke: bool
+    directory: Path,
+    recipe: Recipe,
+    name: str,
+    seed: int,
+    settings: Sequence[str],
+    smoke: bool,
+    parent: Parent | None,
 ) -> tuple[Manifest, Recipe, State]:
     """Write what a new run begins with; the manifest last, for it makes the directory a run."""
     wanted = change(recipe, settings)
@@ -594,6 +613,7 @@ def _begin(
         commit=_commit(),
         hardware=_hardware(),
         name=directory.resolve().name,
+        parent=parent,
     )
     _write_json(directory / "manifest.json", manifest)
     return manifest, wanted, State()
@@ -624,7 +644,7 @@ def _resume(
             edited[0],
         )
     # 2. What --set changes now
-    state = _read_state(directory)
+    state = read_state(directory)
     current = change(archived, [setting for appendix in manifest.appendices for setting in appendix.settings])
     wanted = change(current, settings)
     changed = differences(current, wanted)
@@ -639,7 +659,7 @@ def _resume(
     return manifest, wanted, state
 
 
-def _read_state(directory: Path) -> State:
+def read_state(directory: Path) -> State:
     """Read the last commit; only a run that was stopped before its first one has none."""
     if (directory / "state.json").exists():
         return _read_json(directory / "state.json", State)

@@ -1,0 +1,51 @@
+"""`selfmate train --from RUN`: a new run that begins with the games of another.
+
+A larger net, a leaner one or another recipe need not begin at nothing: the new net learns from the newest games of
+the other run first, and then plays on where that run stood. The other run is only read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from selfmate.recipe import Recipe, at
+from selfmate.run import Parent, Run, RunError, read_committed, read_run, read_state, write_file
+from selfmate.weights import read_card
+
+__all__ = ["find_parent", "inherit"]
+
+
+def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
+    """Check that a new run in a directory can begin with the games of a run, and say which that is."""
+    if (directory / "manifest.json").exists() and read_state(directory).learner is not None:
+        raise RunError(f"{directory}: is there already; go on with it without --from", str(directory))
+    manifest, state = read_run(source)
+    if manifest.variant != recipe.variant.name:
+        raise RunError(f"{source}: has games of {manifest.variant}, not of {recipe.variant.name}", str(source))
+    if not any(shard.cycle < state.cycle for shard in state.shards):
+        raise RunError(f"{source}: has no games of a whole cycle to learn from", str(source))
+    card = read_card(source / state.checkpoint(state.champion).name)
+    return Parent(name=manifest.name or source.resolve().name, cycle=state.cycle, net_id=card.net_id)
+
+
+def inherit(run: Run, source: Path) -> None:
+    """Take over the newest games of another run, as many as the window may hold, and its count of cycles."""
+    if run.state.learner is not None or run.state.shards:
+        return
+    run.commit()  # a run that is killed while games are copied is not a damaged one
+    with Run.hold(source):
+        _, state = read_run(source)
+        room = at(run.recipe.learner.window, state.cycle)
+        shards = []
+        for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
+            if shard.cycle < state.cycle and room > 0:
+                room -= shard.positions
+                write_file(run.directory / shard.name, read_committed(source, shard.name, shard.stamp))
+                shards.append(shard)
+    run.commit(
+        cycle=state.cycle,
+        first_game=state.first_game,
+        shards=tuple(reversed(shards)),
+        games=sum(shard.games for shard in shards),
+        positions=sum(shard.positions for shard in shards),
+    )

@@ -1,0 +1,131 @@
+"""A run that begins with the games of another: another net learns from them first, and then plays on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from selfmate import inherit as inherit_module
+from selfmate.learner import Learner
+from selfmate.loop import Stop, Summary, train
+from selfmate.run import RunError, read_run, write_file
+from selfmate.weights import load
+
+SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0")
+
+
+def go(directory: Path, *settings: str, **options: Any) -> Summary:
+    return train("gardner-laptop", directory, overrides=(*SETTINGS, *settings), smoke=True, device="cpu", **options)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete run of three tiny cycles."""
+    directory = tmp_path_factory.mktemp("inherit") / "old"
+    go(directory)
+    return directory
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+def test_another_net_learns_from_the_games_and_plays_on(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    learn = Learner.learn
+
+    def watch(self: Learner, *arguments: Any, **options: Any) -> Any:
+        begun.append(self.step)
+        return learn(self, *arguments, **options)
+
+    monkeypatch.setattr(Learner, "learn", watch)
+    before = contents(source)
+    summary = go(tmp_path / "new", "net.blocks=2", "selfplay.cycles=5", source=source)
+    assert contents(source) == before
+    assert (summary.reason, summary.cycle, summary.games) == ("complete", 5, 24 + 2 * 8)
+    manifest, state = read_run(tmp_path / "new")
+    _, old = read_run(source)
+    assert manifest.parent is not None
+    assert (manifest.parent.name, manifest.parent.cycle) == ("old", 3)
+    assert manifest.parent.net_id == load(source / old.checkpoint(old.champion).name)[1].net_id
+    # The games are there once, the new ones after them.
+    assert sorted(shard.first for shard in state.shards) == [0, 8, 16, 24, 32]
+    assert state.first_game == 40
+    # It learned before it played: the net of cycle 3 is the first that is not untrained, and played the next games.
+    assert [checkpoint.cycle for checkpoint in state.checkpoints] == [0, 3, 4, 5]
+    assert begun[0] == state.checkpoint(0).step == 0
+    assert begun[1] == state.checkpoint(3).step > 0
+    assert [shard.net for shard in state.shards if shard.cycle == 3] == [3]
+    assert load(tmp_path / "new" / "checkpoints" / "00003")[0].config.blocks == 2
+    lines = [json.loads(line) for line in (tmp_path / "new" / "metrics.jsonl").read_text().splitlines()]
+    assert (lines[0]["stage"], lines[0]["step"]) == ("study", state.checkpoint(3).step)
+    assert "positions) of old." in capsys.readouterr().out
+
+
+def test_it_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped while it studies: the same net in the end."""
+    settings = ("learner.reuse=20", "learner.batch=16", "selfplay.cycles=4")
+    go(tmp_path / "whole", *settings, source=source)
+    asked = 0
+
+    def impatient(self: Stop) -> bool:
+        nonlocal asked
+        asked += 1
+        self.asked = self.asked or asked > 5
+        return self.asked
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Stop, "__call__", impatient)
+        assert go(tmp_path / "new", *settings, source=source).reason == "stopped"
+    _, state = read_run(tmp_path / "new")
+    assert state.champion == 0
+    assert state.learner is not None
+    assert 0 < state.learner.step < state.goal
+    # On it goes without --from; with it somebody is told so.
+    with pytest.raises(RunError, match="is there already; go on with it without --from"):
+        go(tmp_path / "new", *settings, source=source)
+    assert go(tmp_path / "new", *settings).reason == "complete"
+    _, whole = read_run(tmp_path / "whole")
+    _, again = read_run(tmp_path / "new")
+    for cycle in (3, 4):
+        assert again.checkpoint(cycle).step == whole.checkpoint(cycle).step
+        both = [load(tmp_path / name / "checkpoints" / f"{cycle:05}")[1].net_id for name in ("new", "whole")]
+        assert both[0] == both[1]
+
+
+def test_a_kill_while_games_are_copied_leaves_nothing_behind(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = 0
+
+    def fail(path: Path, data: bytes) -> Any:
+        nonlocal copied
+        copied += 1
+        if copied == 2:
+            raise KeyboardInterrupt
+        return write_file(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(inherit_module, "write_file", fail)
+        with pytest.raises(KeyboardInterrupt):
+            go(tmp_path / "new", "selfplay.cycles=4", source=source)
+    assert len(list((tmp_path / "new" / "games").iterdir())) == 1
+    assert go(tmp_path / "new", "selfplay.cycles=4", source=source).games == 24 + 8
+
+
+def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"not a run: there is no manifest\.json"):
+        go(tmp_path / "new", source=tmp_path)
+    with pytest.raises(RunError, match="has games of gardner, not of atomic"):
+        train("atomic-laptop", tmp_path / "new", smoke=True, device="cpu", source=source)
+    with pytest.raises(RunError, match="is there already"):
+        go(source, source=source)
+    go(tmp_path / "short", minutes=0.0001)
+    with pytest.raises(RunError, match="has no games of a whole cycle"):
+        go(tmp_path / "new", source=tmp_path / "short")
+    assert not (tmp_path / "new").exists()
