@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from selfmate import inherit as inherit_module
+from selfmate._core import Buffer, GameRecord
+from selfmate.batches import as_tensors
+from selfmate.inherit import inherit_weights
 from selfmate.learner import Learner
 from selfmate.loop import Stop, Summary, train
-from selfmate.run import RunError, read_run, write_file
+from selfmate.net import Net, NetConfig
+from selfmate.recipe import load as load_recipe
+from selfmate.recipe import smoke as smoke_recipe
+from selfmate.run import Run, RunError, read_run, write_file
 from selfmate.weights import load
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0")
@@ -65,6 +74,46 @@ def test_another_net_learns_from_the_games_and_plays_on(
     lines = [json.loads(line) for line in (tmp_path / "new" / "metrics.jsonl").read_text().splitlines()]
     assert (lines[0]["stage"], lines[0]["step"]) == ("study", state.checkpoint(3).step)
     assert "positions) of old." in capsys.readouterr().out
+
+
+def parts_of(directory: Path, prefix: str) -> dict[str, Any]:
+    [path] = (directory / "learner").glob("*/learner.safetensors")
+    return {name.removeprefix(prefix): tensor for name, tensor in load_file(path).items() if name.startswith(prefix)}
+
+
+@pytest.mark.parametrize("context", ["se", "pool"])
+def test_weights_that_fit_are_taken_over(context: str, tmp_path: Path) -> None:
+    """More blocks of the same width answer as before; without what sees the board, nearly so."""
+    go(tmp_path / "old", f"net.context='{context}'", "selfplay.cycles=2", "learner.learning_rate=0.02")
+    config = NetConfig.from_dict(load(tmp_path / "old" / "checkpoints" / "00002")[1].config)
+    old = Net(config).eval()
+    old.load_state_dict(parts_of(tmp_path / "old", "average."), strict=False)
+    state = read_run(tmp_path / "old")[1]
+    with Run.open(
+        tmp_path / "old", smoke_recipe(load_recipe("gardner-laptop")), name="gardner-laptop", smoke=True
+    ) as run:
+        records = [GameRecord.from_bytes(each) for shard in state.shards for each in run.read_shard(shard)]
+    games = Buffer("gardner", 10_000, 1)
+    for record in records:
+        games.add(record)
+    batch = as_tensors(games.sample(512, 1, False))
+
+    def off(wanted: NetConfig) -> tuple[float, float]:
+        """Give how far the priors are from the old net's, before and after taking over."""
+        learner = Learner(Net(wanted, seed=5), load_recipe("gardner-laptop").learner, seed=1)
+        with torch.no_grad():
+            expected = old(batch.bits, batch.scalars)[0].softmax(1)
+            before = learner.average(batch.bits, batch.scalars)[0].softmax(1)
+            assert inherit_weights(learner, tmp_path / "old", games) == (wanted.channels == config.channels)
+            after = learner.average(batch.bits, batch.scalars)[0].softmax(1)
+            assert torch.equal(after, learner.net.eval()(batch.bits, batch.scalars)[0].softmax(1))
+        return float((expected - before).abs().sum(1).mean()), float((expected - after).abs().sum(1).mean())
+
+    assert off(dataclasses.replace(config, blocks=config.blocks + 1))[1] < 1e-4
+    before, after = off(dataclasses.replace(config, context="none"))
+    assert after < before / 4
+    before, after = off(dataclasses.replace(config, channels=2 * config.channels))
+    assert before == after
 
 
 def test_it_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ def train(
     smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, for a try.")] = False,
     device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
     source: Annotated[
-        Path | None, typer.Option("--from", help="Begin a new run with the games of another, for another net, say.")
+        Path | None, typer.Option("--from", help="Begin a new run with what another has: games, and weights that fit.")
     ] = None,
 ) -> None:
     """Train a net from nothing but the rules; the same command goes on where it was stopped or killed.

@@ -1,18 +1,29 @@
 """`selfmate train --from RUN`: a new run that begins with the games of another.
 
-A larger net, a leaner one or another recipe need not begin at nothing: the new net learns from the newest games of
-the other run first, and then plays on where that run stood. The other run is only read.
+A larger net, a leaner one or another recipe need not begin at nothing: the new net takes over the weights that fit,
+learns from the newest games of the other run, and then plays on where that run stood. The other run is only read.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
+import torch
+from safetensors.numpy import load as read_safetensors
+
+from selfmate._core import Buffer
+from selfmate.batches import as_tensors
+from selfmate.learner import AVERAGE, TENSORS_NAME, Learner
+from selfmate.net import Net, NetConfig, take_over, without_context
 from selfmate.recipe import Recipe, at
 from selfmate.run import Parent, Run, RunError, read_committed, read_run, read_state, write_file
 from selfmate.weights import read_card
 
-__all__ = ["find_parent", "inherit"]
+__all__ = ["find_parent", "inherit", "inherit_weights"]
+
+SAMPLE: Final = 1024
+"""Positions over which what a block sees of the whole board is averaged, where the new net has no such thing."""
 
 
 def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
@@ -49,3 +60,19 @@ def inherit(run: Run, source: Path) -> None:
         games=sum(shard.games for shard in shards),
         positions=sum(shard.positions for shard in shards),
     )
+
+
+def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
+    """Let a new learner begin with the averaged weights of another run's, as far as they fit; say whether any did."""
+    _, state = read_run(source)
+    assert state.learner is not None
+    card = read_card(source / state.newest().name)
+    theirs = Net(NetConfig.from_dict(card.config))
+    name = f"{state.learner.name}/{TENSORS_NAME}"
+    tensors = read_safetensors(read_committed(source, name, state.learner.files[TENSORS_NAME]))
+    for key, tensor in theirs.state_dict().items():
+        tensor.copy_(torch.from_numpy(tensors[f"{AVERAGE}{key}"]))
+    if learner.net.config.context == "none" != theirs.config.context:
+        batch = as_tensors(games.sample(SAMPLE, 0, False))
+        theirs = without_context(theirs, batch.bits, batch.scalars)
+    return take_over(theirs, learner.net) and take_over(theirs, learner.average)

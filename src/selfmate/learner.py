@@ -48,6 +48,7 @@ FORMAT: Final = 1
 TENSORS_NAME: Final = "learner.safetensors"
 JSON_NAME: Final = "learner.json"
 MOMENT: Final = "optimizer."
+AVERAGE: Final = "average."
 """What the names of the optimizer's tensors begin with."""
 
 
@@ -374,7 +375,7 @@ class Learner:
     def _tensors(self) -> dict[str, Tensor]:
         """Give every tensor of the learner by name. They are the very ones in use, not copies."""
         found = {f"net.{name}": tensor for name, tensor in self.net.state_dict().items()}
-        found |= {f"average.{name}": tensor for name, tensor in self.average.state_dict().items()}
+        found |= {f"{AVERAGE}{name}": tensor for name, tensor in self.average.state_dict().items()}
         for name, parameter in self.net.named_parameters():
             for key, tensor in self.optimizer.state.get(parameter, {}).items():
                 found[f"{MOMENT}{name}.{key}"] = tensor.view(-1) if tensor.ndim == 0 else tensor

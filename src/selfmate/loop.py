@@ -33,7 +33,7 @@ from selfmate.errors import clip
 from selfmate.evaluator import Evaluator, cores
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
 from selfmate.gate import as_game
-from selfmate.inherit import find_parent, inherit
+from selfmate.inherit import find_parent, inherit, inherit_weights
 from selfmate.learner import Diverged, Learner, Losses, Window, stream
 from selfmate.loop_matches import ANCHOR, UNTRAINED, Matches
 from selfmate.net import Net, NetConfig, rounded
@@ -89,8 +89,8 @@ def train(
     """Train by a recipe until it is complete, `minutes` are over, or somebody says stop; then the same call resumes.
 
     The run's directory is `runs/NAME` unless `run` says another. `overrides` are `section.key=value`. The device is
-    a GPU where torch sees one, unless it says `cpu` or `cuda`. A new run may begin with the games of another, its
-    `source`; it is resumed without saying so again.
+    a GPU where torch sees one, unless it says `cpu` or `cuda`. A new run may begin with what another one has, its
+    `source`: games, and the weights that fit. It is resumed without saying so again.
     """
     began = time.monotonic()
     # 1. Nothing starts before the recipe is right
@@ -116,7 +116,9 @@ def train(
         )
         stop = Stop()
         with make_view(progress) as view, _hear_signals(stop, view), _in_turn():
-            return Trainer(opened, stop, progress, view, command, device).work()
+            return Trainer(
+                opened, stop, progress, view, command, device, None if source is None else Path(source)
+            ).work()
 
 
 def command_line(
@@ -200,8 +202,18 @@ class Stop:
 class Trainer:
     """One session of a run; `command` is how a user goes on with it."""
 
-    def __init__(self, run: Run, stop: Stop, progress: Progress, view: View, command: str, device: str) -> None:
+    def __init__(
+        self,
+        run: Run,
+        stop: Stop,
+        progress: Progress,
+        view: View,
+        command: str,
+        device: str,
+        source: Path | None = None,
+    ) -> None:
         self.command = command
+        self.source = source  # the run whose weights a new one begins with, as far as they fit
         self.run = run
         self.recipe = run.recipe
         self.seed = run.manifest.seed
@@ -239,7 +251,11 @@ class Trainer:
         """Go on from the last commit until the run is complete, its time over, or somebody says stop."""
         # 1. The state of the last commit; a new run commits its untrained net first
         if self.run.state.learner is None:
-            self.run.commit(learner=self._write_learner(), checkpoints=(self._write_net(0),))
+            untrained = self._write_net(0)
+            if self.source is not None:
+                self._fill_window()
+                inherit_weights(self.learner, self.source, self.window.learned)
+            self.run.commit(learner=self._write_learner(), checkpoints=(untrained,))
         else:
             self.learner.restore(self.run.verify(self.run.state.learner))
             self._say_where()
@@ -301,7 +317,7 @@ class Trainer:
             self.view.say(f"Since cycle {appendix.cycle}: {', '.join(appendix.settings)}.")
 
     def _study(self, parent: Parent) -> None:
-        """Learn from the games of another run before the first ones are played: the untrained net plays no better."""
+        """Learn from the games of another run before the first own ones are played."""
         state = self.run.state
         batch = at(self.recipe.learner.batch, state.cycle)
         steps = max(1, round(at(self.recipe.learner.reuse, state.cycle) * self.window.learned.positions) // batch)
