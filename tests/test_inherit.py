@@ -70,7 +70,10 @@ def test_another_net_learns_from_the_games_and_plays_on(
     assert begun[0] == state.checkpoint(0).step == 0
     assert begun[1] == state.checkpoint(3).step > 0
     assert [shard.net for shard in state.shards if shard.cycle == 3] == [3]
-    assert load(tmp_path / "new" / "checkpoints" / "00003")[0].config.blocks == 2
+    net, card = load(tmp_path / "new" / "checkpoints" / "00003")
+    assert net.config.blocks == 2
+    assert card.parents == (manifest.parent.net_id,)
+    assert load(tmp_path / "new" / "checkpoints" / "00000")[1].parents == ()
     lines = [json.loads(line) for line in (tmp_path / "new" / "metrics.jsonl").read_text().splitlines()]
     assert (lines[0]["stage"], lines[0]["step"]) == ("study", state.checkpoint(3).step)
     assert "positions) of old." in capsys.readouterr().out

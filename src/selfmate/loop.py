@@ -598,11 +598,13 @@ class Trainer:
     def _write_net(self, cycle: int) -> Checkpoint:
         """Write the averaged net, rounded for every device, as the candidate that a cycle ends with."""
         name = f"checkpoints/{cycle:05}"
+        parent = self.run.manifest.parent
         with self.run.new_folder(name) as folder:
             weights.save(
                 rounded(self.learner.average),
                 folder,
                 step=self.learner.step,
+                parents=() if parent is None or not cycle else (parent.net_id,),
                 created_by=f"{self.run.manifest.recipe} {cycle:05}",
             )
         return self.run.stamp(name, cycle, self.learner.step)
