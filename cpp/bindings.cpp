@@ -24,6 +24,7 @@ namespace selfmate {
 
 void bind_search(nb::module_& m);  // bindings_search.cpp
 void bind_pool(nb::module_& m);    // bindings_pool.cpp
+void bind_net(nb::module_& m);     // bindings_net.cpp
 
 namespace {
 
@@ -511,6 +512,7 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_position(m);
     bind_search(m);
     bind_pool(m);
+    bind_net(m);
 
     m.def(
         "square_name", [](int square) { return square_name(checked_square(square, *find_variant("chess"))); },

@@ -229,7 +229,7 @@ def test_a_net_of_another_variant_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_players_by_variant() -> None:
-    for backend, name in ((None, "onnx on"), ("onnx-int8", "onnx int8 on"), ("torch", "torch")):
+    for backend, name in ((None, "winograd"), ("onnx-int8", "onnx int8 on"), ("torch", "torch")):
         evaluator = PlayerFor(None, backend)("gardner").evaluator
         assert not isinstance(evaluator, str)
         assert evaluator.name.startswith(name)
@@ -302,7 +302,7 @@ def test_the_champion_of_a_run_is_shipped(tmp_path: Path, monkeypatch: pytest.Mo
     import ship_net
     from selfmate.loop import train
 
-    train("gardner-laptop", tmp_path / "run", None, (), True, 1)
+    train("gardner-laptop", tmp_path / "run", None, ("gate.games=0",), True, 1)
     monkeypatch.setattr(ship_net, "ROOT", tmp_path / nets.FOLDER)
     monkeypatch.setattr("selfmate.nets.resources.files", lambda package: tmp_path)
     ship_net.main(tmp_path / "run", "small-one")

@@ -30,6 +30,7 @@ from selfmate.evaluator import (
 from selfmate.evaluator.cache import WIDTH, CachedEvaluator, EvaluationCache
 from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
 from selfmate.evaluator.torch_evaluator import TorchEvaluator
+from selfmate.evaluator.winograd_evaluator import WinogradEvaluator
 from selfmate.export import SEAL_BYTES, export_onnx, to_onnx
 from selfmate.gpu import device_errors
 from selfmate.net import GARDNER, Context, FixedFacts, Net, NetConfig
@@ -233,14 +234,17 @@ def test_open_evaluator(tmp_path: Path) -> None:
     card = save(net, tmp_path / "net", step=5)
     from_folder = open_evaluator(tmp_path / "net")
     export_onnx(net, tmp_path / "net" / "net.onnx", card)
-    for evaluator in (
-        open_evaluator(net),
-        open_evaluator(str(tmp_path / "net")),
-        open_evaluator(tmp_path / "net" / "net.onnx", threads=1),
+    for evaluator, kind in (
+        (open_evaluator(net), WinogradEvaluator),
+        (open_evaluator(str(tmp_path / "net")), WinogradEvaluator),
+        (open_evaluator(tmp_path / "net", backend="onnx"), OnnxEvaluator),
+        (open_evaluator(tmp_path / "net" / "net.onnx", threads=1), OnnxEvaluator),
     ):
-        assert isinstance(evaluator, OnnxEvaluator)
+        assert isinstance(evaluator, kind)
         assert evaluator.net_id == card.net_id
-        assert equal(evaluator.evaluate(leaves), from_folder.evaluate(leaves))
+        assert close(evaluator.evaluate(leaves), from_folder.evaluate(leaves), 1e-4)
+        if kind is WinogradEvaluator:
+            assert equal(evaluator.evaluate(leaves), from_folder.evaluate(leaves))
     with pytest.raises(WeightsError, match="No such file"):
         open_evaluator(tmp_path / "nothing")
 
@@ -249,7 +253,7 @@ def test_onnx_of_another_net_in_the_folder(tmp_path: Path) -> None:
     save(some_net(seed=1), tmp_path / "net")
     export_onnx(some_net(seed=2), tmp_path / "net" / "net.onnx")
     with pytest.raises(WeightsError, match=r"net\.onnx is not the net that net\.json names"):
-        open_evaluator(tmp_path / "net")
+        open_evaluator(tmp_path / "net", backend="onnx")
 
 
 def test_onnx_is_the_same_every_time_and_valid() -> None:

@@ -28,7 +28,7 @@ from selfmate import loop as loop_module
 from selfmate import view as view_module
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.evaluator import Answer, Evaluator, EvaluatorError, Leaves
-from selfmate.evaluator.onnx_evaluator import OnnxEvaluator
+from selfmate.evaluator.winograd_evaluator import WinogradEvaluator
 from selfmate.gate import Standing, play_match
 from selfmate.learner import Learner, Losses
 from selfmate.loop import Stop, Summary, Trainer, find_device, program_name, train
@@ -166,15 +166,15 @@ def test_a_device_that_is_lost_costs_nothing_committed(
 ) -> None:
     """The evaluator fails in the second cycle; the same command goes on to the uninterrupted run's end."""
     directory = tmp_path / "run"
-    evaluate = OnnxEvaluator.evaluate
+    evaluate = WinogradEvaluator.evaluate
 
-    def lost(self: OnnxEvaluator, leaves: Leaves) -> Answer:
+    def lost(self: WinogradEvaluator, leaves: Leaves) -> Answer:
         if (directory / "state.json").exists() and state_of(directory).cycle == 1:
             raise EvaluatorError("the GPU failed: device lost")
         return evaluate(self, leaves)
 
     with monkeypatch.context() as patched:
-        patched.setattr(OnnxEvaluator, "evaluate", lost)
+        patched.setattr(WinogradEvaluator, "evaluate", lost)
         with pytest.raises(EvaluatorError, match="device lost"):
             go(directory)
     assert state_of(directory).cycle == 1

@@ -16,9 +16,9 @@ from selfmate.net import (
     NetConfig,
     NetError,
     fold,
-    tensor_shapes,
     transfer_tower,
 )
+from selfmate.net_config import tensor_shapes
 
 CHESS = GARDNER._replace(variant="chess", files=8, ranks=8, planes=73)
 SMALL: dict[str, object] = {"blocks": 2, "channels": 16, "policy_channels": 16, "value_channels": 8}

@@ -273,7 +273,7 @@ def test_every_backend_opens_every_kind_of_net(tmp_path: Path, backend: str) -> 
     save(net, tmp_path / "net")
     export_onnx(net, tmp_path / "net.onnx")
     sources: list[Net | Path] = [net, tmp_path / "net"]
-    if backend != "torch":
+    if backend not in ("torch", "winograd"):
         sources.append(tmp_path / "net.onnx")
     for source in sources:
         evaluator = open_evaluator(source, backend=backend, threads=1)
@@ -331,9 +331,12 @@ def test_auto_goes_by_what_there_is(
 def test_auto_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluators, "cpu_flags", lambda: frozenset({"avx512_vnni"}))
     shipped = open_evaluator(nets.find("gardner") or tmp_path, backend="auto", threads=1)
-    assert shipped.name.startswith("onnx int8")
-    assert "small" in shipped.chosen or "not installed" in shipped.chosen
+    assert shipped.name.startswith("winograd")
+    assert "exact" in shipped.chosen
     assert not open_evaluator(nets.find("gardner") or tmp_path, backend="onnx").chosen
+    file = open_evaluator((nets.find("gardner") or tmp_path) / INT8_NAME, backend="auto", threads=1)
+    assert file.name.startswith("onnx int8")
+    assert "small" in file.chosen or "not installed" in file.chosen
 
 
 def test_the_uci_option_knows_every_backend() -> None:
@@ -345,7 +348,9 @@ def test_the_uci_option_knows_every_backend() -> None:
 def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EvaluatorError, match=r"^net\.onnx: torch computes no ONNX file; give the folder of the net$"):
         open_evaluator("net.onnx", backend="torch")
-    with pytest.raises(EvaluatorError, match="no backend is called 'tensorflow'; there are auto, onnx"):
+    with pytest.raises(EvaluatorError, match=r"^net\.onnx: winograd computes no ONNX file; give the folder"):
+        open_evaluator("net.onnx", backend="winograd")
+    with pytest.raises(EvaluatorError, match="no backend is called 'tensorflow'; there are auto, winograd, onnx"):
         open_evaluator(SHIPPED, backend="tensorflow")
     with pytest.raises(EvaluatorError, match="the backend onnx-int8 computes on the CPU, not on 'cuda'"):
         open_evaluator(SHIPPED, backend="onnx-int8", device="cuda")

@@ -972,6 +972,22 @@ class Buffer:
     @property
     def game_ids(self) -> list[int]: ...
 
+class CpuNet:
+    """
+    A net in float32 by Winograd's convolutions; any thread may ask it at any time.
+    """
+
+    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, blocks: int, channels: int, policy_channels: int, value_channels: int, context: str, tensors: Sequence[Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]]) -> None:
+        """
+        `tensors`: weights and bias of each layer of a folded net, in the order in which they are used.
+        """
+
+    def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Answer a batch of any size into the last three arrays."""
+
+def cpu_kernels() -> str:
+    """Which instructions nets are computed with: avx512, avx2 or base."""
+
 def square_name(square: int) -> str:
     """
     >>> square_name(28)

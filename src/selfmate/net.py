@@ -1,4 +1,4 @@
-"""The net: bitboards in; logits of moves, win-draw-loss and plies left out.
+"""The net: bitboards in; logits of moves, win-draw-loss and plies left out. What shape it has: `net_config`.
 
 A residual tower of 3x3 convolutions, each followed by a batch norm that folds into it exactly (`fold`). Only the
 masks that unpack the bits know the size of the board, so that a tower that learned on 5x5 carries over to 8x8
@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import difflib
 import math
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, Protocol, Self, get_args
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.net_config import GARDNER, NORM_EPSILON, SIZES, Context, Facts, FixedFacts, NetConfig, NetError
 
 __all__ = [
     "GARDNER",
@@ -39,20 +37,9 @@ __all__ = [
     "fold",
     "rounded",
     "take_over",
-    "tensor_shapes",
     "transfer_tower",
     "without_context",
 ]
-
-Context = Literal["se", "pool", "none"]
-"""How a block sees the whole board: squeeze-and-excite (scale and shift), a pooled bias (as KataGo's), not at all."""
-
-SIZES: Final[dict[str, dict[str, int]]] = {
-    "tiny": {"blocks": 4, "channels": 32, "policy_channels": 32, "value_channels": 16},
-    "small": {"blocks": 6, "channels": 64, "policy_channels": 64, "value_channels": 32},
-    "medium": {"blocks": 10, "channels": 128, "policy_channels": 64, "value_channels": 32},
-}
-"""The named sizes: `tiny` and `small` for the cores of a laptop, `medium` for a GPU."""
 
 PLIES_UNIT: Final = 32.0
 """Plies left are learned in units of this many, so that what the head must give is about one."""
@@ -61,129 +48,12 @@ NORM_MOMENTUM: Final = 0.05  # running statistics follow about the last twenty b
 NO_MOVE: Final = -1e30  # the logit of padding; finite, so that a row without moves is not a row of NaN
 HEAD_SCALE: Final = 0.02  # standard deviation of the last layers: an untrained net is nearly uniform and even
 
-LIMITS: Final[dict[str, tuple[int, int]]] = {
-    "files": (1, 8),
-    "ranks": (1, 8),
-    "bitboards": (1, 256),
-    "scalars": (1, 256),
-    "planes": (1, 256),
-    "blocks": (1, 80),
-    "channels": (1, 1024),
-    "policy_channels": (1, 1024),
-    "value_channels": (1, 1024),
-}
-"""The range of every number of a config, so that one from a file is refused before a net is built from it."""
-
-
-class NetError(SelfmateError):
-    """A net that cannot be made: an unknown size or key, a number out of range, towers that do not fit."""
-
-
-class Facts(Protocol):
-    """What a net must know of a variant; `selfmate._core.Encoding` says it."""
-
-    @property
-    def variant(self) -> str: ...
-    @property
-    def files(self) -> int: ...
-    @property
-    def ranks(self) -> int: ...
-    @property
-    def bitboards(self) -> int: ...
-    @property
-    def scalars(self) -> int: ...
-    @property
-    def planes(self) -> int: ...
-
-
-class FixedFacts(NamedTuple):
-    """Facts written down by hand."""
-
-    variant: str
-    files: int
-    ranks: int
-    bitboards: int
-    scalars: int
-    planes: int
-
-
-GARDNER: Final = FixedFacts("gardner", 5, 5, 16, 4, 49)
-"""The facts of Gardner's chess, for examples and tests; elsewhere they come from the encoder."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetConfig:
-    """Everything that determines a net but its weights.
-
-    >>> NetConfig.sized(GARDNER, "tiny", blocks=3).blocks
-    3
-    >>> NetConfig.sized(GARDNER, "tiny", block=3)
-    Traceback (most recent call last):
-    ...
-    selfmate.net.NetError: a net has no 'block'; did you mean 'blocks'?
-    """
-
-    variant: str
-    files: int
-    ranks: int
-    bitboards: int
-    scalars: int
-    planes: int
-    blocks: int
-    channels: int
-    context: Context = "se"
-    policy_channels: int = 64
-    value_channels: int = 32
-
-    def __post_init__(self) -> None:
-        for key, (least, most) in LIMITS.items():
-            number = getattr(self, key)
-            if type(number) is not int or not least <= number <= most:
-                shown = clip(repr(number))
-                raise NetError(f"{key} of a net must be a whole number from {least} to {most}, not {shown}", key)
-        variant: object = self.variant  # from a file it may be anything
-        if not isinstance(variant, str) or not 1 <= len(variant) <= 32:
-            raise NetError(f"variant of a net must be a name, not {clip(repr(variant))}", "variant")
-        if self.context not in get_args(Context):
-            names = ", ".join(get_args(Context))
-            raise NetError(f"context of a net must be one of {names}, not {clip(repr(self.context))}", "context")
-
-    @property
-    def policy_size(self) -> int:
-        """How many moves the policy can name: planes times squares."""
-        return self.planes * self.ranks * self.files
-
-    @classmethod
-    def sized(cls, facts: Facts, size: str = "tiny", **changes: object) -> Self:
-        """Make the config of a named size for a variant, with single keys changed as a recipe says."""
-        if size not in SIZES:
-            raise NetError(f"no net size is called {clip(repr(size))}; there are {', '.join(SIZES)}", str(size))
-        return cls.from_dict({key: getattr(facts, key) for key in FixedFacts._fields} | SIZES[size] | changes)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make a config from what `to_dict` gave; a key that is unknown or missing is an error."""
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        for key in values:
-            if key not in fields:
-                near = difflib.get_close_matches(clip(key), fields, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(fields)}"
-                raise NetError(f"a net has no {clip(key)!r}{hint}", key)
-        for key, field in fields.items():
-            if key not in values and field.default is dataclasses.MISSING:
-                raise NetError(f"{key} of the net is missing", key)
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give every field by name, as JSON can hold it."""
-        return dataclasses.asdict(self)
-
 
 class Norm(nn.BatchNorm2d):
     """Batch norm with its running statistics but without a count of batches, which nothing here reads."""
 
     def __init__(self, channels: int) -> None:
-        super().__init__(channels, momentum=NORM_MOMENTUM)
+        super().__init__(channels, eps=NORM_EPSILON, momentum=NORM_MOMENTUM)
         self.register_buffer("num_batches_tracked", None)
 
     def reset_parameters(self) -> None:
@@ -485,15 +355,6 @@ def suit_tensor_cores(folded: Net) -> Net:
     planes.bias = nn.Parameter(functional.pad(planes.bias, (0, more_out)), requires_grad=False)
     planes.out_channels += more_out
     return folded
-
-
-def tensor_shapes(config: NetConfig) -> dict[str, tuple[int, ...]]:
-    """Give the name and shape of every tensor of a net, all float32, without allocating any.
-
-    >>> tensor_shapes(NetConfig.sized(GARDNER))["stem.conv.weight"]
-    (32, 21, 3, 3)
-    """
-    return {name: tuple(tensor.shape) for name, tensor in Net(config, seed=None).state_dict().items()}
 
 
 def transfer_tower(source: Net, target: Net) -> int:

@@ -25,7 +25,7 @@ __all__ = ["OPTIONS", "Option", "OptionError", "Settings", "changed", "has_960"]
 EMPTY: Final = "<empty>"
 
 BACKENDS: Final = (
-    *("auto", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch"),
+    *("auto", "winograd", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch"),
     "cuda",
 )
 """Those of `selfmate.evaluator`, which is too heavy to ask before a net is needed, and a GPU."""

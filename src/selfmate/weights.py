@@ -29,12 +29,13 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
+from selfmate.net_config import NetConfig, NetError, tensor_shapes
 from selfmate.words import other_format
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from selfmate.net import Net, NetConfig
+    from selfmate.net import Net
 
 __all__ = [
     "FORMAT",
@@ -47,8 +48,10 @@ __all__ = [
     "open_regular",
     "pack_tensors",
     "read_card",
+    "read_net_tensors",
     "read_tensors",
     "save",
+    "tensors_of",
 ]
 
 FORMAT: Final = 1
@@ -157,8 +160,24 @@ def _identify(config: NetConfig, tensors: bytes | bytearray) -> str:
 
 def load(folder: str | Path) -> tuple[Net, Card]:
     """Read the net in a folder, on the CPU and in evaluation mode, with its card."""
-    from selfmate.net import Net, NetConfig, NetError, tensor_shapes
+    import torch
 
+    from selfmate.net import Net
+
+    config, tensors, card = read_net_tensors(folder)
+    net = Net(config).eval()
+    for name, tensor in net.state_dict().items():
+        tensor.copy_(torch.from_numpy(tensors[name]))
+    boards = torch.tensor([[0], [-1]]).expand(2, config.bitboards)
+    with torch.inference_mode():
+        outputs = net(boards, torch.ones(2, config.scalars))
+    if not all(bool(output.isfinite().all()) for output in outputs):
+        _refuse(Path(folder) / TENSORS_NAME, "the net's answers are not finite")
+    return net, card
+
+
+def read_net_tensors(folder: str | Path) -> tuple[NetConfig, dict[str, NDArray[Any]], Card]:
+    """Read the tensors of the net in a folder; needs no torch."""
     # 1. What it claims to be.
     folder = Path(folder)
     card = read_card(folder)
@@ -174,18 +193,7 @@ def load(folder: str | Path) -> tuple[Net, Card]:
     if _identify(config, data) != card.net_id:
         _refuse(path, f"damaged, or not the net that {JSON_NAME} names: another sha256")
     _check_numbers(path, tensors)
-    # 4. A net that gives numbers.
-    import torch
-
-    net = Net(config).eval()
-    for name, tensor in net.state_dict().items():
-        tensor.copy_(torch.from_numpy(tensors[name]))
-    boards = torch.tensor([[0], [-1]]).expand(2, config.bitboards)
-    with torch.inference_mode():
-        outputs = net(boards, torch.ones(2, config.scalars))
-    if not all(bool(output.isfinite().all()) for output in outputs):
-        _refuse(path, "the net's answers are not finite")
-    return net, card
+    return config, tensors, card
 
 
 def read_card(folder: str | Path) -> Card:

@@ -1,7 +1,8 @@
 """Evaluators: a batch of leaves in, priors and win-draw-loss out, whatever computes them.
 
-`open_evaluator` opens one for a net, by backend: ONNX Runtime on a CPU, also while training, torch on a GPU, OpenVINO
-where it is installed. The evaluators without a net (`NATIVE`) run inside the core and are known by their names alone.
+`open_evaluator` opens one for a net, by backend: the core itself on a CPU (`winograd`), also while training, torch on a
+GPU, and for ONNX files ONNX Runtime, or OpenVINO where it is installed. The evaluators without a net (`NATIVE`) run
+inside the core as well and are known by their names alone.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ __all__ = [
 NATIVE: Final = ("uniform", "fake", "heuristic-1")
 """Evaluators of the core: `Search.run` and `Pool.run` take these names."""
 
-BACKENDS: Final = ("auto", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch")
-"""What can compute a net: ONNX Runtime, OpenVINO (an extra), torch (an extra)."""
+BACKENDS: Final = ("auto", "winograd", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch")
+"""What can compute a net: the core, ONNX Runtime, OpenVINO (an extra), torch (an extra)."""
 
 # Instructions that multiply in bf16 and in eight bits. Without them int8 is no faster, and may overflow (AVX2).
 BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
@@ -268,8 +269,8 @@ def open_evaluator(
 ) -> Evaluator:
     """Open an evaluator of a net: a net in memory, its folder, or an ONNX file.
 
-    Without a `backend` it is the one that training uses: ONNX Runtime in f32 on a CPU, whose answers do not depend on
-    the batch by a bit, and torch on a GPU. `auto` is the fastest for play of those that are installed.
+    Without a `backend` it is the one that training uses: f32 on a CPU, whose answers do not depend on the batch by a
+    bit, and torch on a GPU. `auto` is for play: the same, but for an ONNX file the fastest of those that are installed.
 
     `compiled`, on a GPU: fuse the net for the large batches of self-play, which takes a minute.
 
@@ -293,21 +294,35 @@ def open_evaluator(
     if device != "cpu" and backend not in (None, "auto", "torch"):
         raise EvaluatorError(f"the backend {backend} computes on the CPU, not on {clip(device)!r}", device)
     shown = str(source) if isinstance(source, str | Path) else "the net"
-    if (device != "cpu" or backend == "torch") and shown.endswith(".onnx"):
-        raise EvaluatorError(f"{shown}: torch computes no ONNX file; give the folder of the net", shown)
+    if (device != "cpu" or backend in ("torch", "winograd")) and shown.endswith(".onnx"):
+        which = "torch" if backend != "winograd" else backend
+        raise EvaluatorError(f"{shown}: {which} computes no ONNX file; give the folder of the net", shown)
     # 2. Open it.
     try:
         if device != "cpu" or backend == "torch":
             from selfmate.evaluator.torch_evaluator import TorchEvaluator
 
             return TorchEvaluator(source, device=device, threads=threads, compile=compiled)
-        return _open_on_cpu(source, shown, threads, backend)
+        if backend == "winograd" or (backend in (None, "auto") and _has_tensors(source)):
+            from selfmate.evaluator.winograd_evaluator import WinogradEvaluator
+
+            evaluator = WinogradEvaluator(source, threads=threads)
+            evaluator.chosen = "as exact as f32 gets, and fast" if backend == "auto" else ""
+            return evaluator
+        return _open_onnx(source, shown, threads, backend)
     except ModuleNotFoundError as error:
         extra = "openvino" if error.name == "openvino" else "train"
         raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[{extra}]", shown) from None
 
 
-def _open_on_cpu(source: Net | str | Path, shown: str, threads: int | None, backend: str | None) -> Evaluator:
+def _has_tensors(source: Net | str | Path) -> bool:
+    """Whether a net is in memory, or in a folder as its tensors."""
+    from selfmate.weights import TENSORS_NAME
+
+    return not isinstance(source, str | Path) or (Path(source) / TENSORS_NAME).exists()
+
+
+def _open_onnx(source: Net | str | Path, shown: str, threads: int | None, backend: str | None) -> Evaluator:
     """Open an ONNX file, one that is in the folder, or one that is made here of the net."""
     from selfmate.export import INT8_NAME, ONNX_NAME, read_net
 
