@@ -75,7 +75,7 @@ struct Kernels {
 // The fastest that this processor has.
 const Kernels& winograd_kernels();
 
-// One of them: "sse", "avx2", "avx512"; none if the processor or the build has not got it.
+// One of them: "base", "avx2", "avx512"; none if the processor or the build has not got it.
 const Kernels* find_kernels(const char* name);
 
 }  // namespace selfmate
