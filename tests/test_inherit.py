@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,14 @@ def test_it_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monkeypat
         assert both[0] == both[1]
 
 
+def test_the_time_is_kept_while_it_studies(source: Path, tmp_path: Path) -> None:
+    settings = ("learner.reuse=100000", "learner.batch=16", "selfplay.cycles=4")
+    assert go(tmp_path / "new", *settings, source=source, minutes=0.02).reason == "time"
+    _, state = read_run(tmp_path / "new")
+    assert state.learner is not None
+    assert (state.champion, state.learner.step < state.goal) == (0, True)
+
+
 def test_a_kill_while_games_are_copied_leaves_nothing_behind(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +176,8 @@ def test_a_kill_while_games_are_copied_leaves_nothing_behind(
         with pytest.raises(KeyboardInterrupt):
             go(tmp_path / "new", "selfplay.cycles=4", source=source)
     assert len(list((tmp_path / "new" / "games").iterdir())) == 1
+    with pytest.raises(RunError, match="the games of old are not in it yet; say --from again"):
+        go(tmp_path / "new", "selfplay.cycles=4")
     assert go(tmp_path / "new", "selfplay.cycles=4", source=source).games == 24 + 8
 
 
@@ -177,6 +188,13 @@ def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> N
         train("atomic-laptop", tmp_path / "new", smoke=True, device="cpu", source=source)
     with pytest.raises(RunError, match="is there already"):
         go(source, source=source)
+    for part in ("games/00001-00.games", "learner"):
+        shutil.copytree(source, tmp_path / part[:5])
+        path = tmp_path / part[:5] / part
+        path = path if path.is_file() else next(path.glob("*/learner.safetensors"))
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(RunError, match="damaged"):
+            go(tmp_path / "new", source=tmp_path / part[:5])
     go(tmp_path / "short", minutes=0.0001)
     with pytest.raises(RunError, match="has no games of a whole cycle"):
         go(tmp_path / "new", source=tmp_path / "short")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import pytest
 
@@ -10,8 +11,10 @@ from selfmate import Move, Position
 from selfmate._core import centipawns
 from selfmate.clock import Budget
 from selfmate.player import MoveResult, Result
+from selfmate.uci import Go, Limits
 from selfmate.uci_info import info_lines, mate_in, permille
-from selfmate.uci_search import Pace
+from selfmate.uci_options import Settings
+from selfmate.uci_search import Pace, Searcher
 
 MOVES = [Move.from_uci(uci) for uci in ("e2e4", "d2d4", "g1f3", "c2c4")]
 
@@ -107,3 +110,16 @@ def test_a_move_without_a_visit_has_the_value_of_the_position() -> None:
     assert "score cp 89" in line
     assert "hashfull 500" in line
     assert "wdl 650 200 150" in line
+
+
+@pytest.mark.parametrize(("weights", "silent"), [("", False), ("heuristic-1", True)])
+def test_a_net_that_had_no_time_to_answer_is_said(weights: str, silent: bool) -> None:
+    said: list[str] = []
+    written: list[str] = []
+    searcher = Searcher(lambda *lines: written.extend(lines), said.append)
+    settings = Settings(variant="gardner", weights=weights)
+    go = Go(Position("gardner"), settings, Limits(nodes=100), time.perf_counter())
+    go.stop()  # before the first answer
+    searcher.search(go, debug=False)
+    assert written[-1].startswith("bestmove ")
+    assert ("no time for the net to answer: the move is that of heuristic-1" in said) != silent

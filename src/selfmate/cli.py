@@ -347,7 +347,7 @@ def analyse(
         float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds for a position.")
     ] = None,
     backend: Annotated[
-        str, typer.Option("--backend", help="What computes a net: auto, onnx, onnx-int8, openvino, …, torch.")
+        str, typer.Option("--backend", help="What computes a net: auto, winograd, onnx, onnx-int8, openvino, …, torch.")
     ] = "auto",
     multipv: Annotated[int, typer.Option("--multipv", min=1, max=256, help="Moves to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each position.")] = False,

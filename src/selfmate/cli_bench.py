@@ -195,7 +195,7 @@ def agreement(
     positions: Annotated[int, typer.Option("--positions", min=1, max=10_000, help="How many positions.")] = 400,
     as_json: Json = False,
 ) -> None:
-    """Compare bf16 and int8 with f32: values, policies, and how often the search plays the same move.
+    """Compare backends (winograd, bf16, int8) with f32: values, policies, and how often the search plays the same move.
 
     Example: selfmate bench agreement runs/atomic --backend openvino-int8
     """

@@ -17,7 +17,7 @@ from selfmate.batches import as_tensors
 from selfmate.learner import AVERAGE, TENSORS_NAME, Learner
 from selfmate.net import Net, NetConfig, take_over, without_context
 from selfmate.recipe import Recipe, at
-from selfmate.run import Parent, Run, RunError, read_committed, read_run, read_state, write_file
+from selfmate.run import Parent, Run, RunError, Shard, State, read_committed, read_run, read_state, write_file
 from selfmate.weights import read_card
 
 __all__ = ["find_parent", "inherit", "inherit_weights"]
@@ -35,6 +35,12 @@ def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
         raise RunError(f"{source}: has games of {manifest.variant}, not of {recipe.variant.name}", str(source))
     if not any(shard.cycle < state.cycle for shard in state.shards):
         raise RunError(f"{source}: has no games of a whole cycle to learn from", str(source))
+    # All that will be read must be whole: who is refused finds nothing half-made.
+    assert state.learner is not None
+    for name, stamp in state.learner.files.items():
+        read_committed(source, f"{state.learner.name}/{name}", stamp)
+    for shard in _wanted(state, at(recipe.learner.window, state.cycle)):
+        read_committed(source, shard.name, shard.stamp)
     card = read_card(source / state.checkpoint(state.champion).name)
     return Parent(name=manifest.name or source.resolve().name, cycle=state.cycle, net_id=card.net_id)
 
@@ -46,20 +52,26 @@ def inherit(run: Run, source: Path) -> None:
     run.commit()  # a run that is killed while games are copied is not a damaged one
     with Run.hold(source):
         _, state = read_run(source)
-        room = at(run.recipe.learner.window, state.cycle)
-        shards = []
-        for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
-            if shard.cycle < state.cycle and room > 0:
-                room -= shard.positions
-                write_file(run.directory / shard.name, read_committed(source, shard.name, shard.stamp))
-                shards.append(shard)
+        shards = _wanted(state, at(run.recipe.learner.window, state.cycle))
+        for shard in shards:
+            write_file(run.directory / shard.name, read_committed(source, shard.name, shard.stamp))
     run.commit(
         cycle=state.cycle,
         first_game=state.first_game,
-        shards=tuple(reversed(shards)),
+        shards=shards,
         games=sum(shard.games for shard in shards),
         positions=sum(shard.positions for shard in shards),
     )
+
+
+def _wanted(state: State, positions: int) -> tuple[Shard, ...]:
+    """Give the newest games of whole cycles that have so many positions, the oldest of them first."""
+    found: list[Shard] = []
+    for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
+        if shard.cycle < state.cycle and positions > 0:
+            positions -= shard.positions
+            found.append(shard)
+    return tuple(reversed(found))
 
 
 def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:

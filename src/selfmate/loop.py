@@ -107,6 +107,10 @@ def train(
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
         if source is not None:
             inherit(opened, Path(source))
+        elif opened.manifest.parent is not None and not opened.state.shards:
+            raise RunError(
+                f"{directory}: the games of {opened.manifest.parent.name} are not in it yet; say --from again"
+            )
         progress = Progress(
             variant=wanted.variant.name,
             recipe=name,
@@ -327,6 +331,7 @@ class Trainer:
         if self.learner.step == 0:
             games, positions = f"{self.window.learned.games:,} games", f"{self.window.learned.positions:,} positions"
             self.view.say(f"First {many(steps, 'step')} with {games} ({positions}) of {parent.name}.")
+        self.stop.deadline = self.progress.deadline
         losses = self._learn(state.cycle)
         changes: dict[str, Any] = {"learner": self._write_learner(), "seconds": self.progress.elapsed()}
         if self.learner.step >= steps:

@@ -286,7 +286,10 @@ class Searcher:
         # 3. Choose.
         thinker.stop()
         # Before a net has said a word, or when nothing is known of the expected move, the heuristic must do.
-        result = _of_moves(thinker.result(expected) or _at_once(go), limits.moves)
+        found = thinker.result(expected)
+        if found is None and thinker.player.evaluator != FALLBACK:
+            self._say(f"no time for the net to answer: the move is that of {FALLBACK}")
+        result = _of_moves(found or _at_once(go), limits.moves)
         assert result is not None
         self._tell(go, result, thinker, statistics=settings.verbose)
         self._last = (len(position.move_stack), result.value)
