@@ -15,13 +15,15 @@ from safetensors.torch import load_file
 from selfmate import inherit as inherit_module
 from selfmate._core import Buffer, GameRecord
 from selfmate.batches import as_tensors
+from selfmate.files import write_file
 from selfmate.inherit import inherit_weights
 from selfmate.learner import Learner
-from selfmate.loop import Stop, Summary, train
+from selfmate.loop import Summary, train
 from selfmate.net import Net, NetConfig
 from selfmate.recipe import load as load_recipe
 from selfmate.recipe import smoke as smoke_recipe
-from selfmate.run import Run, RunError, read_run, write_file
+from selfmate.run import Run, RunError, read_run
+from selfmate.stop import Stop
 from selfmate.weights import load
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0")

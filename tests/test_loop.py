@@ -31,13 +31,14 @@ from selfmate.evaluator import Answer, Evaluator, EvaluatorError, Leaves
 from selfmate.evaluator.winograd_evaluator import WinogradEvaluator
 from selfmate.gate import Standing, play_match
 from selfmate.learner import Learner, Losses
-from selfmate.loop import Stop, Summary, Trainer, find_device, program_name, train
+from selfmate.loop import Summary, Trainer, find_device, program_name, train
 from selfmate.openings import balanced_openings
 from selfmate.pool import selfplay_pool
 from selfmate.recipe import load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Run, State
 from selfmate.stats import Match
+from selfmate.stop import Stop
 from selfmate.view import LiveView, PlainView, Progress, make_view
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "learner.ema=0.5")

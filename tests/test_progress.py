@@ -17,11 +17,12 @@ import pytest
 from command import Run
 from selfmate import SelfmateError, read_games
 from selfmate import progress as curve
-from selfmate.loop import Stop, train
+from selfmate.loop import train
 from selfmate.player import Player
 from selfmate.progress import Entrant, Played, checkpoint, choose, fit_scale, pairings, play_missing, rungs
 from selfmate.run import State, read_metrics, read_run
 from selfmate.rungs import read_spacing
+from selfmate.stop import Stop
 from selfmate.view import Measured, PlainView, Progress, _facts
 
 RANDOM, ONE, FOUR = rungs(4)

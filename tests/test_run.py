@@ -14,8 +14,9 @@ import pytest
 
 from selfmate import SelfmateError
 from selfmate import run as run_module
+from selfmate.files import FileError, write_file
 from selfmate.recipe import Recipe, change, load, smoke
-from selfmate.run import FORMAT, Run, RunError, pack_games, unpack_games, write_file
+from selfmate.run import FORMAT, Run, pack_games, unpack_games
 
 GARDNER = smoke(load("gardner-laptop"))
 RECORDS = [bytes([number] * (20 + number)) for number in range(10)]
@@ -92,7 +93,7 @@ def test_a_failed_write_leaves_the_old_file(
     write_file(tmp_path / "file", b"old")
     with monkeypatch.context() as patch:
         fail_at(patch, number, code)
-        with pytest.raises(OSError if code == errno.EIO else RunError):
+        with pytest.raises(OSError if code == errno.EIO else FileError):
             write_file(tmp_path / "file", b"new")
     assert contents(tmp_path) == {"file": b"old"}
 
@@ -108,7 +109,7 @@ def test_a_full_disk_at_any_moment_loses_nothing_committed(
             fail_at(patch, number, errno.ENOSPC)
             try:
                 commit_cycle(run, 1)
-            except RunError as error:
+            except FileError as error:
                 message = str(error)
             else:
                 message = ""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from selfmate.export import INT8_NAME, ONNX_NAME, export_onnx
+from selfmate.files import write_file
 from selfmate.nets import CARD_NAME, FOLDER
 from selfmate.player import net_of_run
 from selfmate.quantise import quantise
-from selfmate.run import write_file
 from selfmate.weights import JSON_NAME, TENSORS_NAME, load, save
 
 LICENCE = "GPL-3.0-or-later"

@@ -24,6 +24,7 @@ from selfmate.contestant import Contestant, MoveLimit, TimeControl, on_device, r
 from selfmate.crosstable import Report, as_csv, show, standing_line
 from selfmate.engine import PATIENCE
 from selfmate.errors import SelfmateError, clip
+from selfmate.files import check_target, write_file
 from selfmate.game import Position
 from selfmate.gate import judge
 from selfmate.hall import play_seats
@@ -31,7 +32,6 @@ from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings, is_pgn, read_openings
 from selfmate.player import RANDOM, Player
 from selfmate.referee import CLOCK_MARGIN, MOVE_MARGIN, ScoreRule, Terms
-from selfmate.run import check_target, write_file
 from selfmate.stats import Match, Model, Sprt
 from selfmate.tournament import Plan, ask_names, play, schedule
 from selfmate.words import many

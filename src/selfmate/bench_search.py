@@ -488,8 +488,8 @@ def _backends(source: Net | Path, wanted: Sequence[str] | None) -> tuple[dict[st
     refused = []
     for name in wanted or [name for name in BACKENDS if name != "auto"]:
         # Torch on one thread: several wait for each other longer than they work as soon as another program wants a
-        # core. ONNX Runtime also on one, as a lane of self-play uses it.
-        for threads in sorted({1, cores()}) if name == "onnx" else [1 if name == "torch" else cores()]:
+        # core. The core itself also on one, as a lane of self-play uses it.
+        for threads in sorted({1, cores()}) if name == "winograd" else [1 if name == "torch" else cores()]:
             try:
                 evaluators[f"{name}, threads: {threads}"] = open_evaluator(source, threads=threads, backend=name)
             except SelfmateError as error:

@@ -283,10 +283,10 @@ def play(
 
     from rich.console import Console
 
+    from selfmate.files import check_target
     from selfmate.game import Position, chess960_fen
     from selfmate.play import LEVELS, Session
     from selfmate.player import Limit, Player
-    from selfmate.run import check_target
 
     check_target(pgn)
     if level is not None and (visits is not None or seconds is not None):

@@ -198,7 +198,7 @@ def ladder(
 
     from selfmate import ladder as climb
     from selfmate import ladder_plot, yardstick
-    from selfmate.run import check_target
+    from selfmate.files import check_target
 
     # 1. Everything that can be wrong with the options.
     if [net is not None, measure is not None, build_engine].count(True) != 1:

@@ -80,7 +80,7 @@ ELSEWHERE: Final = b"\x0a\x08location"  # how a tensor says that its numbers are
 
 def export_onnx(net: Net, path: str | Path, card: Card | None = None) -> Card:
     """Write a net to an ONNX file; `card` is the net's, where it was saved before."""
-    from selfmate.run import write_file  # brings packages that reading needs not
+    from selfmate.files import write_file
 
     card = describe(net) if card is None else card
     write_file(Path(path), to_onnx(net, card))

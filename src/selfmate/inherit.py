@@ -14,10 +14,11 @@ from safetensors.numpy import load as read_safetensors
 
 from selfmate._core import Buffer
 from selfmate.batches import as_tensors
+from selfmate.files import write_file
 from selfmate.learner import AVERAGE, TENSORS_NAME, Learner
 from selfmate.net import Net, NetConfig, take_over, without_context
 from selfmate.recipe import Recipe, at
-from selfmate.run import Parent, Run, RunError, Shard, State, read_committed, read_run, read_state, write_file
+from selfmate.run import Parent, Run, RunError, Shard, State, read_committed, read_run, read_state
 from selfmate.weights import read_card
 
 __all__ = ["find_parent", "inherit", "inherit_weights"]

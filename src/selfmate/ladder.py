@@ -28,13 +28,13 @@ from selfmate.contestant import Contestant, MoveLimit, on_device, read_contestan
 from selfmate.crosstable import faults, score
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import cores
+from selfmate.files import write_file
 from selfmate.game import Position
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
 from selfmate.player import Player
 from selfmate.rating import Results, fit
 from selfmate.referee import Terms
-from selfmate.run import write_file
 from selfmate.rungs import ANCHOR, FAIRY, OWN, STOCKFISH, Rung, Spacing, read_spacing, rungs_of, spacing_of
 from selfmate.stats import Match, score_of_elo
 from selfmate.tournament import Plan, ask_names

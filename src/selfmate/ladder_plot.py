@@ -10,8 +10,8 @@ from typing import Final
 
 from selfmate.chart import Axis, apart, escape, page, ticks
 from selfmate.errors import SelfmateError
+from selfmate.files import check_target, write_file
 from selfmate.ladder import LadderReport, rating_line
-from selfmate.run import check_target, write_file
 from selfmate.stats import score_of_elo
 from selfmate.words import many, rounded
 

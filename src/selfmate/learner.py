@@ -29,11 +29,11 @@ from torch.nn import functional
 from selfmate._core import Buffer, GameRecord, Samples
 from selfmate.batches import Batch, as_tensors
 from selfmate.errors import SelfmateError
+from selfmate.files import write_file
 from selfmate.gpu import device_errors
 from selfmate.gpu_steps import GpuSteps
 from selfmate.net import NO_MOVE, PLIES_UNIT, Net
 from selfmate.recipe import LearnerPart, at
-from selfmate.run import write_file
 from selfmate.weights import open_regular, pack_tensors, read_tensors
 
 __all__ = ["Diverged", "Learner", "LearnerError", "Losses", "Window", "stream"]

@@ -13,15 +13,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import signal
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -42,6 +39,7 @@ from selfmate.recipe import Recipe, at, change, load
 from selfmate.recipe import smoke as smoke_recipe
 from selfmate.run import Checkpoint, Parent, Run, RunError
 from selfmate.stats import Match
+from selfmate.stop import Stop, hear_signals
 from selfmate.view import Progress, View, as_metrics, make_view, open_tensorboard
 from selfmate.words import many
 
@@ -119,7 +117,7 @@ def train(
             deadline=None if minutes is None else began + 60 * minutes,
         )
         stop = Stop()
-        with make_view(progress) as view, _hear_signals(stop, view), _in_turn():
+        with make_view(progress) as view, hear_signals(stop, view), _in_turn():
             return Trainer(
                 opened, stop, progress, view, command, device, None if source is None else Path(source)
             ).work()
@@ -185,22 +183,6 @@ def find_device(wanted: str) -> str:
         return "cuda" if seen else "cpu"
     why = f" ({' '.join(str(said[0].message).split())})" if said else ""
     raise RunError(f"torch sees no GPU{why}; --device cpu trains without one", wanted)
-
-
-class Stop:
-    """Whether to stop: somebody asked for it, or the time for cycles is over."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.signal: int | None = None
-        self.deadline: float | None = None
-
-    def __call__(self) -> bool:
-        return self.asked or self.late()
-
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
 class Trainer:
@@ -678,25 +660,3 @@ def _in_turn() -> Iterator[None]:
     finally:
         torch.set_num_threads(threads)
         sys.setswitchinterval(interval)
-
-
-@contextlib.contextmanager
-def _hear_signals(stop: Stop, view: View) -> Iterator[None]:
-    """Ctrl-C and SIGTERM ask for a stop; said again, they leave at once, which loses nothing committed either."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        if stop.asked:
-            view.close()
-            os._exit(128 + number)
-        stop.asked, stop.signal = True, number
-        view.say("Stopping after this step; once more to leave at once.")
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -28,9 +28,9 @@ import msgspec
 from msgspec import Struct
 
 from selfmate.errors import PgnError, SelfmateError, clip
+from selfmate.files import write_file
 from selfmate.pgn import Game, read_games
 from selfmate.referee import kind_of
-from selfmate.run import write_file
 from selfmate.stats import Scored
 from selfmate.words import many, other_format
 

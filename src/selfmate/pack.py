@@ -16,18 +16,15 @@ import msgspec
 from msgspec import Struct
 from safetensors.numpy import load
 
+from selfmate.files import Stamp, new_folder, stamp_folder, write_file
 from selfmate.learner import JSON_NAME, MOMENT, TENSORS_NAME
 from selfmate.run import (
     Checkpoint,
     Run,
     RunError,
-    Stamp,
     State,
-    new_folder,
     read_committed,
     read_run,
-    stamp_folder,
-    write_file,
 )
 from selfmate.weights import pack_tensors
 

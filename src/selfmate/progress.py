@@ -24,13 +24,14 @@ from typing import Any, Final, NamedTuple
 
 from selfmate._core import GameRecord
 from selfmate.errors import SelfmateError
+from selfmate.files import write_file
 from selfmate.game import Position
 from selfmate.gate import as_game
 from selfmate.hall import Fixture, play_seats
 from selfmate.openings import balanced_openings
 from selfmate.player import RANDOM, Player, label, net_name
 from selfmate.rating import Rating, Ratings, Results, fit, tally
-from selfmate.run import State, write_file
+from selfmate.run import State
 from selfmate.rungs import SpacingError, read_spacing
 from selfmate.words import many
 

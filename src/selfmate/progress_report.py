@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate.chart import Level, Panel, Series, draw, escape
+from selfmate.files import write_file
 from selfmate.player import run_name
 from selfmate.progress import (
     FOLDER,
@@ -26,7 +27,7 @@ from selfmate.progress import (
     rungs,
 )
 from selfmate.rating import Rating
-from selfmate.run import Manifest, State, write_file
+from selfmate.run import Manifest, State
 from selfmate.stats import Match, Scored, count_games
 from selfmate.words import many, percent, rounded, signed, tenths
 

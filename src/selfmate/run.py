@@ -22,11 +22,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import platform
 import re
-import shutil
 import struct
 import subprocess
 import zlib
@@ -41,6 +39,7 @@ import zstandard
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
+from selfmate.files import Stamp, disk, new_folder, remove, stamp_folder, stamp_of, write_file
 from selfmate.recipe import MAY_CHANGE, Recipe, RecipeError, change, differences, from_toml
 from selfmate.words import other_format
 
@@ -52,18 +51,14 @@ __all__ = [
     "Run",
     "RunError",
     "Shard",
-    "Stamp",
     "State",
-    "check_target",
     "describe_format",
-    "new_folder",
     "pack_games",
     "read_committed",
     "read_metrics",
     "read_run",
     "read_state",
     "unpack_games",
-    "write_file",
 ]
 
 FORMAT: Final = 2
@@ -71,9 +66,6 @@ FORMAT: Final = 2
 
 FIRST_NET: Final = "00000"
 """The folder of the untrained net, which the first commit names."""
-
-FREE_FLOOR: Final = 64 << 20
-"""Bytes of the disk that a run leaves free: it stops before it fills the disk to the last block."""
 
 KEEP_NEWEST: Final = 4
 KEEP_EVERY: Final = 10
@@ -98,13 +90,6 @@ class RunError(SelfmateError):
 Name: TypeAlias = Annotated[str, Meta(pattern=r"^(games|checkpoints|learner|matches|pgn)/[0-9][a-z0-9.-]{0,60}$")]
 """A file or folder of the run. Nothing else can be named, and so nothing else be read or removed."""
 FileName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,60}$")]
-
-
-class Stamp(Struct, frozen=True):
-    """By what a committed file is known again."""
-
-    bytes: int
-    sha256: str
 
 
 class Shard(Struct, frozen=True, kw_only=True):
@@ -212,110 +197,6 @@ class Format(Struct):
     """Enough of a JSON file to see whether we may read the rest."""
 
     format: int
-
-
-# -- writing --------------------------------------------------------------------------------------
-
-
-def check_target(path: Path | None) -> None:
-    """Refuse a file that could not be written later, after all the work: its folder is missing, or it is a folder.
-
-    >>> check_target(Path("/no/such/folder/games.pgn"))
-    Traceback (most recent call last):
-    ...
-    selfmate.run.RunError: /no/such/folder/games.pgn: there is no such folder
-    """
-    if path is not None and not path.absolute().parent.is_dir():
-        raise RunError(f"{path}: there is no such folder", str(path))
-    if path is not None and path.is_dir():
-        raise RunError(f"{path}: a folder, not a file", str(path))
-
-
-def write_file(path: Path, data: bytes) -> Stamp:
-    """Write a file so that it is there whole or not at all, also after a loss of power.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     stamp = write_file(Path(folder) / "a", b"abc")
-    ...     stamp.bytes, sorted(entry.name for entry in Path(folder).iterdir())
-    (3, ['a'])
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    with _disk(path, len(data)):
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            _sync_folder(path.parent)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
-    return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-
-
-@contextlib.contextmanager
-def new_folder(path: Path, size: int = 0) -> Iterator[Path]:
-    """Give a temporary folder to write files into; at the end they are synced and the folder gets its name.
-
-    What stands at `path` already was never committed and is removed.
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    with _disk(path, size):
-        try:
-            _remove(temporary)
-            temporary.mkdir()
-            yield temporary
-            for entry in (temporary, *sorted(temporary.rglob("*"))):
-                (_sync_folder if entry.is_dir() else _sync_file)(entry)
-            _remove(path)
-            temporary.rename(path)
-            _sync_folder(path.parent)
-        except BaseException:
-            _remove(temporary)
-            raise
-
-
-def stamp_folder(path: Path) -> dict[str, Stamp]:
-    """Stamp every file of a folder."""
-    return {file.name: _stamp(file.read_bytes()) for file in sorted(path.iterdir())}
-
-
-@contextlib.contextmanager
-def _disk(path: Path, size: int) -> Iterator[None]:
-    """Turn a full disk into one line that says what to do; look ahead, so that it seldom comes to that."""
-    advice = "nothing committed is lost: free some space and run the same command again"
-    free = shutil.disk_usage(path.parent).free
-    if free < size + FREE_FLOOR:
-        raise RunError(f"{path.parent}: the disk is nearly full ({free >> 20} MiB free); {advice}", str(path))
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise RunError(f"{path}: {error.strerror}; {advice}", str(path)) from error
-        raise
-
-
-def _sync_file(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file or a whole folder, if it is there; links are removed, never followed."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 # -- games ----------------------------------------------------------------------------------------
@@ -447,7 +328,7 @@ class Run:
     def log(self, **values: Any) -> None:
         """Add a line to metrics.jsonl; it counts from the next commit on."""
         line = msgspec.json.encode(values) + b"\n"
-        with _disk(self.directory / "metrics.jsonl", 0):
+        with disk(self.directory / "metrics.jsonl", 0):
             if self._metrics.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -495,7 +376,7 @@ class Run:
 
     def commit(self, **changes: Any) -> State:
         """Make `changes` to the state true at one instant, then remove the files that it no longer names."""
-        with _disk(self.directory / "metrics.jsonl", 0):
+        with disk(self.directory / "metrics.jsonl", 0):
             os.fsync(self._metrics.fileno())
         state = msgspec.structs.replace(self.state, **changes, metrics_bytes=self._metrics.tell())
         state = msgspec.structs.replace(state, checkpoints=_kept(state))
@@ -503,7 +384,7 @@ class Run:
         write_file(self.directory / "state.json", state.to_json())
         self.state = state
         for name in dropped:
-            _remove(self.directory / name)
+            remove(self.directory / name)
         return state
 
     # 3. Reading what was committed
@@ -691,10 +572,10 @@ def _clean(directory: Path, state: State) -> None:
         path.mkdir(exist_ok=True)
         for entry in path.iterdir():
             if f"{folder}/{entry.name}" not in kept and re.fullmatch(r"\.?\d.*", entry.name):
-                _remove(entry)
+                remove(entry)
     for entry in directory.iterdir():
         if TEMPORARY.fullmatch(entry.name):
-            _remove(entry)
+            remove(entry)
 
 
 Json = TypeVar("Json")
@@ -739,13 +620,9 @@ def read_committed(directory: Path, name: str, stamp: Stamp | None = None) -> by
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise RunError(f"{path}: damaged: this committed file is missing", name) from error
-    if stamp is not None and _stamp(data) != stamp:
+    if stamp is not None and stamp_of(data) != stamp:
         raise RunError(f"{path}: damaged: not what was committed", name)
     return data
-
-
-def _stamp(data: bytes) -> Stamp:
-    return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
 # -- where a run comes from -----------------------------------------------------------------------

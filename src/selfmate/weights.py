@@ -101,7 +101,7 @@ class Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 def save(net: Net, folder: str | Path, *, step: int = 0, parents: tuple[str, ...] = (), created_by: str = "") -> Card:
     """Write a net into a folder, which is made where it is missing. A net that is there already stays: an error."""
-    from selfmate.run import write_file  # brings packages that reading needs not
+    from selfmate.files import write_file
 
     folder = Path(folder)
     if (folder / JSON_NAME).exists():

@@ -244,8 +244,8 @@ class GpuDesk(Desk):
     def evaluate(self, leaves: Any = None) -> Answer:
         """Answer what was written here last; the answer is good until the next one."""
         evaluator, size, width = self.evaluator, self._size, self._width
-        # Half a desk or less is computed in a smaller shape; where the whole one is compiled and so twice as fast, less
-        # than half.
+        # Half a desk or less is computed in a smaller shape; where the whole one is compiled and so twice as fast, only
+        # a quarter or less.
         rows = self.rows
         while rows // 2 >= max(size, SMALLEST_BATCH):
             rows //= 2
