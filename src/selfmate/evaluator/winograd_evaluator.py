@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["WinogradEvaluator", "folded"]
 
-SMALLEST_PIECE: Final = 2
 LARGEST_PIECE: Final = 64
+SMALLEST_PIECE: Final = 2
+LEAST_WORK: Final = 1_200_000
+"""Pieces of less than this, in blocks x channels squared x squares, take less time than it takes to wake a thread."""
 
 
 class WinogradEvaluator(Evaluator):
@@ -39,6 +41,8 @@ class WinogradEvaluator(Evaluator):
         self.variant = config.variant
         self.name = f"winograd ({cpu_kernels()}) on {many(self.threads, 'thread')}"
         self._config = config
+        work = config.blocks * config.channels**2 * config.ranks * config.files
+        self._smallest = min(LARGEST_PIECE, max(SMALLEST_PIECE, LEAST_WORK // work))
         self._net = CpuNet(
             ranks=config.ranks,
             files=config.files,
@@ -58,7 +62,7 @@ class WinogradEvaluator(Evaluator):
         """Answer a batch of any size."""
         config = self._config
         batch = LeafBatch.of(leaves, config.bitboards, config.scalars, config.policy_size)
-        answer = in_pieces(batch, SMALLEST_PIECE, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
+        answer = in_pieces(batch, self._smallest, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
         return checked(answer, self.net_id)
 
     def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
