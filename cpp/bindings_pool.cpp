@@ -253,7 +253,7 @@ void bind_games(nb::module_& m) {
             "A gather gives at most `batch` leaves (0: those of all games, shared by the lanes). A game begins at "
             "most\n"
             "`ahead` ids before the oldest one that is not over (0: whenever there is room). A `greedy` gather takes\n"
-            "all that it has room for, though the other lanes then have none.")
+            "all that it has room for, and nothing while two batches are on their way and it would not be full.")
         .def(
             "start",
             [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
@@ -326,7 +326,8 @@ void bind_games(nb::module_& m) {
                 self.forfeit(slot, winner, reason);
             },
             "slot"_a, "result"_a, "reason"_a, "End a game that waits for a move, as a referee does.")
-        .def("idle", without_gil(&Pool::idle), "Whether no game can go on before answers come, or a move from outside.")
+        .def("idle", without_gil(&Pool::idle),
+             "Whether no gather would give anything before answers come, or a move from outside.")
         .def("waiting", without_gil(&Pool::waiting),
              "How many games need each of the evaluators next, without those whose leaves are on their way.")
         .def_prop_ro(

@@ -12,11 +12,13 @@ namespace {
 // What random numbers are drawn for.
 enum Purpose : std::uint64_t { OPENING = 1, CAP, SEARCH, CHOICE };
 
-// Playouts that end in the rules cost nothing to evaluate, but must not keep a batch waiting.
-constexpr int MAX_PLAYOUTS_PER_GATHER = 64;
+// Playouts that end in the rules cost nothing to evaluate, but must not keep other leaves of the game waiting.
+constexpr int MAX_PLAYOUTS_PER_WALK = 64;
 
-// So many leaves are missing in a batch that is full enough, as its share: threads that begin again for a few more
-// take longer than these save.
+// Small batches that are on their way to a device at most: while it computes one, the next is there. Leaves that come
+// later are in larger batches if they wait for each other.
+constexpr std::size_t SMALL_BATCHES = 2;
+// So many leaves are missing in a batch that is full enough, as its share.
 constexpr std::size_t FEW_SHARE = 64;
 
 }  // namespace
@@ -217,7 +219,7 @@ bool Pool::may_begin(std::uint64_t id_limit) const {
 void Pool::refill() {
     const std::uint64_t id_limit = next_id_limit();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (!staged_[i].vacant) continue;
+        if (!staged_[i].vacant || (!staged_[i].over && !may_begin(id_limit))) continue;
         Slot& slot = slots_[i];
         retire(slot);
         while (!slot.playing && may_begin(id_limit)) {
@@ -237,33 +239,49 @@ void Pool::refill() {
 void Pool::note(std::size_t index) {
     const Slot& slot = slots_[index];
     Staged& staged = staged_[index];
+    staged.over = slot.finished;
     staged.vacant = !slot.playing || slot.finished;
     staged.wants = staged.vacant || slot.awaited ? NOBODY
                    : seat(slot).at_random()      ? ANYBODY
                                                  : std::int16_t(seat(slot).evaluator);
 }
 
-// Plays on until the slot has leaves for this evaluator, or needs another one or a move from outside.
-void Pool::walk(Slot& slot, std::uint8_t evaluator) {
+// Plays on until the game has leaves for an evaluator, or needs a move from outside, or is over.
+void Pool::walk(std::size_t index) {
+    Slot& slot = slots_[index];
     slot.staged.clear();
-    for (int playouts = 0; playouts < MAX_PLAYOUTS_PER_GATHER && slot.staged.size() < leaves_per_slot_;) {
-        if (slot.finished || slot.awaited) return;
-        const Seat& mover = seat(slot);
-        if (mover.at_random()) {
-            finish_search(slot);
-            continue;
+    const auto needs_others = [&] { return slot.finished || slot.awaited; };
+    while (slot.staged.empty() && !needs_others()) {
+        for (int playouts = 0; playouts < MAX_PLAYOUTS_PER_WALK && slot.staged.size() < leaves_per_slot_;) {
+            if (needs_others()) break;
+            if (seat(slot).at_random() || slot.search.done()) {
+                finish_search(slot);
+                continue;
+            }
+            if (!slot.search.wants_playout()) break;
+            ++playouts;
+            const Playout playout = slot.search.playout();
+            if (playout == Playout::BLOCKED) break;
+            if (playout == Playout::LEAF) slot.staged.push_back(slot.search.last_leaf());
         }
-        if (mover.evaluator != evaluator) return;
-        if (slot.search.done()) {
-            finish_search(slot);
-            continue;
-        }
-        if (!slot.search.wants_playout()) return;
-        ++playouts;
-        const Playout playout = slot.search.playout();
-        if (playout == Playout::BLOCKED) return;
-        if (playout == Playout::LEAF) slot.staged.push_back(slot.search.last_leaf());
     }
+    Staged& staged = staged_[index];
+    staged.leaves = static_cast<std::uint16_t>(slot.staged.size());
+    staged.most_moves = 0;
+    for (const std::uint32_t leaf : slot.staged)
+        staged.most_moves =
+            std::max(staged.most_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
+    note(index);
+}
+
+// Games that begin, or to which a move from outside came, walk to their leaves; all others did when their answers came.
+void Pool::walk_new() {
+    turn_.clear();
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+        if (!staged_[i].leaves && staged_[i].wants != NOBODY) turn_.push_back(static_cast<std::uint32_t>(i));
+    if (turn_.empty()) return;
+    threads_->each(turn_.size(), [&](std::size_t k) { walk(turn_[k]); });
+    tell_news();
 }
 
 // Leaves that the next gather gives at most.
@@ -274,53 +292,38 @@ std::size_t Pool::most_rows() const {
     return std::min(lane_rows(), (searching + lanes_ - 1) / lanes_ * leaves_per_slot_);
 }
 
+// Whether so many leaves are a batch now, or others are waited for.
+bool Pool::enough(std::size_t leaves) const {
+    const std::size_t full = lane_rows() - lane_rows() / FEW_SHARE;
+    return leaves && (!config_.greedy || tickets_.size() < SMALL_BATCHES || leaves + leaves_per_slot_ > full);
+}
+
 std::uint64_t Pool::gather(std::uint8_t evaluator, const Place& place) {
     const std::lock_guard lock(mutex_);
     refill();
-    // 1. Games that need this evaluator walk to their leaves, in turn as many as there is room for. Some come back
-    //    without a leaf, for it is the other side's turn now; then others take their place, unless few are missing.
-    const std::size_t most = most_rows(), enough = most - most / FEW_SHARE;
+    walk_new();
+    // 1. Games whose leaves wait for this evaluator, in turn as many as there is room for
+    const std::size_t most = most_rows();
     std::size_t size = 0, most_moves = 0, looked = 0;
-    bool ended = false;
     turn_.clear();
-    while (looked < slots_.size() && size < enough && size + leaves_per_slot_ <= most) {
-        const std::size_t before = turn_.size(), room = (most - size) / leaves_per_slot_;
-        for (; looked < slots_.size() && turn_.size() < before + room; ++looked) {
-            const std::size_t i = (next_ + looked) % slots_.size();
-            if (!staged_[i].out && (staged_[i].wants == evaluator || staged_[i].wants == ANYBODY))
-                turn_.push_back(static_cast<std::uint32_t>(i));
-        }
-        threads_->each(turn_.size() - before, [&](std::size_t k) {
-            const std::size_t i = turn_[before + k];
-            Slot& slot = slots_[i];
-            Staged& staged = staged_[i];
-            walk(slot, evaluator);
-            staged.leaves = static_cast<std::uint16_t>(slot.staged.size());
-            staged.most_moves = 0;
-            for (const std::uint32_t leaf : slot.staged)
-                staged.most_moves =
-                    std::max(staged.most_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
-            note(i);
-        });
-        for (std::size_t k = before; k < turn_.size(); ++k) {
-            Staged& staged = staged_[turn_[k]];
-            staged.first_row = static_cast<std::uint32_t>(size);
-            size += staged.leaves;
-            most_moves = std::max<std::size_t>(most_moves, staged.most_moves);
-            ended |= staged.vacant;
-        }
+    for (; looked < slots_.size() && size + leaves_per_slot_ <= most; ++looked) {
+        const std::size_t i = (next_ + looked) % slots_.size();
+        Staged& staged = staged_[i];
+        if (staged.out || !staged.leaves || staged.wants != evaluator) continue;
+        turn_.push_back(static_cast<std::uint32_t>(i));
+        staged.first_row = static_cast<std::uint32_t>(size);
+        size += staged.leaves;
+        most_moves = std::max<std::size_t>(most_moves, staged.most_moves);
     }
-    next_ = (next_ + looked) % slots_.size();
-    if (ended) ++news_;
-    if (ended || has_outside_) changed_.notify_all();
-    if (!size) return 0;
+    if (!enough(size)) return 0;
     // 2. The leaves become rows.
     Ticket ticket{next_ticket_, std::vector<Row>(size)};
     const LeafRows rows = place(size, most_moves);
+    next_ = (next_ + looked) % slots_.size();
     threads_->each(turn_.size(), [&](std::size_t k) {
         const Slot& slot = slots_[turn_[k]];
         std::uint32_t row = staged_[turn_[k]].first_row;
-        staged_[turn_[k]].out = !slot.staged.empty();
+        staged_[turn_[k]].out = true;
         for (const std::uint32_t leaf : slot.staged) {
             ticket.rows[row] = {turn_[k], leaf};
             rows.write(row++, *config_.variant, slot.search, leaf);
@@ -350,15 +353,18 @@ std::vector<Pool::Row> Pool::close(std::uint64_t id) {
     return rows;
 }
 
-// Rows of one slot lie side by side and are worked on by one thread.
+// Rows of one slot lie side by side and are worked on by one thread, which then lets the game walk on: what it needs of
+// the tree is at hand.
 void Pool::each_slot(const std::vector<Row>& rows, const std::function<void(Search&, std::size_t row)>& work) {
     std::vector<std::size_t> begins;
     for (std::size_t row = 0; row < rows.size(); ++row)
         if (!row || rows[row].slot != rows[row - 1].slot) begins.push_back(row);
     begins.push_back(rows.size());
     threads_->each(begins.size() - 1, [&](std::size_t i) {
-        for (std::size_t row = begins[i]; row < begins[i + 1]; ++row) work(slots_[rows[row].slot].search, row);
-        staged_[rows[begins[i]].slot].out = false;
+        const std::size_t slot = rows[begins[i]].slot;
+        for (std::size_t row = begins[i]; row < begins[i + 1]; ++row) work(slots_[slot].search, row);
+        staged_[slot].out = false;
+        walk(slot);
     });
     tell_news();
 }
@@ -451,9 +457,12 @@ void Pool::forfeit(std::size_t index, std::optional<Winner> winner, const std::s
 bool Pool::idle() const {
     const std::lock_guard lock(mutex_);
     const bool more = may_begin(next_id_limit());
-    return std::none_of(staged_.begin(), staged_.end(), [&](const Staged& staged) {
-        return staged.vacant ? more : !staged.out && staged.wants != NOBODY;
-    });
+    std::vector<std::size_t> leaves(evaluators());
+    for (const Staged& staged : staged_) {
+        if (staged.vacant ? more : staged.wants != NOBODY && !staged.leaves) return false;
+        if (staged.leaves && !staged.out) leaves[static_cast<std::size_t>(staged.wants)] += staged.leaves;
+    }
+    return std::none_of(leaves.begin(), leaves.end(), [&](std::size_t each) { return enough(each); });
 }
 
 void Pool::tell_news() {
@@ -488,7 +497,7 @@ bool Pool::done() const {
 
 bool Pool::is_done() const {
     return waiting_.empty() && begun_.empty() &&
-           std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.playing && !slot.finished; });
+           std::all_of(staged_.begin(), staged_.end(), [](const Staged& staged) { return staged.vacant; });
 }
 
 std::size_t Pool::evaluators() const {
@@ -501,6 +510,7 @@ std::size_t Pool::evaluators() const {
 std::vector<GameRecord> Pool::drain() {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (!staged_[i].over) continue;
         retire(slots_[i]);
         note(i);
     }
@@ -522,8 +532,8 @@ std::vector<GameRecord> Pool::in_flight() const {
 
 std::size_t Pool::finished() const {
     const std::lock_guard lock(mutex_);
-    return finished_.size() + static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(),
-                                                                     [](const Slot& slot) { return slot.finished; }));
+    return finished_.size() + static_cast<std::size_t>(std::count_if(staged_.begin(), staged_.end(),
+                                                                     [](const Staged& staged) { return staged.over; }));
 }
 
 std::uint64_t Pool::playouts() const {

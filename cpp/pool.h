@@ -1,5 +1,5 @@
-// Many games at once, as one batch machine: `gather` walks every game of a lane to the leaves it needs, `apply`
-// brings the evaluator's answers back, and games go on by themselves: the search is done, a move is played and
+// Many games at once, as one batch machine: `gather` collects the leaves that games need evaluated, `apply` brings the
+// evaluator's answers back, and games go on by themselves to their next leaves: the search is done, a move is played and
 // recorded, the game ends, the next begins.
 //
 // A game is a function of (seed, id, evaluators) alone. Each game names a seat for each colour: who sits there has a
@@ -38,8 +38,8 @@ struct PoolConfig {
     // A game begins at most so many ids ahead of the oldest one that is not over (0: whenever there is room), for
     // who looks at games in their order and would wait for it.
     std::uint64_t ahead = 0;
-    // Lanes share the games evenly, as cores do. Or a gather takes all that it has room for, though others then have
-    // none: for a device that computes a small batch no faster than a large one.
+    // Lanes share the games evenly, as cores do. Or a gather takes all that it has room for, and waits for more while
+    // other batches are on their way: for a device that computes a small batch no faster than a large one.
     bool greedy = false;
 };
 
@@ -82,9 +82,8 @@ public:
     // Games that were in flight elsewhere go on where they stopped, before any other.
     void resume(std::vector<GameRecord> games);
 
-    // Walks games that wait for an evaluator to the leaves that they need; those of a batch that is on its way are left
-    // alone. `place` hears how many rows there are and how many moves the longest has, and says where they are
-    // written; no row, no ticket (0) and no question.
+    // Collects leaves that wait for an evaluator. `place` hears how many rows there are and how many moves the longest
+    // has, and says where they are written; no row, no ticket (0) and no question.
     using Place = std::function<LeafRows(std::size_t rows, std::size_t most_moves)>;
     std::uint64_t gather(std::uint8_t evaluator, const Place& place);
     LeafBatch gather(std::uint8_t evaluator);
@@ -105,7 +104,7 @@ public:
     // The end of such a game by a referee; none: it has no result.
     void forfeit(std::size_t slot, std::optional<Winner> winner, const std::string& reason);
 
-    // Whether no game can go on before answers come, or something from outside.
+    // Whether no gather would give anything before answers come, or something from outside.
     bool idle() const;
     // Counts what may give an idle lane work or tell it that all is done: answers, moves from outside, games that end
     // or are added. `wait` returns when it is not `seen` any more, or after so many seconds.
@@ -137,7 +136,7 @@ private:
         std::vector<Key> keys;  // of the positions before this one
         GameRecord record;
         Search search;
-        std::vector<std::uint32_t> staged;      // leaves of this gather
+        std::vector<std::uint32_t> staged;      // leaves that wait for their evaluator
         std::uint64_t playouts = 0, plies = 0;  // of all its games
         bool finished = false;
     };
@@ -145,10 +144,11 @@ private:
     // What a gather must know of all slots, side by side: the slots themselves are far apart.
     struct Staged {
         std::uint32_t first_row = 0;
-        std::uint16_t leaves = 0, most_moves = 0;
-        std::int16_t wants = NOBODY;  // the evaluator that the game needs next
-        bool vacant = true;           // has room for a game, or a game that is over
-        bool out = false;             // its leaves are on their way
+        std::uint16_t leaves = 0, most_moves = 0;  // none: the game must walk to them, unless nobody is wanted
+        std::int16_t wants = NOBODY;               // the evaluator that the game needs next
+        bool vacant = true;                        // has room for a game, or a game that is over
+        bool over = false;                         // the latter
+        bool out = false;                          // its leaves are on their way
     };
     struct Row {
         std::uint32_t slot, leaf;
@@ -173,11 +173,13 @@ private:
     }
     std::vector<Row> close(std::uint64_t ticket);
     void each_slot(const std::vector<Row>& rows, const std::function<void(Search&, std::size_t row)>& work);
-    void walk(Slot& slot, std::uint8_t evaluator);
+    void walk(std::size_t index);
+    void walk_new();
     std::uint64_t next_id_limit() const;
     bool may_begin(std::uint64_t id_limit) const;
     void refill();
     std::size_t most_rows() const;
+    bool enough(std::size_t leaves) const;
     void retire(Slot& slot);
     void note(std::size_t index);
 

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -43,11 +41,8 @@ public:
     }
     ~Threads() {
         for (std::jthread& worker : workers_) worker.request_stop();
-        {
-            const std::lock_guard lock(mutex_);
-            ++round_;
-        }
-        wake_.notify_all();
+        ++round_;
+        round_.notify_all();
     }
     Threads(const Threads&) = delete;
     Threads& operator=(const Threads&) = delete;
@@ -59,19 +54,15 @@ public:
             for (std::size_t i = 0; i < n; ++i) work(i);
             return;
         }
-        {
-            const std::lock_guard lock(mutex_);
-            work_ = &work;
-            size_ = n;
-            next_ = 0;
-            busy_ = static_cast<int>(workers_.size());
-            ++round_;
-        }
-        wake_.notify_all();
+        work_ = &work;
+        size_ = n;
+        next_ = 0;
+        busy_ = static_cast<int>(workers_.size());
+        ++round_;
+        round_.notify_all();
         take();
         if (spin([this] { return busy_ == 0; })) return;
-        std::unique_lock lock(mutex_);
-        done_.wait(lock, [this] { return busy_ == 0; });
+        for (int busy; (busy = busy_) != 0;) busy_.wait(busy);
     }
 
 private:
@@ -94,29 +85,21 @@ private:
     }
 
     void serve(const std::stop_token& stop) {
-        std::uint64_t seen = 0;
+        std::uint32_t seen = 0;
         for (;;) {
-            if (!spin([&] { return round_ != seen; })) {
-                std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return round_ != seen; });
-            }
+            if (!spin([&] { return round_ != seen; })) round_.wait(seen);
             seen = round_;  // the work of this round was written before it; the next begins when nobody is busy
             if (stop.stop_requested()) return;
             take();
-            if (--busy_ == 0) {
-                const std::lock_guard lock(mutex_);  // who waits has either not looked yet, or hears it
-                done_.notify_one();
-            }
+            if (--busy_ == 0) busy_.notify_one();
         }
     }
 
-    std::mutex mutex_;
-    std::condition_variable wake_, done_;
     const std::function<void(std::size_t)>* work_ = nullptr;
     std::size_t size_ = 0;
     std::atomic<std::size_t> next_ = 0;
     std::atomic<int> busy_ = 0;
-    std::atomic<std::uint64_t> round_ = 0;
+    std::atomic<std::uint32_t> round_ = 0;  // 32 bits: what a kernel can wait for
     std::vector<std::jthread> workers_;
 };
 

@@ -267,6 +267,20 @@ def test_lanes_share_the_games_and_no_game_is_in_two_batches() -> None:
         assert pool.gather().size == sizes[0]
 
 
+def test_a_greedy_gather_waits_for_a_full_batch_while_two_are_on_their_way() -> None:
+    pool = Pool("gardner", [Seat(visits=9)], slots=12, lanes=4, threads=1, batch=4, greedy=True)
+    pool.start_games([(START, 0, 0)] * 11)
+    first, second, third = (pool.gather() for _ in range(3))
+    assert [first.size, second.size, third.size] == [4, 4, 0]
+    assert (pool.idle(), pool.waiting()) == (True, [3])
+    pool.apply_native(first.ticket, "uniform")  # now there is only one, and more games wait than a batch has room for
+    assert (pool.idle(), pool.waiting()) == (False, [7])
+    assert pool.gather().size == 4
+    assert (pool.idle(), pool.gather().size) == (True, 0)
+    pool.apply_native(second.ticket, "uniform")
+    assert pool.gather().size == 4
+
+
 def test_a_seat_without_visits_asks_nobody() -> None:
     pool = Pool("gardner", [Seat(visits=0)], seed=3, slots=2, max_plies=200)
     pool.start_games([(START, 0, 0)] * 4)

@@ -822,7 +822,7 @@ class Pool:
         For games between players, whose seats are known by their numbers; `seed` is for those without visits.
         A gather gives at most `batch` leaves (0: those of all games, shared by the lanes). A game begins at most
         `ahead` ids before the oldest one that is not over (0: whenever there is room). A `greedy` gather takes
-        all that it has room for, though the other lanes then have none.
+        all that it has room for, and nothing while two batches are on their way and it would not be full.
         """
 
     def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
@@ -862,7 +862,9 @@ class Pool:
         """End a game that waits for a move, as a referee does."""
 
     def idle(self) -> bool:
-        """Whether no game can go on before answers come, or a move from outside."""
+        """
+        Whether no gather would give anything before answers come, or a move from outside.
+        """
 
     def waiting(self) -> list[int]:
         """
