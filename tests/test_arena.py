@@ -338,6 +338,11 @@ def test_command_json(run: Run) -> None:
         (("heuristic-1?option.Hash=9", "random"), "for nets on a clock"),
         (("heuristic-1", "random", "--nodes", "9"), "none plays"),
         (("uci:cat?nodes=1", "uci:cat?nodes=2", "--visits", "9"), "none plays"),
+        (("heuristic-1", "random", "--visits-b", "9"), "--visits-b is for a player that we search for; random is none"),
+        (
+            ("uci:cat?nodes=1", "heuristic-1", "--visits-a", "9"),
+            "--visits-a is for a player that we search for; uci:cat",
+        ),
         (("heuristic-1", "random", "--tc", "1 s"), "tc is written SECONDS+INCREMENT"),
         (("heuristic-1", "random", "--model", "logistic"), "--alpha, --beta and --model go with --sprt"),
         (("heuristic-1", "random", "--alpha", "0.1"), "--alpha, --beta and --model go with --sprt"),

@@ -434,6 +434,8 @@ def test_groups_are_said_in_one_line(run: Run, tmp_path: Path) -> None:
     assert err.count("\n") == 1
     assert "2 groups of players never met" in err
     assert "A, B; C, D" in err
+    assert "The mean is 0" in run("rate", str(path))[1]
+    assert "The mean is 0" not in run("rate", str(path), "--anchor", "A=900")[1]  # that of C and D is, which was said
     assert run("rate", str(path), "--anchor", "A=0", "--anchor", "D=100")[2] == ""
     played = read_all([str(path)])
     values = as_json(fit(tally(played.games)), played, los=True)

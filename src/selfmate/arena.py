@@ -253,6 +253,10 @@ def _contestants(wishes: Wishes) -> list[Contestant]:
             visits=visits, nodes=wishes.nodes, depth=wishes.depth, movetime=wishes.movetime, control=control
         )
         contestants.append(read_contestant(text, limit))
+        if index < 2 and own[index] and contestants[-1].player in ("", RANDOM):
+            raise SelfmateError(
+                f"--visits-{'ab'[index]} is for a player that we search for; {clip(text)} is none", text
+            )
     if all(each.player for each in contestants) and (wishes.nodes or wishes.depth):
         raise SelfmateError("--nodes and --depth are for engines, and none plays; nets have --visits")
     if not any(each.player for each in contestants) and any(wishes.visits):

@@ -153,7 +153,8 @@ def selfplay(
         *((f"lanes: {name}", f"{share:.1%}") for name, share in values["lane_share"].items()),
         *((f"GPU: {name}", f"{share:.1%}") for name, share in values["gpu_share"].items()),
     )
-    title = f"Self-play, {recipe}, {evaluator.name}, {lanes} lanes, {at_once.slots} games of {part.leaves} leaves"
+    title = f"Self-play, {recipe}, {evaluator.name}, {many(lanes, 'lane')}, {many(at_once.slots, 'game')} of "
+    title += many(part.leaves, "leaf", "leaves")
     return BenchReport(
         (Table(title, ("figure", "measured"), shown),),
         (

@@ -244,7 +244,8 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
         )
     console.print(table)
     white, error = ratings.white
-    about = " The mean is 0: --anchor NAME=ELO sets a scale." if ratings.loose else ""
+    anchored = any(not each.error for each in ratings.players)  # of several groups; `apart` has told of the others
+    about = " The mean is 0: --anchor NAME=ELO sets a scale." if ratings.loose and not anchored else ""
     left_out = (
         f" Left out: {played.unfinished}, without a result or two different players." if played.unfinished else ""
     )
