@@ -1,14 +1,17 @@
 """Put the champion of a run among the nets that come with Selfmate: `python tools/ship_net.py RUN NAME`.
 
-The folder src/selfmate/nets_data/NAME gets the net, its ONNX files in f32 and int8, and a card that says how it was
-trained. What the card says is read from the run: its manifest, its metrics and the matches at its end.
+The folder src/selfmate/nets_data/NAME gets the net, with `--onnx` its ONNX files in f32 and int8 too, and a card that
+says how it was trained. What the card says is read from the run: its manifest, its metrics and the matches at its end;
+other matches (`--match`, what `selfmate arena NET … --json` printed) and a history that the run alone does not know
+(`--trained`) can be given.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,9 @@ LICENCE = "GPL-3.0-or-later"
 ROOT = Path(__file__).parents[1] / "src" / "selfmate" / FOLDER
 
 
-def main(run: Path, name: str) -> None:
+def main(
+    run: Path, name: str, *, onnx: bool = False, trained: str = "", commit: str = "", matches: Sequence[Path] = ()
+) -> None:
     """Write the folder."""
     # 1. The net
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
@@ -31,8 +36,9 @@ def main(run: Path, name: str) -> None:
     net, card = load(source)
     folder = ROOT / name
     save(net, folder, step=card.step, parents=card.parents, created_by=card.created_by)
-    export_onnx(net, folder / ONNX_NAME, card)
-    write_file(folder / INT8_NAME, quantise((folder / ONNX_NAME).read_bytes()))
+    if onnx:
+        export_onnx(net, folder / ONNX_NAME, card)
+        write_file(folder / INT8_NAME, quantise((folder / ONNX_NAME).read_bytes()))
     # 2. How it came to be, and how strong it is
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
     finals = [line for line in lines if line["stage"] == "final" and line["champion"] == int(source.name)]
@@ -41,37 +47,58 @@ def main(run: Path, name: str) -> None:
     on = ", ".join(hardware["gpus"]) or f"{hardware['cores']} cores of {hardware['processor']}"
     minutes = max(line["time"] for line in lines) / 60
     config = card.config
+    context = "" if config["context"] == "none" else f" ({config['context']})"
     values: dict[str, Any] = {
         "name": name,
         "variant": card.variant,
         "net_id": card.net_id,
-        "size": f"{config['blocks']} blocks of {config['channels']} channels ({config['context']})",
+        "size": f"{config['blocks']} blocks of {config['channels']} channels{context}",
         "parameters": sum(parameter.numel() for parameter in net.parameters()),
         "recipe": manifest["recipe"],
-        "trained": f"from nothing, {minutes:.0f} minutes on {on}, {games:,} games, {card.step:,} steps",
+        "trained": trained or f"from nothing, {minutes:.0f} minutes on {on}, {games:,} games, {card.step:,} steps",
         "date": manifest["created"][:10],
-        "commit": manifest["commit"],
+        "commit": commit or manifest["commit"] or "unknown",
         "licence": LICENCE,
         "scores": [
-            {
-                "against": f"its {line['opponent']} net" if line["opponent"] == "untrained" else line["opponent"],
-                "score": round(line["score"], 4),
-                "low": round(line["score_low"], 4),
-                "high": round(line["score_high"], 4),
-                **{key: line[key] for key in ("games", "visits")},
-            }
-            for line in finals
+            *(
+                _score(line, line["opponent"].replace("untrained", "its untrained net"), line["visits"])
+                for line in finals
+            ),
+            *map(_score_of_match, matches),
         ],
         "files": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
             for file in (JSON_NAME, TENSORS_NAME, ONNX_NAME, INT8_NAME)
+            if (folder / file).exists()
         },
     }
     write_file(folder / CARD_NAME, json.dumps(values, indent=1, ensure_ascii=False).encode() + b"\n")
     print(f"{folder}: {card.net_id}")
 
 
+def _score(line: dict[str, Any], against: str, visits: int) -> dict[str, Any]:
+    share = {
+        name: round(line[key], 4) for name, key in (("score", "score"), ("low", "score_low"), ("high", "score_high"))
+    }
+    return {"against": against, **share, "games": line["games"], "visits": visits}
+
+
+def _score_of_match(path: Path) -> dict[str, Any]:
+    match = json.loads(path.read_text("utf-8"))
+    _, opponent = match["players"]
+    return _score(match, opponent["name"], opponent["visits"])
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("usage: python tools/ship_net.py RUN NAME")
-    main(Path(sys.argv[1]), sys.argv[2])
+    parser = argparse.ArgumentParser(description="Put the champion of a run among the nets that come with Selfmate.")
+    parser.add_argument("run", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("--onnx", action="store_true", help="ship it for ONNX Runtime as well")
+    parser.add_argument("--trained", default="", metavar="TEXT", help="how, where the run does not know it all")
+    parser.add_argument("--commit", default="", help="of the code that trained it, where the run does not know it")
+    parser.add_argument(
+        "--match", type=Path, action="append", default=[], metavar="JSON", help="of selfmate arena --json"
+    )
+    wanted = parser.parse_args()
+    given = {"onnx": wanted.onnx, "trained": wanted.trained, "commit": wanted.commit, "matches": wanted.match}
+    main(wanted.run, wanted.name, **given)
