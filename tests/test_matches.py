@@ -72,6 +72,46 @@ def match(*players: str, openings: Path, **wishes: object) -> Report:
     return play(plan, seats)
 
 
+def test_a_table_is_written_over_nothing_else(run: Run, tmp_path: Path) -> None:
+    pgn, table, notes = tmp_path / "games.pgn", tmp_path / "games.csv", tmp_path / "notes.csv"
+    notes.write_text("mine")
+    match = ("heuristic-1", "random", "--variant", "gardner", "--visits", "2")
+    for arguments, message in (
+        (("--csv", notes), "notes.csv: there already, and no table of a match; --force writes over it"),
+        (("--pgn", pgn, "--csv", pgn), "--pgn and --csv name the same file"),
+        (("--pgn", pgn, "--csv", pgn, "--force"), "--pgn and --csv name the same file"),
+    ):
+        code, out, err = run(*match, "--games", "2", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
+    assert notes.read_text() == "mine"
+    assert not pgn.exists()
+    # A match that goes on writes its own anew; another one does not.
+    for games in ("2", "4"):
+        assert run(*match, "--games", games, "--pgn", pgn, "--csv", table)[0] == 0
+        assert len(table.read_text().splitlines()) == 1 + int(games)
+    assert "games.csv: there already; --force" in run(*match, "--games", "2", "--csv", table)[2]
+    assert run(*match, "--games", "2", "--csv", table, "--force")[0] == 0
+    assert len(table.read_text().splitlines()) == 3
+
+
+def test_a_table_goes_through_links_and_into_pipes(run: Run, tmp_path: Path) -> None:
+    match = ("heuristic-1", "random", "--variant", "gardner", "--visits", "2", "--games", "2")
+    link, target, pipe = tmp_path / "link.csv", tmp_path / "target", tmp_path / "pipe"
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        for path in (link, pipe):
+            assert run(*match, "--csv", path)[0] == 0
+        assert link.is_symlink()
+        assert pipe.is_fifo()
+        assert os.read(reader, 1 << 16) == target.read_bytes()
+        assert len(target.read_text().splitlines()) == 3
+    finally:
+        os.close(reader)
+
+
 # -- engines against engines ------------------------------------------------------------------------------------------
 
 
@@ -346,6 +386,27 @@ def processes(word: str) -> list[int]:
         except OSError:
             pass
     return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("other", ["heuristic-1", fake()])
+def test_interrupted_twice_a_match_ends_though_its_engines_hang(other: str, start: Path, tmp_path: Path) -> None:
+    mark = f"mark-{tmp_path.name}"
+    with command(other, fake("deaf", mark), "--openings", start, "--games", "2") as match:
+        deadline = time.monotonic() + 60
+        while not processes(mark) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(1)
+        for _ in range(2):
+            match.send_signal(signal.SIGINT)
+            time.sleep(1)  # longer than it takes to hear it, shorter than engines have to leave
+        _, err = match.communicate(timeout=30)
+    assert match.returncode == 130
+    assert err == "selfmate: interrupted\n"
+    deadline = time.monotonic() + 30
+    while processes(mark) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not processes(mark)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")

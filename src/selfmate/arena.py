@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from selfmate._core import GameRecord
 from selfmate.contestant import Contestant, MoveLimit, TimeControl, on_device, read_contestant
-from selfmate.crosstable import Report, as_csv, show, standing_line
+from selfmate.crosstable import CSV_HEADINGS, Report, as_csv, show, standing_line
 from selfmate.engine import PATIENCE
 from selfmate.errors import SelfmateError, clip
-from selfmate.files import check_target, write_file
+from selfmate.files import check_target, write_output
 from selfmate.game import Position
 from selfmate.gate import judge
 from selfmate.hall import play_seats
@@ -277,6 +277,20 @@ def read_sprt(text: str, alpha: float, beta: float, model: str) -> Sprt:
     return Sprt(elo0, elo1, alpha, beta, cast(Model, model))  # which checks them
 
 
+def _check_csv(path: Path, pgn: Path | None, *, force: bool) -> None:
+    """Refuse to write over anything but the table of a match that goes on."""
+    if pgn is not None and path.resolve() == pgn.resolve():
+        raise SelfmateError(f"--pgn and --csv name the same file, {path}", str(path))
+    if force or not path.is_file() or not path.stat().st_size:
+        return
+    heading = ",".join(CSV_HEADINGS).encode()
+    with path.open("rb") as file:
+        is_table = file.read(len(heading)) == heading
+    if not is_table or pgn is None or not pgn.is_file():
+        what = "there already" if is_table else "there already, and no table of a match"
+        raise SelfmateError(f"{path}: {what}; --force writes over it", str(path))
+
+
 def command(
     wishes: Wishes,
     *,
@@ -295,6 +309,8 @@ def command(
     # 1. Everything that can be wrong is found before a game begins.
     for path in (pgn, csv):
         check_target(path)
+    if csv is not None:
+        _check_csv(csv, pgn, force=force)
     plan, players = make_plan(wishes, notice)
     different = len(set(plan.openings))
     if different < len(plan.openings):
@@ -311,7 +327,7 @@ def command(
             report = play(plan, players, file, stopping=interrupt, tell=tell)
     # 3. Tell.
     if csv is not None:
-        write_file(csv, as_csv(report).encode())
+        write_output(csv, as_csv(report).encode())
     if as_json:
         print(json.dumps(report.as_json(), indent=2))
     else:

@@ -9,7 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -128,11 +128,14 @@ class Report:
         return values | ({"out": self.out[index]} if index in self.out else {})
 
 
+CSV_HEADINGS: Final = ("game", "pair", "white", "black", "result", "plies", "reason", "fault")
+
+
 def as_csv(report: Report) -> str:
     """Write a line for each game."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("game", "pair", "white", "black", "result", "plies", "reason", "fault"))
+    writer.writerow(CSV_HEADINGS)
     for entry in report.entries:
         white, black = report.labels[entry.white], report.labels[entry.black]
         writer.writerow(

@@ -30,7 +30,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -39,7 +39,7 @@ from typing import Final, NoReturn
 from selfmate.errors import SelfmateError, clip
 from selfmate.uci_answers import Offer, Thought, is_main, read_info, read_offer
 
-__all__ = ["FIRST_WORD", "PATIENCE", "Engine", "EngineError", "EngineSpec", "Fault", "Interrupted"]
+__all__ = ["FIRST_WORD", "PATIENCE", "Engine", "EngineError", "EngineSpec", "Fault", "Interrupted", "close_all"]
 
 PATIENCE: Final = 60.0
 """Seconds that an engine has for an answer that no clock limits."""
@@ -52,6 +52,7 @@ NOTICE: Final = 1.5
 """Seconds after which somebody at a terminal is told what we wait for."""
 
 STOP_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.02
 """Seconds that it has to obey `stop`, and to leave after `quit`."""
 
 SLICE: Final = 0.1
@@ -161,6 +162,21 @@ def _end_all() -> None:
     """Leave nobody behind when this process ends in haste."""
     for engine in list(_alive):
         engine.kill()
+
+
+def close_all(engines: Iterable[Engine]) -> None:
+    """Ask engines to leave, all at the same time; those that do not are ended, and all are when this is interrupted."""
+    asked = [engine for engine in engines if engine in _alive]
+    deadline = time.monotonic() + STOP_SECONDS
+    try:
+        for engine in asked:
+            engine._ask_to_leave()
+        left = asked
+        while (left := [engine for engine in left if not engine._has_left()]) and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
+    finally:
+        for engine in asked:
+            engine.kill()
 
 
 class Engine:
@@ -337,15 +353,7 @@ class Engine:
 
     def close(self) -> None:
         """Ask it to leave; if it does not, end it. A second call does nothing."""
-        if self not in _alive:
-            return
-        with contextlib.suppress(EngineError):
-            self._send(*(["stop"] if self._thinking else []), "quit")
-            deadline = time.monotonic() + STOP_SECONDS
-            while not self._ended and self._exit() is None and time.monotonic() < deadline:
-                self._lines.clear()
-                self._pump(0.02)  # a child of it may keep the pipe open
-        self.kill()
+        close_all([self])
 
     def kill(self) -> None:
         """End the process and its children, by its process id, which is its own until somebody waits for it."""
@@ -360,6 +368,16 @@ class Engine:
             assert pipe is not None
             with contextlib.suppress(OSError):
                 pipe.close()
+
+    def _ask_to_leave(self) -> None:
+        with contextlib.suppress(EngineError):
+            self._send(*(["stop"] if self._thinking else []), "quit")
+
+    def _has_left(self) -> bool:
+        """Let its last words through, and say whether it is gone; a child of it may keep the pipe open."""
+        self._lines.clear()
+        self._pump(0.0)
+        return self._ended or self._exit() is not None
 
     @property
     def process_id(self) -> int:

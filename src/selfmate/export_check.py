@@ -73,7 +73,7 @@ class ExportReport:
 
 def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> ExportReport:
     """Write the net that `spec` names; a file that does not answer as the net does is not written."""
-    from selfmate.files import check_target, write_file
+    from selfmate.files import check_target, write_output
 
     # 1. Everything that can be wrong is found first.
     if out.suffix != ".onnx":
@@ -103,7 +103,7 @@ def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> 
         differences=found,
     )
     if report.agrees:
-        write_file(out, data)
+        write_output(out, data)
     return report
 
 

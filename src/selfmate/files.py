@@ -25,6 +25,7 @@ __all__ = [
     "stamp_folder",
     "stamp_of",
     "write_file",
+    "write_output",
 ]
 
 FREE_FLOOR: Final = 64 << 20
@@ -78,6 +79,20 @@ def write_file(path: Path, data: bytes) -> Stamp:
             temporary.unlink(missing_ok=True)
             raise
     return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write a file that a user named: a link stays one, and so does a device or a pipe, into which it goes as it is.
+
+    >>> write_output(Path("/dev/null"), b"abc")
+    >>> Path("/dev/null").is_char_device()
+    True
+    """
+    if path.exists() and not path.is_file():
+        with disk(path, 0), path.open("wb", buffering=0) as file:
+            file.write(data)
+    else:
+        write_file(path.resolve(), data)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from typing import Final
 
 from selfmate._core import GameRecord, Move, Pool, ScoreRules
 from selfmate.contestant import Contestant
-from selfmate.engine import Engine, EngineError, Fault, Interrupted
+from selfmate.engine import Engine, EngineError, Fault, Interrupted, close_all
 from selfmate.player import Player
 from selfmate.pool import drive, one_thread
 from selfmate.referee import Table, Terms, play_game
@@ -176,8 +176,7 @@ def play_engines(
                 while len(engines) > KEPT:
                     engines.pop(next(iter(engines))).close()
         finally:
-            for engine in engines.values():
-                engine.close()
+            close_all(engines.values())
 
     roll.crowd.start([work] * min(concurrency, len(todo)))
     roll.crowd.join()
@@ -313,12 +312,13 @@ class Attendants:
             yield
         finally:
             over.set()
-            for _ in range(self.thinkers):
-                while not at_rest.acquire(timeout=0.1):  # in small pieces, so that Ctrl-C is heard
-                    pass
-            for slot in list(self._engines):
-                self._drop(slot)
-            closed.set()
+            try:
+                for _ in range(self.thinkers):
+                    while not at_rest.acquire(timeout=0.1):  # in small pieces, so that Ctrl-C is heard
+                        pass
+                close_all(engine for _, _, engine in self._engines.values())
+            finally:  # also when Ctrl-C is pressed again
+                closed.set()
 
     def answer(self, pool: Pool, slot: int, number: int, moves: Sequence[Move]) -> None:
         """Play the move that a game waits for."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from selfmate.chart import Axis, apart, escape, page, ticks
 from selfmate.errors import SelfmateError
-from selfmate.files import check_target, write_file
+from selfmate.files import check_target, write_output
 from selfmate.ladder import LadderReport, rating_line
 from selfmate.stats import score_of_elo
 from selfmate.words import many, rounded
@@ -119,7 +119,7 @@ def _radius(games: int) -> float:
 def write_picture(path: Path, picture: str) -> None:
     """Write SVG, or PNG where a program can make it of that."""
     if path.suffix.lower() != ".png":
-        write_file(path, picture.encode())
+        write_output(path, picture.encode())
         return
     tool = shutil.which("rsvg-convert")
     if tool is not None:
@@ -135,7 +135,7 @@ def write_picture(path: Path, picture: str) -> None:
         except ImportError:
             raise _no_png(path) from None
         data = cairosvg.svg2png(bytestring=picture.encode(), scale=2)
-    write_file(path, data)
+    write_output(path, data)
 
 
 def check_picture(path: Path) -> None:
