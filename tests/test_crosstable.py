@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from selfmate.contestant import Contestant, MoveLimit
-from selfmate.crosstable import Report, as_csv, faults, score, show, standing_line
+from selfmate.crosstable import Report, as_csv, faults, score, show, standing_notes
 from selfmate.matchfile import Entry
 from selfmate.stats import Sprt, SprtWalk
 
@@ -93,7 +93,7 @@ def test_the_test_takes_openings_in_their_order() -> None:
     assert early.standing == test.judge([0, 0, 0, 0, 1])
     assert not early.complete
     assert early.match().games == 38
-    assert "LLR" in standing_line(early)
+    assert "LLR" in standing_notes(early)[-2]
     none = report(openings=100, test=test)
     assert none.standing is not None
     assert none.standing.llr == 0
@@ -148,7 +148,7 @@ def test_three_players_have_a_table_and_a_line_for_every_two() -> None:
         (0, 2, 0.25),
         (1, 2, 0.0),
     ]
-    assert standing_line(played) == "6 of 6 games"
+    assert standing_notes(played) == ["6 of 6 games", "6/6"]
 
 
 def test_csv_is_read_back() -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from selfmate._core import GameRecord
 from selfmate.contestant import Contestant, MoveLimit, TimeControl, on_device, read_contestant
-from selfmate.crosstable import CSV_HEADINGS, Report, as_csv, show, standing_line
+from selfmate.crosstable import CSV_HEADINGS, Report, as_csv, show, standing_notes
 from selfmate.engine import PATIENCE
 from selfmate.errors import SelfmateError, clip
 from selfmate.files import check_target, write_output
@@ -322,7 +322,7 @@ def command(
             task = bar.add_task("arena", total=None, note="")
 
             def tell(report: Report) -> None:
-                bar.update(task, completed=len(report.entries), total=report.games, note=standing_line(report))
+                bar.update(task, completed=len(report.entries), total=report.games, note=standing_notes(report))
 
             report = play(plan, players, file, stopping=interrupt, tell=tell)
     # 3. Tell.

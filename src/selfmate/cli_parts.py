@@ -74,18 +74,19 @@ def check_even(games: int | None) -> None:
 
 @contextlib.contextmanager
 def progress_bar(*, hidden: bool = False) -> Iterator[Progress]:
-    """Make a bar on standard error, shown only when that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    """Make a bar on standard error, shown only when that is a terminal; what it shows is as wide as that is.
 
+    A task has a field `note`, a text, or several that say the same in fewer and fewer words.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from selfmate.terminal import progress_line
     from selfmate.view import QuietTerminal
 
     console = Console(stderr=True)
     bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
+        progress_line(console),
         console=console,
         transient=True,
         redirect_stdout=False,  # rich would send it to standard error

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["Report", "as_csv", "faults", "score", "show", "standing_line", "terminations"]
+__all__ = ["Report", "as_csv", "faults", "score", "show", "standing_notes", "terminations"]
 
 
 def score(entries: Iterable[Entry], first: int, second: int) -> Match:
@@ -202,14 +202,30 @@ def stopped_line(played: int, games: int, paired: int) -> str:
     return f"Stopped after {played} of {many(games, 'game')}; {rest}."
 
 
-def standing_line(report: Report) -> str:
-    """Say in a few words how a match stands, for a progress bar."""
-    played = f"{len(report.entries):,} of {many(report.games, 'game')}"
+def standing_notes(report: Report) -> list[str]:
+    """Say how a match stands, for a line of progress: in fewer and fewer words, for narrower and narrower terminals.
+
+    As long as there are 80 columns, the games, the Elo with its interval and the test with its bounds are among them.
+    """
+    played, games = len(report.entries), report.games
+    long, short = f"{played:,} of {many(games, 'game')}", f"{played:,}/{games:,}"
     match = report.match()
     if len(report.labels) > 2 or not match.games:
-        return played
-    llr = "" if (standing := report.standing) is None else f", LLR {standing.llr:.2f}"
-    return f"{played}, {match}, {elo_text(match)}{llr}"
+        return [long, short]
+    elo, standing = elo_text(match), report.standing
+    test, ratio = ("", "") if standing is None else (f", {standing.ratio}", f", LLR {standing.llr:.2f}")
+    score = percent(match.score)
+    return [
+        f"{long}, {match}, {elo}{test}",
+        f"{long}, {score} {match.counted}, {elo}{test}",
+        f"{short}, {score} {match.counted}, {elo}{test}",
+        f"{long}, {score}, {elo}{test}",
+        f"{short}, {score}, {elo}{test}",
+        f"{long}, {elo}{test}",
+        f"{short}, {elo}{test}",
+        f"{short}, {elo}{ratio}",
+        short,
+    ]
 
 
 def _show_colours(name: str, match: Match, console: Console) -> None:

@@ -194,8 +194,17 @@ class Match(Struct, frozen=True, kw_only=True):
         low, high = self.interval
         return f"{percent(self.score)} [{100 * low:.1f}, {100 * high:.1f}]"
 
+    @property
+    def counted(self) -> str:
+        """Games won, drawn and lost.
+
+        >>> Match(wins=(1, 1), draws=(0, 0), losses=(0, 0), pairs=(2.0,)).counted
+        '(+2 =0 -0)'
+        """
+        return f"(+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)})"
+
     def __str__(self) -> str:
-        return f"{self.percent} (+{sum(self.wins)} ={sum(self.draws)} -{sum(self.losses)})"
+        return f"{self.percent} {self.counted}"
 
     def as_json(self) -> dict[str, Any]:
         """Give what a program would read."""
@@ -332,8 +341,17 @@ class SprtStanding(NamedTuple):
     pairs: int | None = None
     """Pairs of games that it has seen; None where it sees single games."""
 
+    @property
+    def ratio(self) -> str:
+        """The ratio and its bounds.
+
+        >>> Sprt(0, 10).judge([0, 5, 10, 5, 0]).ratio
+        'LLR -0.02 (-2.94 to 2.94)'
+        """
+        return f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f})"
+
     def __str__(self) -> str:
-        says = f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f}) for {self.hypotheses}"
+        says = f"{self.ratio} for {self.hypotheses}"
         if self.verdict is None:
             return says
         after = "" if self.pairs is None else f" after {many(self.pairs, 'pair')}"
