@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -358,7 +359,7 @@ def test_command(run: Run, pgn: str) -> None:
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
     assert [row[1] for row in rows[:3]] == ["Anna", "Ben", "Cleo"]
     assert rows[1][2] == "1500 (anchor)"
-    assert rows[2][3:6] == ["40", "25.0 %", "50.0 %"]
+    assert rows[2][3:6] == ["40", "25.0", "50.0"]
     assert len(rows) == 6
     assert "80 games. Left out: 1, without a result or two different players." in out
 
@@ -376,6 +377,27 @@ def test_command_json_and_csv(run: Run, pgn: str) -> None:
     assert lines[0] == "rank,player,elo,error,low,high,games,score,draws"
     assert lines[1].startswith("1,Anna,")
     assert len(lines) == 4
+
+
+def test_names_have_the_room_and_break_between_words(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "long.pgn"
+    names = ("gardner-laptop (16 visits)", "Fairy-Stockfish 14.0.1 (1000 nodes, Skill Level 3)", "B")
+    tags = '[White "{}"]\n[Black "{}"]\n[Result "1-0"]\n\n*\n\n'
+    path.write_text(
+        "".join(30 * tags.format(one, two) for one in names for two in names if one != two), encoding="utf-8"
+    )
+    out = run("rate", str(path), "--los").out
+    table = out.splitlines()[: next(index for index, line in enumerate(out.splitlines()) if line.startswith("└")) + 1]
+    assert {len(line) for line in table} <= set(range(81))
+    assert "…" not in out
+    cells = [line.split("│")[2].strip() for line in table if line.startswith("│")]
+    assert names[0] in cells
+    assert names[1] in " ".join(cells)  # in several lines, none of which ends within a word
+    assert len(cells) in (4, 5)
+    ratings = [line.split("│")[3].strip() for line in table if line.startswith("│ ") and line.split("│")[1].strip()]
+    assert all(re.fullmatch(r"-?\d+ ± \d+", rating) for rating in ratings)
+    assert len(ratings) == 3
 
 
 def test_a_clean_sweep_is_only_a_bound(run: Run, tmp_path: Path) -> None:

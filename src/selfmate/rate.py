@@ -22,11 +22,13 @@ from selfmate.lines import decode
 from selfmate.pgn_text import TAG_NAME
 from selfmate.rating import RESULTS, Ratings, tally
 from selfmate.stats import Z95, elo_of_score
+from selfmate.terminal import say
 from selfmate.trueskill import Skill
 from selfmate.words import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 __all__ = ["Played", "as_csv", "as_json", "parse_anchors", "read_all", "read_results", "show", "show_skills"]
 
@@ -224,13 +226,10 @@ def as_csv(ratings: Ratings) -> str:
 
 def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> None:
     """Print the players as a table, and what else was found."""
-    from rich.table import Table
     from rich.text import Text
 
     chances = ratings.los()
-    table = Table()
-    for column in ("rank", "player", "rating ± 95 %", "games", "score", "draws", "LOS to next"):
-        table.add_column(column, justify="left" if column == "player" else "right", overflow="fold")
+    table = _table("#", "player", "rating\n± 95 %", "games", "score\n%", "draws\n%", "LOS to\nnext %")
     for index, each in enumerate(ratings.players):
         below = chances[index, index + 1] if index + 1 < len(ratings.players) else math.nan
         table.add_row(
@@ -238,9 +237,9 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
             Text(each.player),
             str(each) if each.error else f"{each} (anchor)",
             str(each.games),
-            percent(each.score),
-            percent(each.draws),
-            percent(below),
+            _share(each.score),
+            _share(each.draws),
+            _share(below),
         )
     console.print(table)
     white, error = ratings.white
@@ -249,22 +248,35 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
     left_out = (
         f" Left out: {played.unfinished}, without a result or two different players." if played.unfinished else ""
     )
-    console.print(
+    say(
+        console,
         f"{many(len(played.games), 'game')}.{left_out} White's advantage {signed(white)} ± {rounded(error)} Elo, draws "
         f"between equals {percent(ratings.draw_rate)}; model {ratings.model}.{about}",
-        highlight=False,
-        soft_wrap=True,
     )
-    console.print(beside_the_score(ratings), highlight=False, markup=False, soft_wrap=True)
+    say(console, beside_the_score(ratings))
     if los:
-        matrix = Table(title="Likelihood that the player of the row is stronger")
-        matrix.add_column("player")
-        for rank in range(1, len(ratings.players) + 1):
-            matrix.add_column(str(rank), justify="right")
+        matrix = _table("player", *(str(rank) for rank in range(1, len(ratings.players) + 1)))
+        matrix.title = "Likelihood that the player of the row is stronger, in %"
         for index, each in enumerate(ratings.players):
-            row = ("" if other == index else percent(chance) for other, chance in enumerate(chances[index]))
+            row = ("" if other == index else _share(chance) for other, chance in enumerate(chances[index]))
             matrix.add_row(Text(f"{index + 1} {each.player}"), *row)
         console.print(matrix)
+
+
+def _table(*columns: str) -> Table:
+    """Make a table in which only names are broken where it is too wide, and those between their words."""
+    from rich.table import Table
+
+    table = Table()
+    for column in columns:
+        name = column == "player"
+        table.add_column(column, justify="left" if name else "right", overflow="fold", no_wrap=not name)
+    return table
+
+
+def _share(share: float) -> str:
+    """Write a share where the heading says that it is in per cent."""
+    return percent(share).removesuffix(" %")
 
 
 def skills_as_json(skills: dict[str, Skill], played: Played) -> dict[str, Any]:
@@ -276,19 +288,16 @@ def skills_as_json(skills: dict[str, Skill], played: Played) -> dict[str, Any]:
 
 def show_skills(skills: dict[str, Skill], played: Played, console: Console) -> None:
     """Print the skills as a table."""
-    from rich.table import Table
     from rich.text import Text
 
     count: dict[str, int] = {}
     for (white, black), results in tally(played.games).items():
         for name in (white, black):
             count[name] = count.get(name, 0) + sum(results)
-    table = Table()
-    for column in ("rank", "player", "skill ± 95 %", "games"):
-        table.add_column(column, justify="left" if column == "player" else "right", overflow="fold")
+    table = _table("#", "player", "skill\n± 95 %", "games")
     for rank, name in enumerate(sorted(skills, key=lambda name: -skills[name].mu), start=1):
         skill = skills[name]
         table.add_row(str(rank), Text(name), f"{skill.mu:.1f} ± {Z95 * skill.sigma:.1f}", str(count[name]))
     console.print(table)
     games = many(len(played.games), "game")
-    console.print(f"{games}, in their order; TrueSkill begins at 25 ± 16.", highlight=False)
+    say(console, f"{games}, in their order; TrueSkill begins at 25 ± 16.")
