@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -105,6 +108,41 @@ def test_a_test_that_is_not_decided_says_so() -> None:
     played = report(*even, test=Sprt(0, 5))
     assert played.complete
     assert told(played)[-1].endswith("; not decided, --games can be raised.")
+
+
+@pytest.mark.parametrize("odd", [0, 1, 2])
+def test_games_that_a_test_left_without_their_pair_are_told(odd: int) -> None:
+    won = [entry(number, number % 2, 1 - number % 2, ("1-0", "0-1")[number % 2]) for number in range(40)]
+    extra = [entry(number, 0, 1, "1-0") for number in (40, 42)[:odd]]
+    played = report(*won, *extra, openings=100, test=Sprt(0, 100, model="logistic"))
+    assert played.complete
+    lines = told(played)
+    assert f"Ended by: checkmate ({40 + odd})." in lines
+    assert next(line for line in lines if "together" in line).split("│")[2].strip() == "40"
+    rest = (
+        ".",
+        "; 1 of them has no game with the other colour and does not count.",
+        "; 2 of them have no game with the other colour and do not count.",
+    )[odd]
+    assert f"Stopped by the test after {40 + odd} of 200 games{rest}" in lines
+
+
+def test_in_a_terminal_lines_break_between_words() -> None:
+    reasons = ("checkmate", "50 moves without progress", "threefold repetition", "insufficient material", "stalemate")
+    entries = [
+        dataclasses.replace(entry(number, number % 2, 1 - number % 2, "1-0"), reason=reasons[number % 5])
+        for number in range(40)
+    ]
+    texts = []
+    for is_terminal in (False, True):
+        text = io.StringIO()
+        show(report(*entries, openings=30), Console(file=text, width=60, force_terminal=is_terminal), Path("games.pgn"))
+        texts.append(re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue()))
+    piped, shown = texts
+    assert f"Ended by: {', '.join(f'{reason} (8)' for reason in reasons)}.\n" in piped
+    assert max(map(len, piped.splitlines())) > 60
+    assert max(map(len, shown.splitlines())) <= 60
+    assert shown.split() == piped.split()
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_a_match_of_two_engines(run: Run, start: Path, tmp_path: Path) -> None:
     )
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == "A against Fake none (60+1 s), chess"
-    assert "Ended by: 2 threefold repetition." in out
+    assert "Ended by: threefold repetition (2)." in out
     games = list(read_games(pgn))
     assert sorted((game.headers["White"], game.headers["Black"]) for game in games) == [
         ("A", "Fake none (60+1 s)"),
@@ -181,8 +181,8 @@ def test_noise_is_no_fault(start: Path) -> None:
 def test_faults_are_told(run: Run, start: Path) -> None:
     code, out, err = run(fake("crash"), fake(), "--openings", start, "--games", "2")
     assert (code, err) == (0, "")
-    assert "Fake crash (1 node) lost games by fault of its own: 2 crash." in out
-    assert "Ended by: 2 crash." in out
+    assert "Fake crash (1 node) lost games by fault of its own: crash (2)." in out
+    assert "Ended by: crash (2)." in out
 
 
 def test_ends_by_score_are_for_those_who_ask(start: Path) -> None:

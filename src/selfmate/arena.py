@@ -33,6 +33,7 @@ from selfmate.openings import balanced_openings, is_pgn, read_openings
 from selfmate.player import RANDOM, Player
 from selfmate.referee import CLOCK_MARGIN, MOVE_MARGIN, ScoreRule, Terms
 from selfmate.stats import Match, Model, Sprt
+from selfmate.terminal import say
 from selfmate.tournament import Plan, ask_names, play, schedule
 from selfmate.words import many
 
@@ -331,9 +332,10 @@ def command(
     if as_json:
         print(json.dumps(report.as_json(), indent=2))
     else:
-        show(report, Console(), pgn)
+        console = Console()
+        show(report, console, pgn)
         if interrupt() and pgn is not None:
-            print(f"The same command goes on with {pgn}.")
+            say(console, f"The same command goes on with {pgn}.")
     if interrupt() and not report.complete:
         return INTERRUPTED
     return 0 if report.complete else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
 import shlex
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from selfmate import terminal
 from selfmate.contestant import Contestant
 from selfmate.matchfile import Entry
 from selfmate.stats import Match, Sprt, SprtStanding, count_games, elo_text, score_line, whole_pairs
@@ -150,30 +152,27 @@ def as_csv(report: Report) -> str:
 def show(report: Report, console: Console, pgn: Path | None = None) -> None:
     """Print the report; `pgn` is where its games are."""
 
-    def say(text: str) -> None:
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
-
+    say = functools.partial(terminal.say, console)
     two = len(report.labels) == 2
     say(f"{' against '.join(report.labels) if two else ', '.join(report.labels)}, {report.variant}")
     if two:
         _show_colours(report.contestants[0].name, report.match(), console)
     else:
         _show_players(report, console)
-    ends = ", ".join(f"{count} {reason}" for reason, count in terminations(report.entries).items())
-    if ends:
-        say(f"Ended by: {ends}.")
+    if report.entries:
+        say(f"Ended by: {_listed(terminations(report.entries))}.")
     for index, label in enumerate(report.labels):
-        wrong = ", ".join(f"{count} {fault}" for fault, count in faults(report.entries, index).items())
-        if wrong:
-            say(f"{label} lost games by fault of its own: {wrong}.")
+        if wrong := faults(report.entries, index):
+            say(f"{label} lost games by fault of its own: {_listed(wrong)}.")
         if index in report.out:
             say(f"{label} is out: {report.out[index]}")
     matches = [report.match(*pair) for pair in report.pairs]
     if pgn is not None and report.entries:
         less = "so that few games say a little less than their score below"
         say(f"selfmate rate {shlex.quote(str(pgn))} makes ratings, with a drawn game added for each player, {less}.")
-    if not report.complete:
-        say(stopped_line(len(report.entries), report.games, sum(match.games for match in matches)))
+    if len(report.entries) < report.games:
+        paired = sum(match.games for match in matches)
+        say(stopped_line(len(report.entries), report.games, paired, by_test=report.complete))
     for (first, second), match in zip(report.pairs, matches, strict=True):
         if match.games:
             say(score_line(match) if two else f"{report.labels[first]} - {report.labels[second]}: {score_line(match)}")
@@ -182,8 +181,17 @@ def show(report: Report, console: Console, pgn: Path | None = None) -> None:
         say(f"SPRT: {standing}{'; not decided, --games can be raised' if undecided else ''}.")
 
 
-def stopped_line(played: int, games: int, paired: int) -> str:
-    """Say how far a match came that is not complete.
+def _listed(counts: dict[str, int]) -> str:
+    """List what was counted.
+
+    >>> _listed({"checkmate": 3, "50 moves without progress": 1})
+    'checkmate (3), 50 moves without progress (1)'
+    """
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
+
+
+def stopped_line(played: int, games: int, paired: int, *, by_test: bool = False) -> str:
+    """Say how far a match came of which not every game was played, and how many of them are in no table.
 
     >>> stopped_line(0, 10, 0)
     'Stopped before a game was over, of 10.'
@@ -191,15 +199,18 @@ def stopped_line(played: int, games: int, paired: int) -> str:
     'Stopped after 3 of 10 games; 1 of them has no game with the other colour yet and does not count.'
     >>> stopped_line(2, 10, 2)
     'Stopped after 2 of 10 games.'
+    >>> stopped_line(5, 10, 2, by_test=True)
+    'Stopped by the test after 5 of 10 games; 3 of them have no game with the other colour and do not count.'
     """
     if not played:
         return f"Stopped before a game was over, of {games}."
     odd = played - paired
+    stopped = f"Stopped {'by the test ' if by_test else ''}after {played} of {many(games, 'game')}"
     if not odd:
-        return f"Stopped after {played} of {many(games, 'game')}."
+        return f"{stopped}."
     have, do = ("has", "does") if odd == 1 else ("have", "do")
-    rest = f"{odd} of them {have} no game with the other colour yet and {do} not count"
-    return f"Stopped after {played} of {many(games, 'game')}; {rest}."
+    yet = "" if by_test else " yet"
+    return f"{stopped}; {odd} of them {have} no game with the other colour{yet} and {do} not count."
 
 
 def standing_notes(report: Report) -> list[str]:
@@ -235,7 +246,7 @@ def _show_colours(name: str, match: Match, console: Console) -> None:
     table = Table()
     table.add_column(Text(name), overflow="fold")
     for column in ("games", "won", "drawn", "lost", "score"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for label, colours in (("with White", [0]), ("with Black", [1]), ("together", [0, 1])):
         counts = [sum(each[colour] for colour in colours) for each in (match.wins, match.draws, match.losses)]
         table.add_row(label, *_row(counts))
@@ -255,7 +266,7 @@ def _show_players(report: Report, console: Console) -> None:
     table = Table()
     table.add_column("player", overflow="fold")
     for column in ("games", "won", "drawn", "lost", "score"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for _, _, label, counts in sorted(rows):
         table.add_row(Text(label), *_row(counts))
     console.print(table)
