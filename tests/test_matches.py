@@ -25,6 +25,7 @@ from selfmate.arena import Wishes, make_plan
 from selfmate.contestant import ContestantError, MoveLimit, read_contestant
 from selfmate.crosstable import Report, faults
 from selfmate.matchfile import MatchFile, MatchFileError
+from selfmate.player import Player, PlayerError
 from selfmate.tournament import play
 
 FAKE = Path(__file__).with_name("fake_engine.py")
@@ -208,6 +209,26 @@ def test_engines_that_cannot_play_are_refused_in_one_line(run: Run, spec: str, p
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert part in err
+
+
+def test_who_is_no_player_may_be_an_engine(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "koifish"
+    program.write_text("#!/bin/sh\n", encoding="ascii")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for spec, part in (
+        ("koifish", "no player is called 'koifish'; did you mean 'uci:koifish?nodes=1000'?\n"),
+        ("koifish?depth=3", "no player is called 'koifish'; did you mean 'uci:koifish?depth=3'?\n"),
+        (str(program), f"nor a run; did you mean 'uci:{program}?nodes=1000'?\n"),
+        ("heuristik-1", "no player is called 'heuristik-1'; did you mean 'heuristic-1'?\n"),
+        ("goldfish", "and run directories; a UCI engine is written uci:COMMAND?nodes=1000\n"),
+    ):
+        code, out, err = run(spec, "random", "--games", "2")
+        assert (code, out) == (2, "")
+        assert err.endswith(part)
+        with pytest.raises(PlayerError) as refused:  # as in selfmate play, where no engine could be meant
+            Player(spec)
+        assert "uci:" not in str(refused.value)
 
 
 def test_whom_we_wait_for_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ def _ours(where: str | Path, own: _Own) -> EngineSpec:
 
 def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
     """Make a contestant of a player of ours: a seat, or on a clock our engine."""
-    name, where = find_player(who)
+    name, where = find_player(who, engine=f"{UCI}{text}" if "?" in text else f"{UCI}{text}?nodes=1000")
     usual = replace(usual, nodes=None, depth=None)
     limit = own.limit if own.limit.is_set else usual
     if who == RANDOM and own.limit.is_set:

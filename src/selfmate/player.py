@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -331,8 +332,11 @@ def _random_result(position: _core.Position, seed: int, began: float) -> Result:
 # -- who a spec means -----------------------------------------------------------------------------
 
 
-def find_player(spec: str) -> tuple[str, str | Path]:
-    """Give the name of a player, and the evaluator of the core or the net that it plays with."""
+def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
+    """Give the name of a player, and the evaluator of the core or the net that it plays with.
+
+    `engine` is how an engine of that name is written, where engines can play; for a hint.
+    """
     from selfmate import nets
     from selfmate.export import ONNX_NAME
     from selfmate.weights import JSON_NAME, TENSORS_NAME
@@ -357,8 +361,9 @@ def find_player(spec: str) -> tuple[str, str | Path]:
     except (OSError, ValueError):  # what is too long or cannot be in a path
         exists = False
     if spec.strip() and exists and not which:
-        raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run", spec)
-    raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec)}", spec)
+        meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
+        raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run{meant}", spec)
+    raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
 
 
 def _name_of_folder(path: Path) -> str:
@@ -375,7 +380,7 @@ def _split(spec: str) -> tuple[Path, str]:
     return (Path(path), which) if colon else (Path(spec), "")
 
 
-def _hint(spec: str) -> str:
+def _hint(spec: str, engine: str) -> str:
     """Say what the spec might have been."""
     import difflib  # not needed until something is wrong
 
@@ -389,10 +394,13 @@ def _hint(spec: str) -> str:
     if question and who in names:
         return f"what stands behind ? is for selfmate arena and selfmate ladder; here write {who} and options"
     known = {name: name for name in names} | {Path(path).name: path for path in here}
+    if engine and shutil.which(spec):
+        return f"did you mean {engine!r}?"
     near = difflib.get_close_matches(clip(Path(spec).name), known, n=1)
     if near:
         return f"did you mean {known[near[0]]!r}?"
-    return f"there are {', '.join(names)}, the folder or .onnx file of a net, and run directories"
+    more = "; a UCI engine is written uci:COMMAND?nodes=1000" if engine else ""
+    return f"there are {', '.join(names)}, the folder or .onnx file of a net, and run directories{more}"
 
 
 def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
