@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import random
+import re
 from pathlib import Path
 
 import chess.pgn
@@ -69,6 +70,48 @@ def test_lines_stay_under_80_columns_and_never_look_like_tags() -> None:
     assert len(lines) > 5
     assert all(len(line) < 100 for line in lines)
     assert not any(line.startswith(("[", "%")) for line in lines)
+    assert Game.from_pgn(str(game)) == game
+
+
+def test_commands_in_comments_are_never_broken() -> None:
+    game = Game()
+    game.add_line(["g1f3", "g8f6", "f3g1", "f6g8"] * 40)
+    for number, node in enumerate(game.mainline()):
+        clock = f"0:{number % 60:02}:{number * 7 % 60:02}.{number % 10}"
+        node.comment = f"{'+0.17/12 ' * (number % 3)}0.0{number % 7}3s [%eval {(number - 80) / 8:.2f}] [%clk {clock}]"
+    text = str(game)
+    lines = text.split("\n\n")[1].splitlines()
+    assert len(lines) > 100
+    assert max(map(len, lines)) < 80
+    assert not any(line.startswith(("[", "%")) for line in lines)
+    assert sum(line.count("[%eval -") for line in lines) == 80
+    assert all(line.count("[%") == len(re.findall(r"\[%\w+ \S+\]", line)) for line in lines)
+    assert Game.from_pgn(text) == game
+    # Files of before, with breaks within commands, are the same games.
+    assert Game.from_pgn(text.replace("[%eval ", "[%eval\n")) == game
+    # Others read them too.
+    theirs = chess.pgn.read_game(io.StringIO(text))
+    assert theirs is not None
+    assert not theirs.errors
+    for ours, other in zip(game.mainline(), theirs.mainline(), strict=True):
+        assert other.comment.replace("\n", " ").strip() == ours.comment
+        found = other.eval()
+        assert found is not None
+        assert f"[%eval {(found.white().score() or 0) / 100:.2f}]" in ours.comment.replace("-0.00", "0.00")
+        assert other.clock() is not None
+
+
+def test_commands_that_fill_more_than_a_line_may_begin_one() -> None:
+    game = Game()
+    long = f"[%cal {','.join(f'Ga{n}b{n}' for n in range(1, 9)) * 3}]"
+    game.add_line(["e2e4"]).comment = " ".join([*(f"[%c{number} {number} {number}]" for number in range(40)), long])
+    lines = str(game).split("\n\n")[1].splitlines()
+    assert [line for line in lines if len(line) >= 80] == [long]
+    assert all(line.count("[") == line.count("]") for line in lines)
+    assert Game.from_pgn(str(game)) == game
+    # What is never closed is no command.
+    game.end().comment = "[%clk " + "0:00:01 " * 60
+    assert all(len(line) < 80 for line in str(game).split("\n\n")[1].splitlines())
     assert Game.from_pgn(str(game)) == game
 
 

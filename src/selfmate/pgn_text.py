@@ -8,8 +8,9 @@ r"""The text side of PGN: names of variants, tags, and a tree of moves as lines 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from selfmate import _core
 from selfmate.errors import PgnError, UnknownVariant, clip
@@ -32,6 +33,8 @@ START_TAGS = ("Variant", "SetUp", "FEN")
 TAG_NAME = r"[A-Za-z0-9_][A-Za-z0-9_+#=:-]*+"
 NAME = re.compile(TAG_NAME)
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+COMMAND = re.compile(r"\[%[^\[\]]*\]")
+"""What programs write into comments, such as `[%clk 0:00:59]`."""
 WIDTH = 79
 """Longest line that is written; the PGN standard asks for fewer than 80 columns."""
 
@@ -252,18 +255,29 @@ def _comment_words(text: str) -> list[str]:
         return []
     if "}" in text:  # can only stand in a comment that the end of the line closes
         return [f"; {text}\n"]
-    return ["{", *text.split(" "), "}"]
+    kept = COMMAND.sub(lambda command: command[0].replace(" ", "\n"), text)  # no comment has line breaks of its own
+    return ["{", *(word.replace("\n", " ") for word in kept.split(" ")), "}"]
 
 
-def _wrap(words: Iterable[str]) -> str:
-    """Join words to lines. A line never begins with what a reader may take for a tag or an escape."""
+def _wrap(words: Sequence[str]) -> str:
+    """Join words to lines. A line never begins with what a reader may take for a tag or an escape.
+
+    Words that must not begin a line stay with the word before them. Only where that would be longer than a line, one
+    may begin with a command, which is like a tag but none.
+    """
+    # 1. How long each word is with those that stay with it.
+    stays = [not word or not before or word[0] in "[%" for before, word in itertools.pairwise(["", *words])]
+    lengths = [len(word) for word in words]
+    for index in range(len(words) - 1, 0, -1):
+        if stays[index]:
+            lengths[index - 1] += 1 + lengths[index]
+    # 2. Lines.
     parts: list[str] = []
     column = 0
-    previous = ""
-    for word in words:
+    for index, word in enumerate(words):
         if column:
-            can_break = word and previous and word[0] not in "[%"
-            if can_break and column + 1 + len(word) > WIDTH:
+            breaks = not stays[index] and column + 1 + lengths[index] > WIDTH
+            if breaks or (COMMAND.match(word) and words[index - 1] and column + 1 + len(word) > WIDTH):
                 parts.append("\n")
                 column = 0
             else:
@@ -271,7 +285,6 @@ def _wrap(words: Iterable[str]) -> str:
                 column += 1
         parts.append(word)
         column = 0 if word.endswith("\n") else column + len(word)
-        previous = word
     return "".join(parts)
 
 
