@@ -29,6 +29,7 @@ from selfmate.pgn import Game, read_games
 from selfmate.pgn_text import variant_name
 from selfmate.play import describe, line_of
 from selfmate.player import Limit, MoveResult, Player, Result
+from selfmate.terminal import say
 from selfmate.words import many, percent
 
 if TYPE_CHECKING:
@@ -357,7 +358,7 @@ def run(
         if not as_json:
             names = f"{game.headers['White']} - {game.headers['Black']} {game.result}"
             line = f"{'' if number == 1 else chr(10)}{number}. {names} ({game.variant}; by {player.name})"
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(console, line)
         for judged in analyse_game(player, game, limit, number=number):
             if as_json:
                 print(json.dumps(judged.as_json(multipv)), flush=True)
@@ -398,14 +399,14 @@ def show(analysis: Analysis, console: Console, multipv: int, *, legend: bool = T
         )
     console.print(table)
     if legend and table.row_count > 1:
-        console.print(LEGEND, highlight=False, soft_wrap=True)
+        say(console, LEGEND)
     speed = f"{many(result.visits, 'visit')} in {result.seconds:.2f} s"
-    console.print(f"{turn} to move: {describe(result)}; {analysis.player}, {speed}", highlight=False, soft_wrap=True)
+    say(console, f"{turn} to move: {describe(result)}; {analysis.player}, {speed}")
     for opcode, right, wrong in (("bm", "found", "missed"), ("am", "avoided", "not avoided")):
         if moves := _moves(analysis.epd, opcode):
             good = (result.best in moves) == (opcode == "bm")
             named = " ".join(position.san(move) for move in moves)
-            console.print(f"{opcode} {named}: {right if good else wrong}", highlight=False, soft_wrap=True)
+            say(console, f"{opcode} {named}: {right if good else wrong}")
 
 
 def _worth(each: MoveResult) -> str:
@@ -424,4 +425,4 @@ def show_judgement(judged: Judgement, console: Console) -> None:
     line = f"{word:<16} {judged.value:+.2f}"
     if judged.mark:
         line += f"   better: {line_of(position, best.pv[:SHOWN_PLIES])} ({best.value:+.2f})"
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(console, line)
