@@ -87,7 +87,7 @@ def test_what_matters_of_a_match_is_seen(
     assert re.search(r"Elo [+-]\d+ \[[+-]\d+, [+-]\d+\]", line)
     assert re.search(r" 0:00:\d\d *$", line)
     assert bool(re.search(r"LLR -?\d+\.\d\d \(-6\.91 to 6\.91\)", line)) == (test is not None)
-    if width >= 100:
+    if width >= 120 or (width >= 100 and of < 10_000):
         assert "(+" in line  # games won, drawn and lost
         assert " % " in line
     if width == 200:

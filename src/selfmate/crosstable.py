@@ -219,10 +219,11 @@ def standing_notes(report: Report) -> list[str]:
     As long as there are 80 columns, the games, the Elo with its interval and the test with its bounds are among them.
     """
     played, games = len(report.entries), report.games
-    long, short = f"{played:,} of {many(games, 'game')}", f"{played:,}/{games:,}"
+    shortest = f"{played:,}/{games:,}"
+    long, short = f"{played:,} of {many(games, 'game')}", f"{shortest} games"
     match = report.match()
     if len(report.labels) > 2 or not match.games:
-        return [long, short]
+        return [long, shortest]
     elo, standing = elo_text(match), report.standing
     test, ratio = ("", "") if standing is None else (f", {standing.ratio}", f", LLR {standing.llr:.2f}")
     score = percent(match.score)
@@ -231,11 +232,11 @@ def standing_notes(report: Report) -> list[str]:
         f"{long}, {score} {match.counted}, {elo}{test}",
         f"{short}, {score} {match.counted}, {elo}{test}",
         f"{long}, {score}, {elo}{test}",
-        f"{short}, {score}, {elo}{test}",
         f"{long}, {elo}{test}",
         f"{short}, {elo}{test}",
-        f"{short}, {elo}{ratio}",
-        short,
+        f"{shortest}, {elo}{test}",
+        f"{shortest}, {elo}{ratio}",
+        shortest,
     ]
 
 
