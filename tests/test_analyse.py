@@ -237,7 +237,8 @@ def test_players_by_variant() -> None:
     players = PlayerFor(None)
     assert players("gardner").name == "gardner-laptop"
     assert players("gardner") is players("gardner")
-    assert players("atomic").name == "heuristic-1"
+    assert players("atomic").name == "atomic-gpu"
+    assert players("chess").name == "heuristic-1"
     assert players.variant(None) == "chess"
     for spec in (str(nets.find("gardner")), "gardner-laptop"):
         assert PlayerFor(spec).variant(None) == "gardner"
