@@ -20,6 +20,7 @@ from selfmate import progress as curve
 from selfmate.loop import train
 from selfmate.player import Player
 from selfmate.progress import Entrant, Played, checkpoint, choose, fit_scale, pairings, play_missing, rungs
+from selfmate.progress_report import make_report
 from selfmate.run import State, read_metrics, read_run
 from selfmate.rungs import read_spacing
 from selfmate.stop import Stop
@@ -251,6 +252,18 @@ def test_scores_by_colour_are_those_of_the_games(trained: Path, tmp_path: Path, 
     assert matches[own, other]["score"] == pytest.approx(1 - matches[other, own]["score"])
     assert matches[own, own]["games"] == 3  # each opening once
     assert matches[own, own]["black"] == {"wins": 0, "draws": 0, "losses": 0}
+
+
+def test_a_colour_without_games_has_no_score(trained: Path) -> None:
+    # An interrupted run: one game against random, won with Black, and one against the strongest rung, lost with White.
+    manifest, state = read_run(trained)
+    own, strongest = checkpoint(state.champion, 2).key, rungs(2)[-1]
+    games = [Played(RANDOM.key, own, "x", "0-1"), Played(own, strongest.key, "x", "0-1")]
+    report = make_report(trained, manifest, state, read_metrics(trained, state), games, 2)
+    rows = {name: cells for name, *cells in report.colour_rows()[1:]}
+    assert rows["random"] == ["", "100.0 %", "100.0 %", "1", "0", "0"]
+    assert rows[strongest.name] == ["0.0 %", "", "0.0 %", "0", "0", "1"]
+    assert "<tr><td>random</td><td></td><td>100.0 %</td>" in report.page("games")
 
 
 def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -266,8 +267,10 @@ def _matches(games: Sequence[Played]) -> dict[tuple[str, str], Match]:
 
 
 def _score(match: Match, colour: int) -> float:
+    """Give the score with a colour; no number where no game was played, which is written as nothing."""
     won, drawn, lost = match.wins[colour], match.draws[colour], match.losses[colour]
-    return (won + drawn / 2) / max(1, won + drawn + lost)
+    games = won + drawn + lost
+    return (won + drawn / 2) / games if games else math.nan
 
 
 def _counts(match: Match) -> list[str]:
