@@ -58,6 +58,11 @@ def script(path: Path, command: Sequence[str]) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
+def questions(variant: str) -> list[tuple[str, int]]:
+    """What engines are asked."""
+    return [(fen, limit) for fen, _, _ in yardstick.known_counts(variant) for limit in yardstick.QUESTION_NODES]
+
+
 # -- engines ----------------------------------------------------------------------------------------------------------
 
 
@@ -80,7 +85,7 @@ def test_there_are_counts_of_every_variant_and_they_tell_it_from_chess() -> None
 
 
 def test_an_engine_that_knows_the_rules_passes() -> None:
-    found = yardstick.find_fairy("atomic", " ".join(OURS))
+    found = yardstick.find_fairy("horde", " ".join(OURS))
     assert found.command == OURS
     assert found.name.startswith("Selfmate")
 
@@ -102,6 +107,7 @@ def test_an_engine_that_does_not_count_is_refused() -> None:
 
 def test_the_first_engine_that_passes_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(tmp_path / "bin" / "fairy-stockfish", CHESS_ONLY)
+    monkeypatch.setattr(yardstick, "QUESTION_NODES", (1,))  # quickly
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("SELFMATE_FAIRY_STOCKFISH", raising=False)
@@ -123,7 +129,84 @@ def test_without_an_engine_one_line_says_how_to_get_one(
     monkeypatch.delenv("SELFMATE_FAIRY_STOCKFISH", raising=False)
     code, out, err = run("heuristic-1", "--variant", "gardner")
     assert (code, out) == (2, "")
-    assert err.startswith("selfmate: no Fairy-Stockfish that plays gardner was found; selfmate ladder --build-engine")
+    assert err.startswith("selfmate: no Fairy-Stockfish for gardner was found; selfmate ladder --build-engine")
+    assert err.count("\n") == 1
+
+
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+KNOWN = tuple(yardstick.Answer(START, limit, "g1f3", "+9.00", 7) for limit in yardstick.QUESTION_NODES)
+"""What the fake engine finds."""
+MISFITS = {
+    "s/g1f3/b1c3/": "b1c3 (+9.00, 7 nodes)",
+    "s/cp 900/cp 899/": "g1f3 (+8.99, 7 nodes)",
+    "s/nodes 7/nodes 8/": "g1f3 (+9.00, 8 nodes)",
+}
+"""What makes another player of it, and what that one finds."""
+
+
+@pytest.fixture
+def one_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only count that the fake engine knows."""
+    monkeypatch.setattr(yardstick, "known_counts", lambda variant: [(START, 4, 197281)])
+
+
+def edited(path: Path, edit: str) -> str:
+    """Write an engine that is the fake one but for what it finds."""
+    script(path, ("sh", "-c", f"\"{' '.join(CHESS_ONLY)} | sed -u '{edit}'\""))
+    return str(path)
+
+
+@pytest.mark.usefixtures("one_count")
+def test_the_engine_of_the_ladder_is_known_by_its_answers(tmp_path: Path) -> None:
+    measured = yardstick.find_fairy("chess", " ".join(CHESS_ONLY))
+    assert measured.answers == KNOWN
+    # Another build with another name answers alike.
+    command = edited(tmp_path / "other", "s/id name .*/id name Fairy-Stockfish 311299/")
+    found = yardstick.find_fairy("chess", command, known=KNOWN)
+    assert (found.command, found.name, found.answers) == ((command,), "Fairy-Stockfish 311299", KNOWN)
+
+
+@pytest.mark.usefixtures("one_count")
+@pytest.mark.parametrize(("edit", "found"), MISFITS.items())
+def test_an_engine_that_plays_otherwise_is_refused(tmp_path: Path, edit: str, found: str) -> None:
+    with pytest.raises(yardstick.YardstickError) as refused:
+        yardstick.find_fairy("chess", edited(tmp_path / "misfit", edit), known=KNOWN)
+    line = str(refused.value)
+    assert "Fake plays-chess is another player than the one that the ladder was measured with: with 1 node in" in line
+    assert f"it finds {found}, that one found g1f3 (+9.00, 7 nodes); selfmate ladder --build-engine" in line
+    assert "\n" not in line
+
+
+@pytest.mark.usefixtures("one_count")
+def test_a_misfit_on_the_path_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path = edited(tmp_path / "bin" / "fairy-stockfish", "s/g1f3/b1c3/")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SELFMATE_FAIRY_STOCKFISH", raising=False)
+    built = tmp_path / "cache" / "selfmate" / "engines" / "fairy-stockfish"
+    # 1. The one that was built fits.
+    script(built, CHESS_ONLY)
+    told: list[str] = []
+    assert yardstick.find_fairy("chess", None, told.append, known=KNOWN).command == (str(built),)
+    assert len(told) == 1
+    assert told[0].startswith(f"passed over {on_path}: Fake plays-chess is another player")
+    # 2. Nobody fits: the line says why of each.
+    edited(built, "s/cp 900/cp 899/")
+    with pytest.raises(yardstick.YardstickError) as refused:
+        yardstick.find_fairy("chess", known=KNOWN)
+    for path, found in ((on_path, "b1c3 (+9.00"), (built, "g1f3 (+8.99")):
+        assert f"{path}: Fake plays-chess is another player" in str(refused.value)
+        assert f"it finds {found}" in str(refused.value)
+    assert "selfmate ladder --build-engine" in str(refused.value)
+    # 3. When a ladder is measured whoever knows the rules will do.
+    assert yardstick.find_fairy("chess").command == (on_path,)
+
+
+def test_a_shipped_ladder_is_not_climbed_with_another_engine(run: Run) -> None:
+    code, out, err = run("heuristic-1", "--variant", "gardner", "--visits", "8", "--engine", " ".join(OURS))
+    assert (code, out) == (2, "")
+    assert "is another player than the one that the ladder was measured with" in err
+    assert "selfmate ladder --build-engine" in err
     assert err.count("\n") == 1
 
 
@@ -229,7 +312,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch, path: Path, true: float, seed: int
     stick = yardstick.Yardstick(("true",), "Simulated")
     monkeypatch.setattr(climb, "play", play)
     monkeypatch.setattr(ladder, "balanced_openings", lambda variant, count, seed: ["x"] * count)
-    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command, notice: stick)
+    monkeypatch.setattr(ladder, "find_fairy", lambda variant, command, notice, known: stick)
     return entries
 
 
@@ -404,6 +487,31 @@ def test_an_engine_of_the_ladder_plays(run: Run, tmp_path: Path) -> None:
     assert (report["faults"], report["out"]) == ({}, {})
 
 
+def test_a_ladder_keeps_the_answers_of_its_engine(run: Run, tmp_path: Path) -> None:
+    path, engine = tmp_path / "new.json", ("--engine", " ".join(OURS))
+    left_out = [
+        word
+        for rung in rungs.rungs_of("gardner")
+        if rung.name not in ("random", "heuristic 1", "fairy 1")
+        for word in ("--leave-out", rung.name)
+    ]
+    code, _, err = run("--measure", "gardner", "--spacing", path, *engine, *left_out, "--games", "40")
+    assert code == 0, err
+    answers = rungs.read_spacing("gardner", path).answers
+    assert [(each.fen, each.limit) for each in answers] == questions("gardner")
+    climb_it = ("heuristic-1", "--variant", "gardner", "--visits", "8", *engine, "--spacing", path, "--games", "2")
+    code, out, err = run(*climb_it)
+    assert code == 0, err
+    assert "; Fairy-Stockfish was checked to be the same player." in " ".join(out.split())
+    # Older files have no answers: whoever plays it is told.
+    text = path.read_text(encoding="utf-8")
+    begin, end = text.index('  "answers"'), text.index('  "rungs"')
+    path.write_text(text[:begin] + text[end:], encoding="utf-8")
+    code, out, err = run(*climb_it)
+    assert code == 0, err
+    assert "so that one was not checked to be the same player." in " ".join(out.split())
+
+
 def test_an_engine_that_fails_does_not_make_a_rating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "spacing.json"
     simulate(monkeypatch, path, 800.0, seed=3)
@@ -474,6 +582,11 @@ def test_a_ladder_without_rungs_is_refused(run: Run, small: Path) -> None:
         (lambda text: text.replace('"gardner"', '"atomic"'), "a ladder of atomic, not of gardner"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, newer than format 1 of this version"),
         (lambda text: text.replace('["heuristic 16"', '["somebody"'), "not those of its rungs"),
+        (
+            lambda text: text.replace('"answers": []', '"answers": [["x\\nquit", 1, "a", "b", 1]]'),
+            "not a measured ladder",
+        ),
+        (lambda text: text.replace('"answers": []', '"answers": [["x", 0, "a", "b", 1]]'), "not a measured ladder"),
     ],
 )
 def test_a_damaged_ladder_is_refused(run: Run, small: Path, change: Callable[[str], str], part: str) -> None:
@@ -535,6 +648,12 @@ def test_a_shipped_ladder_makes_sense(variant: str) -> None:
     assert {rung.name for rung in spacing.rungs} <= set(known)
     assert spacing.command.startswith("selfmate ladder --measure")
     assert spacing.engines["fairy"]
+    assert [(each.fen, each.limit) for each in spacing.answers] == questions(variant)
+    for each in spacing.answers:
+        position = Position(variant, each.fen)
+        assert each.move in {position.uci(move) for move in position.legal_moves}
+        assert each.score
+        assert each.nodes > 0
     assert ("stockfish" in spacing.engines) == any("stockfish" in rung.name for rung in spacing.rungs)
     # 1. From the weakest to the strongest, with errors; only the anchor has none.
     ratings = [rung.elo for rung in spacing.rungs]
@@ -565,7 +684,7 @@ def test_a_shipped_ladder_makes_sense(variant: str) -> None:
 @pytest.mark.parametrize("variant", ["gardner", "atomic"])
 def test_games_against_fairy_stockfish(variant: str, run: Run) -> None:
     try:
-        yardstick.find_fairy(variant)
+        yardstick.find_fairy(variant, known=rungs.read_spacing(variant).answers)
     except SelfmateError as error:
         pytest.skip(f"no Fairy-Stockfish here: {error}")
     own = [word for rung in rungs.rungs_of(variant) if rung.kind == "own" for word in ("--leave-out", rung.name)]

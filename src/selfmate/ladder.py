@@ -39,7 +39,7 @@ from selfmate.rungs import ANCHOR, FAIRY, OWN, STOCKFISH, Rung, Spacing, read_sp
 from selfmate.stats import Match, score_of_elo
 from selfmate.tournament import Plan, ask_names
 from selfmate.words import many, percent, rounded
-from selfmate.yardstick import Yardstick, find_fairy, find_stockfish
+from selfmate.yardstick import Answer, Yardstick, find_fairy, find_stockfish
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -198,7 +198,7 @@ def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: 
     if seat is not None:
         seat.check(variant)
     spacing = read_spacing(variant, wishes.spacing)
-    rungs, engines = _available(variant, wishes, notice)
+    rungs, engines = _available(variant, wishes, notice, spacing.answers)
     rungs = [rung for rung in rungs if rung.name in spacing.elo]
     if not rungs:
         raise SelfmateError("no rung of this ladder is left to play against")
@@ -347,7 +347,7 @@ def measure(
         variant=variant,
         measured=datetime.now(UTC).date().isoformat(),
         command=command,
-        engines={kind: engine.name for kind, engine in engines.items()},
+        engines=engines,
         note=wishes.note or f"{many(os.cpu_count() or 1, 'core')}, {platform.machine()}",
     )
     return spacing, interrupt()
@@ -356,8 +356,10 @@ def measure(
 # -- both -------------------------------------------------------------------------------------------------------------
 
 
-def _available(variant: str, wishes: Wishes, notice: Notice) -> tuple[list[Rung], dict[str, Yardstick]]:
-    """List the rungs that can be played here, with the engines that play them."""
+def _available(
+    variant: str, wishes: Wishes, notice: Notice, known: Sequence[Answer] = ()
+) -> tuple[list[Rung], dict[str, Yardstick]]:
+    """List the rungs that can be played here, with the engines that play them, as the ladder knows them."""
     rungs = rungs_of(variant)
     names = [rung.name for rung in rungs]
     for name in wishes.leave_out:
@@ -365,7 +367,7 @@ def _available(variant: str, wishes: Wishes, notice: Notice) -> tuple[list[Rung]
             raise SelfmateError(f"--leave-out: no rung is called {name!r}; there are {', '.join(names)}", name)
     engines = {}
     if not wishes.without_engine:
-        engines[FAIRY] = find_fairy(variant, wishes.engine, notice)
+        engines[FAIRY] = find_fairy(variant, wishes.engine, notice, known=known)
         if variant == "chess" and (stockfish := find_stockfish(notice)) is not None:
             engines[STOCKFISH] = stockfish
     return [rung for rung in rungs if rung.kind in (OWN, *engines) and rung.name not in wishes.leave_out], engines
@@ -404,14 +406,15 @@ def _open(stack: ExitStack, wishes: Wishes, plan: Plan, engines: Mapping[str, Ya
 
 
 def write_spacing(path: Path, spacing: Spacing) -> None:
-    """Write a measured ladder as people can read it: a line for each rung and each meeting."""
+    """Write a measured ladder as people can read it: a line for each answer, each rung and each meeting."""
     values = msgspec.to_builtins(spacing)
     encode = msgspec.json.encode
     lists = {
-        name: ",\n".join(f"    {encode(each).decode()}" for each in values.pop(name)) for name in ("rungs", "results")
+        name: ",\n".join(f"    {encode(each).decode()}" for each in values.pop(name))
+        for name in ("answers", "rungs", "results")
     }
     head = msgspec.json.format(encode(values), indent=2).decode().rstrip().removesuffix("}").rstrip()
-    tail = ",\n".join(f'  "{name}": [\n{lines}\n  ]' for name, lines in lists.items())
+    tail = ",\n".join(f'  "{name}": [\n{lines}\n  ]' if lines else f'  "{name}": []' for name, lines in lists.items())
     write_file(path, f"{head},\n{tail}\n}}\n".encode())
 
 
@@ -442,11 +445,20 @@ def show(report: LadderReport, console: Console) -> None:
     engines = ", ".join(engine.name for engine in report.engines.values()) or "no engine"
     say(f"{ANCHOR} is 0: a scale of our own, not that of people, of FIDE or of Lichess. With {engines}.")
     known = ", ".join(report.spacing.engines.values()) or "no engine"
-    say(f"The ladder was measured on {report.spacing.measured} with {known}.")
+    say(f"The ladder was measured on {report.spacing.measured} with {known}{_likeness(report)}.")
     for fault, count in report.faults.items():
         say(f"{many(count, 'game')} ended by {fault}; whatever was played with the same opening does not count.")
     for name, reason in report.out.items():
         say(f"{name} is out: {reason}")
+
+
+def _likeness(report: LadderReport) -> str:
+    """Say whether Fairy-Stockfish is the one that the ladder was measured with; names tell nothing."""
+    if FAIRY not in report.engines or FAIRY not in report.spacing.engines:
+        return ""
+    if report.spacing.answers:
+        return "; Fairy-Stockfish was checked to be the same player"
+    return "; its file does not say how Fairy-Stockfish played then, so that one was not checked to be the same player"
 
 
 def rating_line(report: LadderReport) -> str:

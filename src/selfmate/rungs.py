@@ -26,7 +26,7 @@ from selfmate.errors import SelfmateError
 from selfmate.player import RANDOM
 from selfmate.rating import Results, fit
 from selfmate.words import other_format
-from selfmate.yardstick import Yardstick
+from selfmate.yardstick import Answer, Yardstick
 
 __all__ = ["ANCHOR", "Rung", "RungRating", "Spacing", "SpacingError", "read_spacing", "rungs_of", "spacing_of"]
 
@@ -147,6 +147,8 @@ class Spacing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Names of the engines, by kind."""
     note: str
     """Where, and with which build: what is limited by time depends on it."""
+    answers: tuple[Answer, ...] = ()
+    """What the Fairy-Stockfish of the games finds in some positions: who finds something else is another player."""
     rungs: tuple[RungRating, ...]
     results: tuple[tuple[str, str, int, int, int], ...]
     """White, Black, and White's wins, draws and losses."""
@@ -162,9 +164,9 @@ class Spacing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def spacing_of(
-    results: Results, *, variant: str, measured: str, command: str, engines: dict[str, str], note: str
+    results: Results, *, variant: str, measured: str, command: str, engines: Mapping[str, Yardstick], note: str
 ) -> Spacing:
-    """Fit the games of rungs among themselves."""
+    """Fit the games of rungs among themselves; `engines` are those that played, by kind."""
     ratings = fit(results, anchors={ANCHOR: 0.0})
     loose = {name for group in ratings.loose for name in group}
     rungs = [
@@ -176,8 +178,9 @@ def spacing_of(
         variant=variant,
         measured=measured,
         command=command,
-        engines=engines,
+        engines={kind: engine.name for kind, engine in engines.items()},
         note=note,
+        answers=engines[FAIRY].answers if FAIRY in engines else (),
         rungs=tuple(sorted(rungs, key=lambda rung: (rung.elo, rung.name))),
         results=tuple((*pair, *counts) for pair, counts in sorted(results.items()) if not loose & {*pair}),  # type: ignore[misc]
     )
