@@ -350,6 +350,25 @@ def test_it_stops_when_the_rating_is_certain_enough(monkeypatch: pytest.MonkeyPa
     assert "nothing was played" in ladder.rating_line(again)
 
 
+def test_the_time_of_the_player_itself_is_reckoned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, reckoned = tmp_path / "spacing.json", []
+    simulate(monkeypatch, path, 800.0, seed=1)
+
+    def stop(plan: Any, players: Any, file: Any, meetings: Any, seconds: Sequence[float], *_: Any, **__: Any) -> Any:
+        reckoned.append(dict(zip(plan.labels[1:], seconds, strict=True)))
+        return (), {}
+
+    monkeypatch.setattr(ladder, "climb", stop)
+    wishes = ladder.Wishes(variant="gardner", spacing=path)
+    for limited in (replace(wishes, visits=8), replace(wishes, movetime=100), replace(wishes, movetime=1000)):
+        ladder.rate("heuristic-1", limited, quiet)
+    quick, slow = zip(*((each["fairy 1"], each["fairy 10k"]) for each in reckoned), strict=True)
+    assert quick == pytest.approx((0.5, 3.5, 30.5), abs=0.01)
+    # A rung that takes long is not dear for a player that takes long itself.
+    assert slow[0] > 2 * quick[0]
+    assert slow[2] < 1.1 * quick[2]
+
+
 def test_who_wins_every_game_has_only_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "spacing.json"
     simulate(monkeypatch, path, 9000.0, seed=1)

@@ -35,7 +35,7 @@ from selfmate.openings import balanced_openings
 from selfmate.player import Player
 from selfmate.rating import Results, fit
 from selfmate.referee import Terms
-from selfmate.rungs import ANCHOR, FAIRY, OWN, STOCKFISH, Rung, Spacing, read_spacing, rungs_of, spacing_of
+from selfmate.rungs import ANCHOR, FAIRY, MOVES, OWN, STOCKFISH, Rung, Spacing, read_spacing, rungs_of, spacing_of
 from selfmate.stats import Match, score_of_elo
 from selfmate.tournament import Plan, ask_names
 from selfmate.words import many, percent, rounded
@@ -64,7 +64,7 @@ FEW, MANY = 3, 8
 BATCH_SECONDS: Final = 40.0
 """What a batch may take on one core, about, unless a single game takes longer."""
 GAME_SECONDS: Final = 0.5
-"""What a game takes beside the moves of the rungs, about."""
+"""What a game takes beside moves that take their time, about."""
 FEWEST_GAMES: Final = 20
 """No rating is called certain after fewer."""
 
@@ -242,7 +242,7 @@ def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: 
             [None if net.engine is not None else seat, *_seats(plan.contestants[1:])],
             file,
             [(0, number) for number in range(1, len(names))],
-            [GAME_SECONDS + rung.game_seconds for rung in rungs],
+            [_own_seconds(net.limit) + rung.game_seconds for rung in rungs],
             [0],
             beliefs=beliefs,
             enough=enough,
@@ -271,6 +271,17 @@ def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: 
         seconds=time.monotonic() - began,
         stopped=interrupt(),
     )
+
+
+def _own_seconds(limit: MoveLimit) -> float:
+    """Say what a game takes beside the moves of a rung: a player with a time for its move takes it every time.
+
+    Visits are reckoned as quick, since how fast they are nobody knows beforehand.
+
+    >>> _own_seconds(MoveLimit(visits=64)), _own_seconds(MoveLimit(movetime=100))
+    (0.5, 3.5)
+    """
+    return GAME_SECONDS + MOVES * (limit.movetime or 0) / 1000
 
 
 def _prior(names: Sequence[str], spacing: Spacing) -> Beliefs:
