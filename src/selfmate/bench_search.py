@@ -39,6 +39,7 @@ from selfmate.evaluator import (
 )
 from selfmate.game import Position
 from selfmate.player import Limit, Player
+from selfmate.terminal import say
 from selfmate.words import many
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def show(report: BenchReport, console: Console) -> None:
             shown.add_row(*(cell.replace(" %", "\N{NO-BREAK SPACE}%") for cell in row))
         console.print(shown)
     for line in report.lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        say(console, line)
 
 
 # -- search ---------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from selfmate.contestant import Contestant, MoveLimit, on_device, read_contestan
 from selfmate.crosstable import faults, score
 from selfmate.errors import SelfmateError
 from selfmate.evaluator import cores
-from selfmate.files import write_file
+from selfmate.files import write_output
 from selfmate.game import Position
 from selfmate.matchfile import MatchFile
 from selfmate.openings import balanced_openings
@@ -37,6 +37,7 @@ from selfmate.rating import Results, fit
 from selfmate.referee import Terms
 from selfmate.rungs import ANCHOR, FAIRY, MOVES, OWN, STOCKFISH, Rung, Spacing, read_spacing, rungs_of, spacing_of
 from selfmate.stats import Match, score_of_elo
+from selfmate.terminal import say
 from selfmate.tournament import Plan, ask_names
 from selfmate.words import many, percent, rounded
 from selfmate.yardstick import Answer, Yardstick, find_fairy, find_stockfish
@@ -426,7 +427,7 @@ def write_spacing(path: Path, spacing: Spacing) -> None:
     }
     head = msgspec.json.format(encode(values), indent=2).decode().rstrip().removesuffix("}").rstrip()
     tail = ",\n".join(f'  "{name}": [\n{lines}\n  ]' if lines else f'  "{name}": []' for name, lines in lists.items())
-    write_file(path, f"{head},\n{tail}\n}}\n".encode())
+    write_output(path, f"{head},\n{tail}\n}}\n".encode())
 
 
 # -- for people -------------------------------------------------------------------------------------------------------
@@ -436,10 +437,7 @@ def show(report: LadderReport, console: Console) -> None:
     """Print the rating, and the score against every rung."""
     from rich.table import Table
 
-    def say(text: str) -> None:
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-    say(rating_line(report))
+    say(console, rating_line(report))
     table = Table()
     for column in ("rung", "rating ± 95 %", "games", "score [95 %]", "expected"):
         table.add_column(column, justify="left" if column == "rung" else "right")
@@ -454,13 +452,16 @@ def show(report: LadderReport, console: Console) -> None:
         )
     console.print(table)
     engines = ", ".join(engine.name for engine in report.engines.values()) or "no engine"
-    say(f"{ANCHOR} is 0: a scale of our own, not that of people, of FIDE or of Lichess. With {engines}.")
+    say(console, f"{ANCHOR} is 0: a scale of our own, not that of people, of FIDE or of Lichess. With {engines}.")
     known = ", ".join(report.spacing.engines.values()) or "no engine"
-    say(f"The ladder was measured on {report.spacing.measured} with {known}{_likeness(report)}.")
+    say(console, f"The ladder was measured on {report.spacing.measured} with {known}{_likeness(report)}.")
     for fault, count in report.faults.items():
-        say(f"{many(count, 'game')} ended by {fault}; whatever was played with the same opening does not count.")
+        say(
+            console,
+            f"{many(count, 'game')} ended by {fault}; whatever was played with the same opening does not count.",
+        )
     for name, reason in report.out.items():
-        say(f"{name} is out: {reason}")
+        say(console, f"{name} is out: {reason}")
 
 
 def _likeness(report: LadderReport) -> str:

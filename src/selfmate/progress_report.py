@@ -30,6 +30,7 @@ from selfmate.progress import (
 from selfmate.rating import Rating
 from selfmate.run import Manifest, State
 from selfmate.stats import Match, Scored, count_games
+from selfmate.terminal import say
 from selfmate.words import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
@@ -312,7 +313,7 @@ def show(report: Report, console: Console) -> None:
         (f"The champion ({champion}) against the others", report.colour_rows()),
     ):
         _print(title, rows, console)
-    console.print(report.sentence(), highlight=False, soft_wrap=True)
+    say(console, report.sentence())
 
 
 def _print(title: str, rows: Sequence[Sequence[str]], console: Console) -> None:
