@@ -409,6 +409,15 @@ def processes(word: str) -> list[int]:
     return found
 
 
+def test_our_side_is_batched_over_games_with_engines(run: Run, book: Path) -> None:
+    """The same games one by one and at once; those in which we begin do so together, and it shows there at least."""
+    match = ("heuristic-1", fake(), "--openings", book, "--games", "16", "--visits", "32", "--json", "--concurrency")
+    alone, together = (json.loads(run(*match, games)[1]) for games in ("1", "16"))
+    assert alone["batch"] == 1.0
+    assert 1.0 < together["batch"] <= 16.0
+    assert together["evaluations"] == alone["evaluations"] > 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize("other", ["heuristic-1", fake()])
 def test_interrupted_twice_a_match_ends_though_its_engines_hang(other: str, start: Path, tmp_path: Path) -> None:

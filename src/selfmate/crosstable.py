@@ -64,6 +64,10 @@ class Report:
     out: dict[int, str]
     """Players that could not go on, and why."""
     seconds: float
+    evaluations: int = 0
+    """Leaves that were evaluated for players of our own, without those of an earlier session,"""
+    batches: int = 0
+    """and in how many batches."""
     gumbel: bool = False
     test: Sprt | None = None
     """A test of the first player against the second, which may end the match."""
@@ -113,6 +117,8 @@ class Report:
             "terminations": terminations(self.entries),
             "plies": sum(entry.plies for entry in self.entries) / max(1, len(self.entries)),
             "seconds": round(self.seconds, 3),
+            "evaluations": self.evaluations,
+            "batch": round(self.evaluations / max(1, self.batches), 1),
         }
 
     def _player_json(self, index: int) -> dict[str, Any]:

@@ -52,8 +52,10 @@ NOTICE: Final = 1.5
 """Seconds after which somebody at a terminal is told what we wait for."""
 
 STOP_SECONDS: Final = 2.0
-LOOK_SECONDS: Final = 0.02
 """Seconds that it has to obey `stop`, and to leave after `quit`."""
+
+LOOK_SECONDS: Final = 0.02
+"""Between two looks whether it has left."""
 
 SLICE: Final = 0.1
 """Seconds between two looks at whether the match is being stopped."""

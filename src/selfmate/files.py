@@ -88,11 +88,14 @@ def write_output(path: Path, data: bytes) -> None:
     >>> Path("/dev/null").is_char_device()
     True
     """
-    if path.exists() and not path.is_file():
-        with disk(path, 0), path.open("wb", buffering=0) as file:
-            file.write(data)
-    else:
+    if not path.exists() or path.is_file():
         write_file(path.resolve(), data)
+        return
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}", str(path)) from error
 
 
 @contextlib.contextmanager

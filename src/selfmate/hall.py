@@ -27,7 +27,7 @@ from selfmate.pool import drive, one_thread
 from selfmate.referee import Table, Terms, play_game
 from selfmate.seating import seat_players
 
-__all__ = ["Attendants", "Fixture", "play_engines", "play_seats"]
+__all__ = ["Attendants", "Evaluated", "Fixture", "play_engines", "play_seats"]
 
 TELL_SECONDS: Final = 0.1
 STARTS: Final = 3
@@ -48,6 +48,21 @@ class Fixture:
     opening: str
     white: int
     black: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """How much was searched: leaves, and the batches in which they went to an evaluator.
+
+    >>> Evaluated(6, 2) + Evaluated(3, 1)
+    Evaluated(leaves=9, batches=3)
+    """
+
+    leaves: int = 0
+    batches: int = 0
+
+    def __add__(self, other: Evaluated) -> Evaluated:
+        return Evaluated(self.leaves + other.leaves, self.batches + other.batches)
 
 
 class Out(Exception):
@@ -200,14 +215,13 @@ def play_seats(
     attendants: Attendants | None = None,
     lanes: int | None = None,
     needed: int | None = None,
-) -> int:
+) -> Evaluated:
     """Play games between our own players, and with `attendants` those between them and engines, batched in one pool.
 
     `players` are by number, None for an engine; `visits` are theirs for a move. Nobody's search has noise. The root is
     that of PUCT, or of Gumbel as in self-play and at the gate. `seed` is for the moves of `random`, `rules` say what
     ends by score. `done` hears of the games that are over, now and then. `needed` is for a test, which takes games in
-    their order and expects to need so many: no more are played at once, and none far ahead of the oldest. Gives how
-    many evaluations there were.
+    their order and expects to need so many: no more are played at once, and none far ahead of the oldest.
     """
     # 1. A pool that suits them.
     seating = seat_players(
@@ -223,7 +237,7 @@ def play_seats(
         lanes=lanes if attendants is None else attendants.lanes,
         in_order=needed is not None,
     )
-    pool, evaluations = seating.pool, 0
+    pool, evaluated = seating.pool, Evaluated()
     for run in _runs(fixtures):
         pool.start_games([(each.opening, each.white, each.black) for each in run], first_game=run[0].number)
     # 2. Play; a clerk says now and then what is over, beside the lanes: it may have much to write.
@@ -236,8 +250,8 @@ def play_seats(
                 done(pool.drain())
 
     def count(leaves: int) -> None:
-        nonlocal evaluations
-        evaluations += leaves
+        nonlocal evaluated
+        evaluated += Evaluated(leaves, 1)
 
     crowd.start([clerk])
     try:
@@ -248,7 +262,7 @@ def play_seats(
         crowd.join()
     if records := pool.drain():
         done(records)
-    return evaluations
+    return evaluated
 
 
 def _runs(fixtures: Sequence[Fixture]) -> list[list[Fixture]]:

@@ -224,8 +224,8 @@ def drive(
 
     A thread for each lane, and each evaluator on one thread of its own: threads inside one small evaluation would
     wait for each other longer than they work, above all when other programs want the processor too. Which thread
-    comes first changes no game. A lane that finds no game to go on with sleeps: all wait for answers, or for
-    moves from outside (`Pool.play`).
+    comes first changes no game. A lane that finds no batch sleeps: all games wait for answers or for moves from
+    outside (`Pool.play`), or a small batch waits to become a full one.
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")

@@ -270,7 +270,7 @@ def play_missing(
 
     folder.mkdir(exist_ok=True)
     try:
-        evaluations = play_seats(
+        evaluated = play_seats(
             variant,
             [player(entrant) for entrant in entrants],
             [entrant.visits for entrant in entrants],
@@ -285,7 +285,7 @@ def play_missing(
         )
     finally:
         save()
-    return Cost(done, len(wanted) - done, evaluations, time.monotonic() - began)
+    return Cost(done, len(wanted) - done, evaluated.leaves, time.monotonic() - began)
 
 
 def _path(folder: Path, pair: tuple[Entrant, Entrant]) -> Path:

@@ -17,7 +17,7 @@ from selfmate.contestant import Contestant
 from selfmate.crosstable import Report
 from selfmate.engine import FIRST_WORD, PATIENCE, Engine
 from selfmate.evaluator import cores
-from selfmate.hall import OUT, Attendants, Fixture, Roll, play_engines, play_seats
+from selfmate.hall import OUT, Attendants, Evaluated, Fixture, Roll, play_engines, play_seats
 from selfmate.matchfile import Entry, MatchFile, MatchSettings
 from selfmate.player import Player
 from selfmate.referee import ADJUDICATION, Finished, Table, Terms, Turn, Verdict
@@ -120,6 +120,7 @@ def play(
 
     roll = Roll(plan.contestants, plan.variant, plan.terms, halted)
     entries: dict[int, Entry] = {}
+    evaluated = Evaluated()
 
     def report() -> Report:
         return Report(
@@ -129,6 +130,8 @@ def play(
             openings=len(plan.openings),
             entries=tuple(entries[number] for number in sorted(entries)),
             out=roll.out,
+            evaluations=evaluated.leaves,
+            batches=evaluated.batches,
             seconds=time.monotonic() - began,
             gumbel=plan.gumbel,
             test=plan.test,
@@ -179,7 +182,7 @@ def play(
                 if record.reason != OUT
             )
 
-        play_seats(
+        evaluated += play_seats(
             plan.variant,
             players,
             [contestant.limit.visits or 0 for contestant in plan.contestants],
