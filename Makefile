@@ -25,10 +25,10 @@ help:  ## list the targets
 
 # -- building ---------------------------------------------------------------------------------
 
-# setuptools: python-chess is published as source, and isolation is off.
+# setuptools: python-chess is published as source, and isolation is off; 70.1 is the first that can write a wheel alone.
 .venv/tools: constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) cmake nanobind ninja scikit-build-core setuptools
+	$(INSTALL) cmake nanobind ninja scikit-build-core "setuptools>=70.1"
 	@touch $@
 
 SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
