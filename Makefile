@@ -25,13 +25,21 @@ help:  ## list the targets
 
 # -- building ---------------------------------------------------------------------------------
 
-# setuptools: python-chess is published as source, and isolation is off; 70.1 is the first that can write a wheel alone.
+# setuptools: python-chess is published as source, and isolation is off; the one of a new venv cannot write wheels.
 .venv/tools: constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) cmake nanobind ninja scikit-build-core "setuptools>=70.1"
+	$(INSTALL) cmake nanobind ninja scikit-build-core setuptools
 	@touch $@
 
-SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
+# An editable install knows the Python files that there were: a new or removed one is a reason to install again.
+build/python-files: FORCE
+	@mkdir -p build
+	@find src -name '*.py' | sort >$@.new
+	@cmp -s $@.new $@ || mv $@.new $@
+.PHONY: FORCE
+FORCE:
+
+SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat build/python-files $(CPP)
 
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute or two)"
@@ -59,9 +67,10 @@ test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest, doctest
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
 	pytest --numprocesses=auto
 
-check: .venv/installed-dev  ## ruff, mypy --strict, clang-format, fresh stub, C++ warnings as errors
+check: .venv/installed-dev  ## ruff, import layers, mypy --strict, clang-format, fresh stub, C++ warnings as errors
 	ruff check
 	ruff format --check
+	lint-imports --no-cache
 	mypy --strict
 	clang-format --dry-run -Werror $(CPP)
 	@diff -u src/selfmate/_core.pyi build/dev/_core.pyi || \
@@ -109,7 +118,7 @@ fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 e
 		build/fuzz/corpus/pgn
 
 soak: .venv/installed-dev soakuci  ## soakuci, then random games against python-chess and pyffish, GAMES=1000000
-	python tests/soak.py --games $(GAMES)
+	PYTHONPATH=tests/helpers python tests/soak/games.py --games $(GAMES)
 
 # The core with sanitizers and the package beside it, in a folder of their own.
 SANITIZED := build/sanitize-python
@@ -126,21 +135,21 @@ $(SANITIZED)/package: .venv/installed-dev
 
 .PHONY: soakuci
 soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200 ends, 100,000 lines of garbage under sanitizers
-	python tests/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30
-	python tests/uci_end.py --count 200
-	python tests/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package
+	PYTHONPATH=tests/helpers python tests/soak/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30
+	PYTHONPATH=tests/helpers python tests/soak/uci_end.py --count 200
+	PYTHONPATH=tests/helpers python tests/soak/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package
 
 .PHONY: soakarena
 soakarena: .venv/installed-dev  ## 100 timed games of all variants between our engines under our referee
-	python tests/arena_soak.py --games 100 --tc 1+0.02
+	PYTHONPATH=tests/helpers python tests/soak/arena_games.py --games 100 --tc 1+0.02
 
 .PHONY: ladder
 ladder: .venv/installed  ## measure how far the rungs of a ladder are apart, VARIANT=gardner MINUTES=30 (needs Fairy-Stockfish)
 	@mkdir -p build
-	selfmate ladder --measure $(VARIANT) --minutes $(MINUTES) --pgn build/ladder-$(VARIANT).pgn --spacing src/selfmate/ladders/$(VARIANT).json
+	selfmate ladder --measure $(VARIANT) --minutes $(MINUTES) --pgn build/ladder-$(VARIANT).pgn --spacing src/selfmate/ladder/data/$(VARIANT).json
 
 crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill the disk, damage files
-	python tests/crash.py --kills 100
+	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 100
 
 bench: .venv/installed  ## move generation, beside Stockfish and Fairy-Stockfish where installed
 	selfmate bench movegen

@@ -75,7 +75,16 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
     designs = ["--workers", "1,2", "--batches", "1,8", "--blocks", "1", "--channels", "16", "--games", "16"]
     designs = [*designs, "--visits", "32", "--seconds", "2"] if quick else ["--seconds", "8"]
     tests = ["-k", "not compiled"]  # the benches compile too
-    tests += ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(ROOT), str(ROOT / "tests/test_gpu.py")]
+    tests += [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(ROOT),
+        str(ROOT / "tests/evaluator/test_cuda.py"),
+    ]
     late = sets(*LATE, *SQUEEZE)
     trace = ["--trace", str(out / "selfplay.svg")]
     return [

@@ -19,21 +19,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from selfmate import _core, weights
+from selfmate import _core
 from selfmate._core import GameRecord
-from selfmate.bench_selfplay import ceiling
-from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.evaluator.torch_evaluator import TorchEvaluator
-from selfmate.gate import judge
-from selfmate.learner import Learner, Window
-from selfmate.net import SIZES, Net, NetConfig
-from selfmate.openings import balanced_openings
-from selfmate.player import Player
-from selfmate.pool import drive, one_thread, paired
-from selfmate.recipe import Recipe, from_toml
-from selfmate.run import State, read_run, unpack_games
-from selfmate.seating import seat_players
-from selfmate.stats import Match
+from selfmate.bench.selfplay import ceiling
+from selfmate.evaluator.base import Evaluator
+from selfmate.evaluator.open import open_evaluator
+from selfmate.evaluator.torch import TorchEvaluator
+from selfmate.match.openings import balanced_openings
+from selfmate.match.pool import paired, seat_players
+from selfmate.match.record_pgn import judge
+from selfmate.nn import checkpoint as weights
+from selfmate.nn.config import SIZES, NetConfig
+from selfmate.nn.net import Net
+from selfmate.rating.match_stats import Match
+from selfmate.recipe.recipe import Recipe, from_toml
+from selfmate.rundir.directory import read_run
+from selfmate.rundir.format import State
+from selfmate.rundir.games import unpack_games
+from selfmate.search.driver import drive, one_thread
+from selfmate.search.player import Player
+from selfmate.train.learner import Learner
+from selfmate.train.window import Window
+from selfmate.util.cpu import cores
 
 NETS = ("medium", "context=none", "blocks=6", "channels=96")
 

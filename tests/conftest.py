@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from command import Answer, Run
-from selfmate.cli import main
+from selfmate.cli.main import main
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that; some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from selfmate.export import INT8_NAME, ONNX_NAME, export_onnx
-from selfmate.files import write_file
-from selfmate.nets import CARD_NAME, FOLDER
-from selfmate.player import net_of_run
-from selfmate.quantise import quantise
-from selfmate.weights import JSON_NAME, TENSORS_NAME, load, save
+from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME, load, save
+from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, export_onnx
+from selfmate.nn.quantize import quantise
+from selfmate.nn.shipped import CARD_NAME, FOLDER
+from selfmate.search.spec import net_of_run
+from selfmate.util.files import write_file
 
 LICENCE = "GPL-3.0-or-later"
 ROOT = Path(__file__).parents[1] / "src" / "selfmate" / FOLDER

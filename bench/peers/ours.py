@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from selfmate import _core
 from selfmate._core import Pool
 from selfmate.errors import SelfmateError
-from selfmate.evaluator import Evaluator, cores, open_evaluator
-from selfmate.pool import GPU_LANES, Turn, drive
+from selfmate.evaluator.base import Evaluator
+from selfmate.evaluator.open import open_evaluator
+from selfmate.search.autotune import GPU_LANES
+from selfmate.search.driver import Turn, drive
+from selfmate.util.cpu import cores
 
 if TYPE_CHECKING:
-    from selfmate.net import Net
+    from selfmate.nn.net import Net
 
 __all__ = ["Window", "lanes_on", "make_net", "open_on", "play", "save_net", "threads_on"]
 
@@ -27,7 +30,8 @@ MOST_GAMES: Final = 400_000
 def make_net(variant: str, *, blocks: int, channels: int) -> Net:
     """Make a net with random weights, without squeeze-and-excite."""
     try:
-        from selfmate.net import Net, NetConfig
+        from selfmate.nn.config import NetConfig
+        from selfmate.nn.net import Net
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from None
     facts = _core.encoding(variant)
@@ -36,7 +40,7 @@ def make_net(variant: str, *, blocks: int, channels: int) -> Net:
 
 def save_net(net: Net, folder: Path) -> Path:
     """Write a net as safetensors and JSON, for other processes to read."""
-    from selfmate.weights import save
+    from selfmate.nn.checkpoint import save
 
     save(net, folder)
     return folder

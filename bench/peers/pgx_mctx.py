@@ -4,7 +4,7 @@
 
 Every game of the batch is searched by mctx's Gumbel MuZero policy with the rules of pgx as the model, a move is played
 in each, and a game that ended begins anew: one step of the batch is one move in every game. The net is a residual
-tower in bfloat16, written in plain JAX, of the same shape as ours (`selfmate.net`, without squeeze-and-excite, its
+tower in bfloat16, written in plain JAX, of the same shape as ours (`selfmate.nn.net`, without squeeze-and-excite, its
 norms folded): what differs is the number of planes that go in. Weights are random: they do not change the speed.
 
 Needs jax, pgx and mctx, not Selfmate. `bench/peers/carry_pgx.sh` fetches what a machine without a network lacks.

@@ -2,7 +2,7 @@
 
     PYTHONPATH=.carry/pgx python bench/peers/pgx_rules.py --game gardner_chess --games 24 > games.json
 
-`tests/test_peers_bench.py` replays them by our rules: that both sides play the same game is part of the terms on which
+`tests/bench/test_peers.py` replays them by our rules: that both sides play the same game is part of the terms on which
 they are compared. Moves are UCI's, but a promotion to a queen has no letter here. Needs jax and pgx, not Selfmate.
 """
 

@@ -41,10 +41,12 @@ from ours import lanes_on, make_net, open_on, play, save_net, threads_on
 from peer_report import Parser, counts, machine, names, positive, refuse, say, seconds, table, write
 from selfmate import _core
 from selfmate._core import CORE, Pool, Search, SearchConfig
-from selfmate.bench_search import POSITIONS
+from selfmate.bench.search import POSITIONS
+from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
-from selfmate.evaluator import Answer, Evaluator, LeafBatch, cores
-from selfmate.game import Position
+from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.nn.leaves import LeafBatch
+from selfmate.util.cpu import cores
 
 VARIANT: Final = "atomic"
 VISITS: Final = 800

@@ -28,6 +28,7 @@ from selfmate._core import (
     parse_square,
     square_name,
 )
+from selfmate.board.position import Position, chess960_fen
 from selfmate.errors import (
     AmbiguousSan,
     BadCastling,
@@ -55,13 +56,15 @@ from selfmate.errors import (
     TooManyPieces,
     UnknownVariant,
 )
-from selfmate.game import Position, chess960_fen
 
 if TYPE_CHECKING:
-    from selfmate import svg
-    from selfmate.epd import Epd, PerftLine, Tactic, parse_epd, read_epd, read_perft_suite, read_tactics
-    from selfmate.pgn import Game, Headers, MoveNode, Node, read_games
-    from selfmate.player import Limit, Player, Result
+    from selfmate.board import board_svg as svg
+    from selfmate.board.epd import Epd, PerftLine, Tactic, parse_epd, read_epd, read_perft_suite, read_tactics
+    from selfmate.board.game_tree import MoveNode, Node
+    from selfmate.board.pgn import Game, read_games
+    from selfmate.board.pgn_writer import Headers
+    from selfmate.search.player import Player
+    from selfmate.search.result import Limit, Result
 
     __version__: str
 
@@ -130,21 +133,21 @@ __all__ = [
 
 # Loaded when first asked for, so that `import selfmate` stays light.
 _LATER = {
-    "Epd": "epd",
-    "Game": "pgn",
-    "Headers": "pgn",
-    "MoveNode": "pgn",
-    "Node": "pgn",
-    "PerftLine": "epd",
-    "Tactic": "epd",
-    "parse_epd": "epd",
-    "read_epd": "epd",
-    "read_games": "pgn",
-    "read_perft_suite": "epd",
-    "read_tactics": "epd",
-    "Limit": "player",
-    "Player": "player",
-    "Result": "player",
+    "Epd": "board.epd",
+    "Game": "board.pgn",
+    "Headers": "board.pgn_writer",
+    "MoveNode": "board.game_tree",
+    "Node": "board.game_tree",
+    "PerftLine": "board.epd",
+    "Tactic": "board.epd",
+    "parse_epd": "board.epd",
+    "read_epd": "board.epd",
+    "read_games": "board.pgn",
+    "read_perft_suite": "board.epd",
+    "read_tactics": "board.epd",
+    "Limit": "search.result",
+    "Player": "search.player",
+    "Result": "search.result",
 }
 
 
@@ -158,7 +161,7 @@ if not TYPE_CHECKING:  # else every name would pass for one of ours
 
             value: object = importlib.metadata.version("selfmate")
         elif name == "svg":
-            value = importlib.import_module("selfmate.svg")
+            value = importlib.import_module("selfmate.board.board_svg")
         elif name in _LATER:
             value = getattr(importlib.import_module(f"selfmate.{_LATER[name]}"), name)
         else:

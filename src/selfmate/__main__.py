@@ -10,9 +10,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run `selfmate`. The UCI engine is on its way before the command line's own packages would be loaded."""
     if sys.argv[1:] == ["uci"]:
-        from selfmate.uci import main as run
+        from selfmate.uci.server import main as run
     else:
-        from selfmate.cli import main as run
+        from selfmate.cli.main import main as run
     run()
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "DeviceError",
     "EmptyBoard",
     "EpdError",
+    "EvaluatorError",
     "FenError",
     "IllegalMove",
     "IllegalSan",
@@ -251,3 +252,7 @@ class SearchError(SelfmateError):
 
 class DeviceError(SelfmateError):
     """A GPU that has too little memory, or that failed."""
+
+
+class EvaluatorError(SelfmateError):
+    """An evaluator that cannot be opened, leaves that do not fit it, or answers that are not numbers."""

@@ -54,8 +54,8 @@ def main(arguments: list[str]) -> int:
         print("fuzz pgn: skipped, for atheris is not installed (pip install atheris)")
         return 0
     with atheris.instrument_imports(include=["selfmate"]):
-        importlib.import_module("selfmate.pgn")
-        importlib.import_module("selfmate.epd")
+        importlib.import_module("selfmate.board.pgn")
+        importlib.import_module("selfmate.board.epd")
     for folder in (Path(argument) for argument in arguments if not argument.startswith("-")):
         folder.mkdir(parents=True, exist_ok=True)
         for number, seed in enumerate(SEEDS):

@@ -14,17 +14,23 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from selfmate.evaluator import Answer, Evaluator, LeafBatch, Leaves
+from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.nn.leaves import LeafBatch, Leaves
 
 __all__ = ["CachedEvaluator", "Counts", "EvaluationCache"]
+
 
 WAYS: Final = 4
 """A key may stand in so many places; the one that was used longest ago gives way."""
 
+
 WIDTH: Final = 64
 """Positions with more moves than this are not kept: they are rare, and rows are of one length."""
 
+
 SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring keys over the sets
+
+
 NO_MOVE: Final = np.uint16(0xFFFF)
 
 

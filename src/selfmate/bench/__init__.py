@@ -1,0 +1,1 @@
+"""Benchmarks: speed and agreement, each beside a named peer."""

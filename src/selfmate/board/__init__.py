@@ -1,0 +1,1 @@
+"""Positions, PGN, EPD, perft and board pictures: the rules as Python sees them."""

@@ -1,0 +1,316 @@
+"""The text side of PGN: names of variants, tags, and a tree of moves as lines of words.
+
+>>> from selfmate import Game
+>>> print(movetext(Game.from_pgn("1. e4 e5 (1... c5) 2. Nf3 *"), "*"))
+1. e4 e5 (1... c5) 2. Nf3 *
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+
+from selfmate import _core
+from selfmate.board.game_tree import MAX_NAG, MoveNode, Tree
+from selfmate.board.position import Position
+from selfmate.errors import PgnError, UnknownVariant, clip
+
+__all__ = ["Headers"]
+
+
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+
+
+ROSTER = {
+    "Event": "?",
+    "Site": "?",
+    "Date": "????.??.??",
+    "Round": "?",
+    "White": "?",
+    "Black": "?",
+    "Result": "*",
+}
+
+
+START_TAGS = ("Variant", "SetUp", "FEN")
+
+
+TAG_NAME = r"[A-Za-z0-9_][A-Za-z0-9_+#=:-]*+"
+
+
+NAME = re.compile(TAG_NAME)
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+COMMAND = re.compile(r"\[%[^\[\]]*\]")
+"""What programs write into comments, such as `[%clk 0:00:59]`."""
+
+
+WIDTH = 79
+"""Longest line that is written; the PGN standard asks for fewer than 80 columns."""
+
+
+# The name of each variant in the `Variant` tag, as Lichess writes it where it has the variant.
+TAG_OF_VARIANT = {
+    "chess": "Standard",
+    "chess960": "Chess960",
+    "atomic": "Atomic",
+    "atomic960": "Atomic960",
+    "gardner": "Gardner",
+    "antichess": "Antichess",
+    "kingofthehill": "King of the Hill",
+    "3check": "Three-check",
+    "racingkings": "Racing Kings",
+    "horde": "Horde",
+}
+
+
+# What else is in use, in lower case and without spaces and hyphens.
+VARIANT_OF_TAG = {re.sub(r"[^a-z0-9]", "", tag.lower()): name for name, tag in TAG_OF_VARIANT.items()} | {
+    "chess": "chess",
+    "normal": "chess",
+    "classical": "chess",
+    "fromposition": "chess",
+    "fischerandom": "chess960",
+    "fischerrandom": "chess960",
+    "freestyle": "chess960",
+    "atomicchess": "atomic",
+    "gardnerminichess": "gardner",
+    "koth": "kingofthehill",
+    "3check": "3check",
+    "threecheckchess": "3check",
+    "hordechess": "horde",
+}
+
+
+def variant_name(position: _core.Position) -> str:
+    """Give the name under which `Position` would make this position.
+
+    >>> variant_name(Position("atomic960"))
+    'atomic960'
+    """
+    return f"{position.variant}960" if position.chess960 else position.variant
+
+
+def variant_of_tag(tag: str) -> str:
+    """Find the variant that a `Variant` tag means, as Lichess, Fairy-Stockfish or we write it.
+
+    >>> variant_of_tag("Three-check"), variant_of_tag("ATOMIC"), variant_of_tag("From Position")
+    ('3check', 'atomic', 'chess')
+    """
+    variant = VARIANT_OF_TAG.get(re.sub(r"[^a-z0-9]", "", tag.lower()))
+    if variant is None:
+        raise UnknownVariant.named(tag, TAG_OF_VARIANT.values())
+    return variant
+
+
+@functools.cache
+def _usual_start(variant: str) -> str:
+    return Position(variant).fen()
+
+
+def start_tags(start: Position) -> dict[str, str]:
+    """Give the tags that say from where a game starts; none for the usual start of chess.
+
+    >>> start_tags(Position("horde"))
+    {'Variant': 'Horde'}
+    """
+    variant = variant_name(start)
+    tags = {} if variant == "chess" else {"Variant": TAG_OF_VARIANT[variant]}
+    fen = start.fen()
+    if start.chess960 or fen != _usual_start(variant):
+        tags |= {"SetUp": "1", "FEN": fen}
+    return tags
+
+
+def check_tag(name: str, value: str) -> None:
+    """Refuse a tag that could not be written.
+
+    >>> check_tag("White Elo", "2000")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.PgnError: not the name of a tag: 'White Elo'
+    """
+    if not NAME.fullmatch(name):
+        raise PgnError(f"not the name of a tag: {clip(name)!r}", name)
+    if CONTROL.search(value):
+        raise PgnError(f"tag {name}: no control characters allowed: {clip(value)!r}", value)
+
+
+class Headers(MutableMapping[str, str]):
+    r"""The tag pairs of a game. The seven tags that every game has are always there.
+
+    `Variant`, `SetUp` and `FEN` belong to the start position and cannot be changed.
+
+    >>> from selfmate import Game
+    >>> headers = Game("atomic").headers
+    >>> headers["White"] = 'Anna "the hammer"'
+    >>> headers["Date"], headers["Variant"]
+    ('????.??.??', 'Atomic')
+    >>> headers["White"] = "two\nlines"
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.PgnError: tag White: no control characters allowed: 'two\nlines'
+    """
+
+    def __init__(self, start_tags: Mapping[str, str]) -> None:
+        self._tags = {**ROSTER, **start_tags}
+
+    def __getitem__(self, name: str) -> str:
+        return self._tags[name]
+
+    def __setitem__(self, name: str, value: str) -> None:
+        if name in START_TAGS:
+            raise PgnError(f"tag {name} follows from the start position; make a new Game for another", name)
+        check_tag(name, value)
+        self._tags[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if name in START_TAGS:
+            raise PgnError(f"tag {name} follows from the start position; make a new Game for another", name)
+        if name in ROSTER:
+            self._tags[name] = ROSTER[name]
+        else:
+            del self._tags[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tags)
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    def free(self) -> dict[str, str]:
+        """Give the tags that do not follow from the start position.
+
+        >>> from selfmate import Game
+        >>> "Variant" in Game("atomic").headers.free()
+        False
+        """
+        return {name: value for name, value in self._tags.items() if name not in START_TAGS}
+
+    def pgn(self) -> str:
+        """Write the tags, a line each: the seven of every game, then others, then the start position.
+
+        >>> from selfmate import Game
+        >>> Game("horde").headers.pgn().splitlines()[-1]
+        '[Variant "Horde"]'
+        """
+        order = sorted(self._tags, key=lambda name: (name not in ROSTER, name in START_TAGS))
+        return "".join(f'[{name} "{_escape(self._tags[name])}"]\n' for name in order)
+
+    def __repr__(self) -> str:
+        return f"Headers({self._tags!r})"
+
+
+def movetext(tree: Tree, result: str) -> str:
+    """Write the moves of a game, with all that belongs to them, in lines of fewer than 80 columns.
+
+    >>> print(movetext(Tree(Position("chess")), "1-0"))
+    1-0
+    """
+    marker = result if result in RESULTS else "*"
+    return _wrap([*_words(tree), marker])
+
+
+def _words(tree: Tree) -> list[str]:
+    """Write the tree as words between which a line may be broken. One position is played and undone."""
+    words = _comment_words(tree._comment)
+    position = tree.start.copy()
+    depth = 0  # how many moves have been played on `position`
+    # What is still to write, the next on top: a node of a main line (its parent's move is played first), the
+    # first node of a variation, or None, which closes a variation. Then the depth at which to begin, and
+    # whether the move needs its number although Black makes it.
+    todo: list[tuple[MoveNode | None, int, bool]] = [(tree.variations[0], 0, True)] if tree.variations else []
+    while todo:
+        # 1. Bring the position to the parent of the node.
+        node, base, numbered = todo.pop()
+        if node is None:
+            _close_bracket(words)
+            continue
+        while depth > base:
+            position.undo()
+            depth -= 1
+        is_main = not node.starts_variation()
+        parent = node.parent
+        if is_main and isinstance(parent, MoveNode):
+            position.play(parent.move)
+            depth += 1
+        # 2. Write the move and what belongs to it.
+        begin = len(words)
+        if node._starting_comment and not is_main:
+            words += _comment_words(node._starting_comment)
+        if position.turn or numbered:
+            words.append(f"{position.fullmove_number}{'.' if position.turn else '...'}")
+        words.append(position.san(node.move))
+        if not is_main:
+            words[begin] = "(" + words[begin]
+        if node._nags:
+            words += [f"${_check_nag(nag)}" for nag in sorted(node._nags)]
+        if node._comment:
+            words += _comment_words(node._comment)
+        # 3. Put off what follows until the alternatives to this move are written: last in, first out.
+        alternatives = parent.variations[1:] if is_main else []
+        if node.variations:
+            todo.append((node.variations[0], depth, bool(alternatives or node._comment)))
+        for alternative in reversed(alternatives):
+            todo += [(None, 0, False), (alternative, depth, True)]
+    return words
+
+
+def _close_bracket(words: list[str]) -> None:
+    if words[-1].endswith("\n"):
+        words.append(")")
+    else:
+        words[-1] += ")"
+
+
+def _comment_words(text: str) -> list[str]:
+    if not text:
+        return []
+    if "}" in text:  # can only stand in a comment that the end of the line closes
+        return [f"; {text}\n"]
+    kept = COMMAND.sub(lambda command: command[0].replace(" ", "\n"), text)  # no comment has line breaks of its own
+    return ["{", *(word.replace("\n", " ") for word in kept.split(" ")), "}"]
+
+
+def _wrap(words: Sequence[str]) -> str:
+    """Join words to lines. A line never begins with what a reader may take for a tag or an escape.
+
+    Words that must not begin a line stay with the word before them. Only where that would be longer than a line, one
+    may begin with a command, which is like a tag but none.
+    """
+    # 1. How long each word is with those that stay with it.
+    stays = [not word or not before or word[0] in "[%" for before, word in itertools.pairwise(["", *words])]
+    lengths = [len(word) for word in words]
+    for index in range(len(words) - 1, 0, -1):
+        if stays[index]:
+            lengths[index - 1] += 1 + lengths[index]
+    # 2. Lines.
+    parts: list[str] = []
+    column = 0
+    for index, word in enumerate(words):
+        if column:
+            breaks = not stays[index] and column + 1 + lengths[index] > WIDTH
+            if breaks or (COMMAND.match(word) and words[index - 1] and column + 1 + len(word) > WIDTH):
+                parts.append("\n")
+                column = 0
+            else:
+                parts.append(" ")
+                column += 1
+        parts.append(word)
+        column = 0 if word.endswith("\n") else column + len(word)
+    return "".join(parts)
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _check_nag(nag: int) -> int:
+    if not 0 <= nag <= MAX_NAG:
+        raise PgnError(f"annotation ${nag} is not between $0 and ${MAX_NAG}", f"${nag}")
+    return nag

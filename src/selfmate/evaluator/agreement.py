@@ -1,0 +1,51 @@
+"""How far two evaluators differ on the same leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from selfmate import _core
+from selfmate.board.position import Position
+from selfmate.evaluator.base import Answer
+from selfmate.nn.leaves import LeafBatch
+
+__all__ = ["difference", "leaves_of"]
+
+
+def leaves_of(positions: Sequence[Position]) -> LeafBatch:
+    """Encode positions of one variant as leaves, as a search does."""
+    facts = _core.encoding(positions[0].variant)
+    size = len(positions)
+    batch = LeafBatch(
+        np.zeros((size, facts.bitboards), np.uint64),
+        np.zeros((size, facts.scalars), np.float32),
+        np.zeros((size, facts.max_moves), np.uint16),
+        np.zeros(size, np.uint16),
+        np.array([position.key for position in positions], np.uint64),
+    )
+    for row, position in enumerate(positions):
+        batch.bits[row], batch.scalars[row], moves = _core.encode(position)
+        batch.moves[row, : len(moves)] = moves
+        batch.counts[row] = len(moves)
+    return batch
+
+
+def difference(expected: Answer, answer: Answer) -> dict[str, float]:
+    """Measure how far an answer is from the expected one: values, and priors as total variation.
+
+    >>> one = Answer(np.array([[0.5, 0.5]]), np.array([[0.6, 0.0, 0.4]]), np.zeros(1))
+    >>> other = Answer(np.array([[0.4, 0.6]]), np.array([[0.5, 0.0, 0.5]]), np.zeros(1))
+    >>> {name: round(number, 3) for name, number in difference(one, other).items()}
+    {'value_mean': 0.2, 'value_max': 0.2, 'policy_mean': 0.1, 'policy_max': 0.1, 'same_first_prior': 0.0}
+    """
+    value = np.abs((expected.wdl - answer.wdl) @ np.array([1.0, 0.0, -1.0]))
+    policy = np.abs(expected.priors - answer.priors).sum(1) / 2
+    return {
+        "value_mean": float(value.mean()),
+        "value_max": float(value.max()),
+        "policy_mean": float(policy.mean()),
+        "policy_max": float(policy.max()),
+        "same_first_prior": float((expected.priors.argmax(1) == answer.priors.argmax(1)).mean()),
+    }

@@ -1,0 +1,102 @@
+"""Evaluation by the core itself, on the CPU in f32: as exact as ONNX Runtime, and faster (docs/results/cpu-play.md).
+
+The core takes the tensors of a folded net and answers whole batches; nothing else has to be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from selfmate._core import CpuNet, cpu_kernels
+from selfmate.evaluator.base import Answer, Evaluator, checked, in_pieces
+from selfmate.nn.checkpoint import Card, describe, read_net_tensors, tensors_of
+from selfmate.nn.config import NORM_EPSILON, NetConfig, layers
+from selfmate.nn.leaves import LeafBatch, Leaves
+from selfmate.util.cpu import cores
+from selfmate.util.text import many
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from selfmate.nn.net import Net
+
+__all__ = ["WinogradEvaluator", "folded"]
+
+
+LARGEST_PIECE: Final = 64
+
+
+SMALLEST_PIECE: Final = 2
+
+
+LEAST_WORK: Final = 1_200_000
+"""Pieces of less than this, in blocks x channels squared x squares, take less time than it takes to wake a thread."""
+
+
+class WinogradEvaluator(Evaluator):
+    """Evaluates with a net in memory or in a folder; threads share a batch by positions."""
+
+    def __init__(self, source: Net | str | Path, *, threads: int | None = None) -> None:
+        config, tensors, card = _read(source)
+        self.threads = max(1, cores() if threads is None else threads)
+        self.net_id = card.net_id
+        self.variant = config.variant
+        self.name = f"winograd ({cpu_kernels()}) on {many(self.threads, 'thread')}"
+        self._config = config
+        work = config.blocks * config.channels**2 * config.ranks * config.files
+        self._smallest = min(LARGEST_PIECE, max(SMALLEST_PIECE, LEAST_WORK // work))
+        self._net = CpuNet(
+            ranks=config.ranks,
+            files=config.files,
+            bitboards=config.bitboards,
+            scalars=config.scalars,
+            planes=config.planes,
+            blocks=config.blocks,
+            channels=config.channels,
+            policy_channels=config.policy_channels,
+            value_channels=config.value_channels,
+            context=config.context,
+            tensors=folded(config, tensors),
+        )
+        self._pool = ThreadPoolExecutor(self.threads, "winograd") if self.threads > 1 else None
+
+    def evaluate(self, leaves: Leaves) -> Answer:
+        """Answer a batch of any size."""
+        config = self._config
+        batch = LeafBatch.of(leaves, config.bitboards, config.scalars, config.policy_size)
+        answer = in_pieces(batch, self._smallest, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
+        return checked(answer, self.net_id)
+
+    def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
+        """Compute the rows from `begin` to `end` into their place in the answer."""
+        rows = slice(begin, end)
+        piece = (batch.bits[rows], batch.scalars[rows], batch.moves[rows], batch.counts[rows])
+        self._net.evaluate(*piece, answer.priors[rows], answer.wdl[rows], answer.plies[rows])
+
+
+def _read(source: Net | str | Path) -> tuple[NetConfig, Mapping[str, NDArray[Any]], Card]:
+    if isinstance(source, str | Path):
+        return read_net_tensors(source)
+    return source.config, tensors_of(source), describe(source)
+
+
+def folded(config: NetConfig, tensors: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
+    """Give weights and bias of every layer in their order, the norms taken into them."""
+    found: list[NDArray[Any]] = []
+    for layer in layers(config):
+        if not layer.normed:
+            found += [tensors[f"{layer.name}.weight"], tensors[f"{layer.name}.bias"]]
+            continue
+        weight, bias, mean, variance = (
+            tensors[f"{layer.name}.norm.{each}"].astype(np.float64)
+            for each in ("weight", "bias", "running_mean", "running_var")
+        )
+        scale = weight / np.sqrt(variance + NORM_EPSILON)
+        found.append(tensors[f"{layer.name}.conv.weight"] * scale[:, None, None, None])
+        found.append(bias - mean * scale)
+    return [np.ascontiguousarray(array, np.float32) for array in found]

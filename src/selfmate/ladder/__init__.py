@@ -1,0 +1,1 @@
+"""The ladder: reference engines of known strength, adaptive pairing, strength over training."""

@@ -1,0 +1,337 @@
+"""`selfmate progress`: the strength of a run over its training, as tables, JSON, CSV and pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from selfmate.ladder.curve import (
+    FOLDER,
+    Entrant,
+    Moment,
+    Played,
+    Scale,
+    checkpoint,
+    find,
+    fit_scale,
+    full_name,
+    ladder_results,
+    moments,
+    rungs,
+)
+from selfmate.rating.elo import Rating
+from selfmate.rating.match_stats import Match, Scored, count_games
+from selfmate.rundir.format import Manifest, State
+from selfmate.search.spec import run_name
+from selfmate.util.files import write_file
+from selfmate.util.svg_chart import Level, Panel, Series, draw, escape
+from selfmate.util.terminal import say
+from selfmate.util.text import many, percent, rounded, signed, tenths
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["AXES", "Report", "make_report", "show", "write_pictures"]
+
+
+AXES: Final = {
+    "games": "games of self-play",
+    "positions": "positions of self-play",
+    "steps": "steps of the learner",
+    "minutes": "minutes of training",
+}
+
+
+NEAR: Final = 150
+"""Elo beyond the checkpoints within which rungs of the ladder are shown."""
+
+
+LOSSES: Final = ("policy", "value")
+
+
+KINDS: Final = {"learned": "learned games", "held_out": "held out"}
+
+
+STYLE: Final = (
+    "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:780px;color:#2a2d31}table{border-collapse:collapse}"
+    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #e4e2dd}"
+    "td:first-child,th:first-child{text-align:left}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is known of a run."""
+
+    directory: Path
+    recipe: str
+    variant: str
+    visits: int
+    champion: int
+    points: tuple[tuple[Moment, Rating], ...]
+    """Checkpoints in the order of their cycles."""
+    rungs: tuple[tuple[Entrant, Rating], ...]
+    scale: Scale
+    matches: dict[tuple[str, str], Match]
+    """By the keys of both sides, the first side's figures; a checkpoint against itself is counted for White."""
+    losses: tuple[tuple[Moment, dict[str, float]], ...]
+    games: int
+    ladder: int
+    """Games of the ladder's rungs among themselves that the scale rests on too."""
+
+    @property
+    def title(self) -> str:
+        """The run, with its recipe where it is called otherwise."""
+        name = run_name(self.directory)
+        return name if name == self.recipe else f"{name} (recipe {self.recipe})"
+
+    def name(self, key: str) -> str:
+        """Give the name that a player has in PGN, and in the output of every command for programs."""
+        entrant = find(key)
+        return key if entrant is None else full_name(entrant, self.directory)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what a program would read."""
+        return {
+            "run": str(self.directory),
+            "recipe": self.recipe,
+            "variant": self.variant,
+            "visits": self.visits,
+            "games": self.games,
+            "ladder_games": self.ladder,
+            "champion": self.champion,
+            "scale": {"zero": "random", "errors_to": self.scale.reference.name, "white": self.scale.ratings.white[0]},
+            "checkpoints": [
+                {
+                    "name": self.name(checkpoint(moment.cycle, self.visits).key),
+                    **moment._asdict(),
+                    **_of(rating),
+                    "champion": moment.cycle == self.champion,
+                }
+                for moment, rating in self.points
+            ],
+            "rungs": [{"name": self.name(rung.key), "rung": rung.name, **_of(rating)} for rung, rating in self.rungs],
+            "matches": [
+                {"first": self.name(first), "second": self.name(second), **match.as_json()}
+                for (first, second), match in self.matches.items()
+            ],
+            "losses": [{**moment._asdict(), **losses} for moment, losses in self.losses],
+        }
+
+    def as_csv(self) -> str:
+        """Give a line for each checkpoint and each rung."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["name", *Moment._fields, "elo", "error", "low", "high", "played", "score"])
+        rows = [(checkpoint(moment.cycle, self.visits).key, moment, rating) for moment, rating in self.points]
+        for key, moment, rating in [*rows, *((rung.key, None, rating) for rung, rating in self.rungs)]:
+            when = [""] * len(Moment._fields) if moment is None else [*moment[:-1], f"{moment.minutes:.2f}"]
+            elos = (tenths(elo) for elo in (rating.elo, rating.error, rating.low, rating.high))
+            writer.writerow([self.name(key), *when, *elos, rating.games, f"{rating.score:.4f}"])
+        return text.getvalue()
+
+    def rating_rows(self) -> list[list[str]]:
+        """Give the table of ratings, its head first."""
+        rows = [["player", "games", "steps", "minutes", "Elo ± 95 %", "played", "score"]]
+        for moment, rating in self.points:
+            name = checkpoint(moment.cycle, self.visits).name
+            mark = " (champion)" if moment.cycle == self.champion else ""
+            when = [f"{moment.games:,}", f"{moment.steps:,}", f"{moment.minutes:.1f}"]
+            rows.append([f"{name}{mark}", *when, *_cells(rating)])
+        rows += [[rung.name, "", "", "", *_cells(rating)] for rung, rating in self.rungs]
+        return rows
+
+    def colour_rows(self) -> list[list[str]]:
+        """Give the scores of the champion against everybody by colour, its head first."""
+        own = checkpoint(self.champion, self.visits).key
+        rows = [["against", "with White", "with Black", "both", "won", "drawn", "lost"]]
+        others = [checkpoint(moment.cycle, self.visits) for moment, _ in self.points]
+        for other in (*others, *(rung for rung, _ in self.rungs)):
+            match = self.matches.get((own, other.key))
+            if match is None:
+                continue
+            white, black = (_score(match, colour) for colour in (0, 1))
+            if other.key == own:
+                rows.append(["itself", percent(white), percent(1 - white), "", *_counts(match)])
+            else:
+                rows.append([other.name, percent(white), percent(black), percent(match.score), *_counts(match)])
+        return rows
+
+    def picture(self, axis: str) -> str:
+        """Draw the Elo over training, and the losses below it."""
+
+        def x(moment: Moment) -> float:
+            return float(getattr(moment, axis))
+
+        elo = Series(
+            "checkpoints",
+            [(x(moment), rating.elo) for moment, rating in self.points],
+            [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
+        )
+        levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")]
+        title = f"Elo, {self.title}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
+        panels = [Panel(title, [elo], levels, height=300)]
+        for name in LOSSES:
+            lines = {
+                kind: [(x(moment), each[f"{key}_{name}"]) for moment, each in self.losses if f"{key}_{name}" in each]
+                for key, kind in KINDS.items()
+            }
+            series = [Series(kind, points) for kind, points in lines.items() if points]
+            if series:
+                panels.append(Panel(f"Loss of the {name}", series))
+        return draw(panels, AXES[axis])
+
+    def page(self, axis: str) -> str:
+        """Write a page with the picture and the tables; it needs nothing else."""
+        champion = checkpoint(self.champion, self.visits).name
+        return "\n".join(
+            [
+                f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.title)}</title>',
+                f"<style>{STYLE}</style><h1>{escape(self.title)}: strength over training</h1>",
+                self.picture(axis),
+                f"<p>{escape(self.sentence())}</p>",
+                _html(self.rating_rows()),
+                f"<h2>The champion ({champion}) against the others</h2>",
+                _html(self.colour_rows()),
+                "</html>\n",
+            ]
+        )
+
+    def sentence(self) -> str:
+        """Say how it was measured."""
+        white, error = self.scale.ratings.white
+        ladder = f" (and {self.ladder:,} of the ladder's rungs)" if self.ladder else ""
+        return (
+            f"{many(self.games, 'game')}{ladder} with paired openings, {many(self.visits, 'visit')} a move. "
+            f"One scale: random is 0, errors are those of the distance to {self.scale.reference.name}; "
+            f"White's advantage is {signed(white)} ± {rounded(error)} Elo."
+        )
+
+
+def make_report(
+    directory: Path,
+    manifest: Manifest,
+    state: State,
+    metrics: Sequence[dict[str, Any]],
+    games: Sequence[Played],
+    visits: int,
+) -> Report:
+    """Fit the scale and put everything together."""
+    ladder = ladder_results(manifest.variant)
+    scale, when = fit_scale(games, visits, ladder), moments(state, metrics)
+    keys = {checkpoint(cycle, visits).key: cycle for cycle in when}
+    points = tuple((when[cycle], scale.players[key]) for key, cycle in keys.items() if key in scale.players)
+    return Report(
+        directory=directory,
+        recipe=manifest.recipe,
+        variant=manifest.variant,
+        visits=visits,
+        champion=state.champion,
+        points=points,
+        rungs=tuple(_rungs(scale, visits, [rating.elo for _, rating in points])),
+        scale=scale,
+        matches=_matches(games),
+        losses=tuple(_losses(metrics, when)),
+        games=len(games),
+        ladder=sum(map(sum, ladder.values())),
+    )
+
+
+def _rungs(scale: Scale, visits: int, reached: Sequence[float]) -> Iterator[tuple[Entrant, Rating]]:
+    """Give our own rungs, and those of the ladder that are near what the run reached, the weakest first."""
+    own = {rung.key: rung for rung in rungs(visits)}
+    low, high = min(reached, default=0.0) - NEAR, max(reached, default=0.0) + NEAR
+    for key, rating in sorted(scale.players.items(), key=lambda item: item[1].elo):
+        if key in own:
+            yield own[key], rating
+        elif find(key) is None and low <= rating.elo <= high:
+            yield Entrant(key, key, 0), rating
+
+
+def _losses(metrics: Sequence[dict[str, Any]], when: dict[int, Moment]) -> list[tuple[Moment, dict[str, float]]]:
+    """Give the losses after each cycle that measured them."""
+    found = []
+    for line in metrics:
+        losses = {f"{key}_{name}": line.get(f"{key}_{name}") for key in KINDS for name in LOSSES}
+        known = {name: float(value) for name, value in losses.items() if value}
+        if line.get("stage") == "learn" and known:
+            found.append((when[line["cycle"] + 1], known))
+    return found
+
+
+def _matches(games: Sequence[Played]) -> dict[tuple[str, str], Match]:
+    """Count the games of every two players, seen from both sides."""
+    rows: dict[tuple[str, str], list[Scored]] = {}
+    places: dict[str, int] = {}
+    for game in games:
+        place = places.setdefault(game.opening, len(places))
+        rows.setdefault((game.white, game.black), []).append(Scored(place, True, game.result))
+        if game.white != game.black:
+            rows.setdefault((game.black, game.white), []).append(Scored(place, False, game.result))
+    return {sides: count_games(each) for sides, each in sorted(rows.items())}
+
+
+def _score(match: Match, colour: int) -> float:
+    """Give the score with a colour; no number where no game was played, which is written as nothing."""
+    won, drawn, lost = match.wins[colour], match.draws[colour], match.losses[colour]
+    games = won + drawn + lost
+    return (won + drawn / 2) / games if games else math.nan
+
+
+def _counts(match: Match) -> list[str]:
+    return [str(sum(counts)) for counts in (match.wins, match.draws, match.losses)]
+
+
+def _of(rating: Rating) -> dict[str, Any]:
+    elos = {"elo": rating.elo, "error": rating.error, "low": rating.low, "high": rating.high}
+    return {**elos, "played": rating.games, "score": rating.score}
+
+
+def _cells(rating: Rating) -> list[str]:
+    return [str(rating), str(rating.games), percent(rating.score)]
+
+
+def _html(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = (
+        "".join(f"<{cell}>{escape(text)}</{cell}>" for text in row)
+        for row, cell in zip(rows, ["th", *["td"] * len(rows)], strict=False)
+    )
+    return "<table>" + "\n".join(f"<tr>{row}</tr>" for row in (head, *body)) + "</table>"
+
+
+def write_pictures(report: Report, axis: str) -> tuple[Path, Path]:
+    """Write the picture and the page into the run's directory."""
+    folder = report.directory / FOLDER
+    folder.mkdir(exist_ok=True)
+    picture, page = folder / "progress.svg", folder / "progress.html"
+    write_file(picture, f"{report.picture(axis)}\n".encode())
+    write_file(page, report.page(axis).encode())
+    return picture, page
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the tables."""
+    champion = checkpoint(report.champion, report.visits).name
+    for title, rows in (
+        (f"{report.title}, {report.variant}", report.rating_rows()),
+        (f"The champion ({champion}) against the others", report.colour_rows()),
+    ):
+        _print(title, rows, console)
+    say(console, report.sentence())
+
+
+def _print(title: str, rows: Sequence[Sequence[str]], console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title))
+    for number, name in enumerate(rows[0]):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows[1:]:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)

@@ -1,0 +1,1 @@
+"""Matches: player specs, UCI engine clients, referee, openings, tournaments and their PGN files."""

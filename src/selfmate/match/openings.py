@@ -1,0 +1,161 @@
+"""Openings that matches begin with: drawn and found even by a search, or read from a book.
+
+>>> openings = balanced_openings("gardner", 3, seed=1)
+>>> len(set(openings)), openings == balanced_openings("gardner", 3, seed=1)
+(3, True)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from selfmate._core import Pool, Seat
+from selfmate.board.epd import read_epd
+from selfmate.board.pgn import read_games
+from selfmate.board.position import Position, chess960_fen
+from selfmate.errors import SelfmateError
+from selfmate.evaluator.base import Evaluator
+from selfmate.search.driver import drive
+from selfmate.util.text import many
+
+__all__ = ["balanced_openings", "read_openings"]
+
+
+EVEN: Final = 0.2
+"""An opening counts as even while a search of `EVEN_VISITS` visits values it between -0.2 and 0.2.
+
+In all variants but antichess at most one in twenty of these is beyond 0.4 in a search of 2,000 visits (docs/log.md)."""
+
+
+EVEN_VISITS: Final = 256
+
+
+SMALLEST_BATCH, LARGEST_BATCH = 32, 1024
+"""Positions that are drawn before they are searched."""
+
+
+SEARCHES: Final = 256
+"""Positions that are searched at once."""
+
+
+DRAWS: Final = 100
+"""Positions that are drawn at most for each opening that is wanted."""
+
+
+REPEATS: Final = 50
+"""Draws in a row that give nothing new: then openings become two plies longer."""
+
+
+def balanced_openings(
+    variant: str,
+    count: int,
+    seed: int,
+    plies: int = 4,
+    *,
+    evaluator: Evaluator | str = "heuristic-1",
+    visits: int = EVEN_VISITS,
+    even: float = EVEN,
+) -> list[str]:
+    """Draw `count` different positions, `plies` random moves from the start, that are about even (FENs).
+
+    Even is what a search by `evaluator`, a net or an evaluator of the core, values between -`even` and `even`. The
+    first of many openings are those of few with the same seed. Small variants have few openings: when nearly all of
+    them were drawn, the next ones are two plies longer; should none be left at all, they repeat. With a 960 in the
+    variant's name every opening has a starting position of its own.
+    """
+    chance = random.Random(seed)
+    seen: set[int] = set()
+    found: list[str] = []
+    draws, repeats = DRAWS * count, 0
+    while len(found) < count and draws > 0:
+        # 1. Draw some positions; one that was seen before, by whatever moves, is not looked at again.
+        drawn: list[str] = []
+        wanted = min(LARGEST_BATCH, max(SMALLEST_BATCH, 3 * (count - len(found))))
+        while draws > 0 and len(drawn) < wanted:
+            draws -= 1
+            position = _draw(variant, plies, chance)
+            if position.key in seen or position.is_game_over(claim_draw=True):
+                repeats += 1
+                if repeats == REPEATS:
+                    plies, repeats = plies + 2, 0
+                continue
+            repeats = 0
+            seen.add(position.key)
+            drawn.append(position.fen())
+        # 2. Search all of them at once, and keep those that are even, in the order in which they were drawn.
+        values = _values(variant, drawn, evaluator, visits)
+        found += [fen for fen, value in zip(drawn, values, strict=True) if value is not None and abs(value) <= even]
+    found = found[:count] or [Position(variant).fen()]
+    return [found[index % len(found)] for index in range(count)]
+
+
+def _draw(variant: str, plies: int, chance: random.Random) -> Position:
+    position = Position(variant, chess960_fen(chance.randrange(960)) if variant.endswith("960") else None)
+    for _ in range(plies):
+        if position.is_game_over(claim_draw=True):
+            break
+        position.play(chance.choice(position.legal_moves))
+    return position
+
+
+def _values(variant: str, fens: list[str], evaluator: Evaluator | str, visits: int) -> list[float | None]:
+    """Value positions by a search of each: games of one move. None where there is one move only."""
+    pool = Pool(variant, [Seat(visits=visits)], max_plies=1, slots=SEARCHES, threads=0)
+    pool.start_games([(fen, 0, 0) for fen in fens])
+    drive(pool, [evaluator], lanes=1)
+    return [record.values[0][1] if record.values else None for record in pool.drain()]
+
+
+def read_openings(path: str | Path, variant: str, count: int, plies: int | None = None) -> list[str]:
+    """Read `count` openings from a book, as FENs: a PGN file, or one of FENs or EPDs, one to a line.
+
+    Of a game in a PGN file the first `plies` moves are played, or all of them. None of the positions is repeated:
+    players without noise would play the same games again.
+    """
+    found: dict[int, str] = {}
+    try:
+        for where, position in _read_pgn(path, variant, plies) if is_pgn(path) else _read_lines(path, variant, plies):
+            if position.is_game_over(claim_draw=True):
+                raise SelfmateError(f"{where}: the game is over", position.fen())
+            found.setdefault(position.key, position.fen())
+    except SelfmateError as error:
+        raise SelfmateError(f"{path}: {error}", error.part) from error
+    if not found:
+        raise SelfmateError(f"{path}: holds no opening", str(path))
+    if len(found) < count:
+        raise SelfmateError(
+            f"{path}: {many(len(found), 'different opening')}, enough for {2 * len(found)} games, not for {2 * count}",
+            str(path),
+        )
+    return list(found.values())[:count]
+
+
+def is_pgn(path: str | Path) -> bool:
+    """Whether a book is one of games.
+
+    >>> is_pgn("book.PGN"), is_pgn("book.epd")
+    (True, False)
+    """
+    return Path(path).suffix.lower() == ".pgn"
+
+
+def _read_lines(path: str | Path, variant: str, plies: int | None) -> Iterator[tuple[str, Position]]:
+    if plies is not None:
+        raise SelfmateError("plies are counted in games; a file of positions has none", str(plies))
+    for number, epd in enumerate(read_epd(path, variant), start=1):
+        yield f"opening {number}", epd.position
+
+
+def _read_pgn(path: str | Path, variant: str, plies: int | None) -> Iterator[tuple[str, Position]]:
+    for number, game in enumerate(read_games(path), start=1):
+        if game.variant != variant:
+            raise SelfmateError(f"game {number} is one of {game.variant}, not of {variant}", game.variant)
+        position = Position(variant, game.position().fen())
+        for ply, node in enumerate(game.mainline()):
+            if ply == plies:
+                break
+            position.play(node.move)
+        yield f"game {number}", position

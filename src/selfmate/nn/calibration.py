@@ -1,0 +1,92 @@
+"""Positions from games of heuristic-1: for the calibration of int8 nets and for comparisons of evaluators."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import numpy as np
+
+from selfmate._core import Pool, SearchConfig, encoding
+from selfmate.board.position import Position
+from selfmate.nn.leaves import LeafBatch
+
+__all__ = ["calibration_leaves", "game_positions"]
+
+
+CALIBRATION_LEAVES: Final = 512
+
+
+CALIBRATION_SEED: Final = 20_000
+
+
+POSITIONS_SEED: Final = 10_000
+"""Other games than those of the calibration: what is measured on them was not fitted to them."""
+
+
+GAME_VISITS: Final = 16
+
+
+LAST_PLY: Final = 80
+
+
+SHARE: Final = 1 / 64
+"""Of the gathers in the games, so many give calibration leaves: neighbours in a tree are alike."""
+
+
+# -- positions of our own games -------------------------------------------------------------------
+
+
+def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES) -> LeafBatch:
+    """Gather leaves of the searches in games that heuristic-1 plays against itself, from all phases of the game."""
+    facts = encoding(variant)
+    pool = _pool(variant, CALIBRATION_SEED)
+    pool.start(0, 64)
+    chance = random.Random(CALIBRATION_SEED)
+    seen: list[LeafBatch] = []
+    while not pool.done():
+        leaves = pool.gather()
+        if leaves.size and chance.random() < SHARE:
+            seen.append(LeafBatch.of(leaves, facts.bitboards, facts.scalars, facts.policy_size))
+        if leaves.size:
+            pool.apply_native(leaves.ticket, "heuristic-1")
+    arrays = ([getattr(batch, field) for batch in seen] for field in LeafBatch.__slots__)
+    rows = LeafBatch(*(np.concatenate(parts) for parts in arrays))
+    return rows.take(np.array(sorted(chance.sample(range(rows.size), min(count, rows.size)))))
+
+
+def game_positions(variant: str, count: int) -> list[Position]:
+    """Draw positions that are not over, each from a game that heuristic-1 plays against itself; always the same ones.
+
+    >>> positions = game_positions("gardner", 5)
+    >>> len(positions), [each.fen() for each in positions] == [each.fen() for each in game_positions("gardner", 5)]
+    (5, True)
+    """
+    pool = _pool(variant, POSITIONS_SEED)
+    pool.start(0, count + count // 4)
+    pool.run("heuristic-1")
+    chance = random.Random(POSITIONS_SEED)
+    found: dict[str, Position] = {}
+    for record in pool.drain():
+        position = Position(variant, record.start_fen)
+        plies = chance.randrange(record.random_plies, max(record.random_plies + 1, min(LAST_PLY, len(record.moves))))
+        for move in record.moves[:plies]:
+            position.play(move)
+        if not position.is_game_over(claim_draw=True):
+            found.setdefault(position.fen(), position)
+    return list(found.values())[:count]
+
+
+def _pool(variant: str, seed: int) -> Pool:
+    return Pool(
+        variant,
+        SearchConfig(gumbel=True),
+        seed=seed,
+        visits=GAME_VISITS,
+        random_plies=4,
+        temperature=1.0,
+        temperature_plies=12,
+        max_plies=200,
+        slots=64,
+        threads=1,
+    )

@@ -1,0 +1,96 @@
+"""Batches of leaves: the input of a net, as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfmate.errors import EvaluatorError
+
+__all__ = ["LeafBatch", "Leaves"]
+
+
+class Leaves(Protocol):
+    """What `Search.gather` and `Pool.gather` give."""
+
+    @property
+    def size(self) -> int:
+        """B, how many leaves there are."""
+
+    @property
+    def bits(self) -> NDArray[np.uint64]:
+        """[B, P] sets of squares."""
+
+    @property
+    def scalars(self) -> NDArray[np.float32]:
+        """[B, S]."""
+
+    @property
+    def moves(self) -> NDArray[np.uint16]:
+        """[B, M] policy indices of the legal moves, padded."""
+
+    @property
+    def counts(self) -> NDArray[np.uint16]:
+        """[B] how many of the moves are real."""
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """[B] hash of what the encoder sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafBatch:
+    """Leaves as plain arrays of one type and shape, each checked.
+
+    >>> rows = LeafBatch(np.zeros((3, 16), np.uint64), np.zeros((3, 4), np.float32), np.zeros((3, 8), np.uint16),
+    ...                  np.ones(3, np.uint16), np.arange(3, dtype=np.uint64))
+    >>> rows.size, rows.take(np.array([2, 0])).keys.tolist()
+    (3, [2, 0])
+    """
+
+    bits: NDArray[np.uint64]
+    scalars: NDArray[np.float32]
+    moves: NDArray[np.uint16]
+    counts: NDArray[np.uint16]
+    keys: NDArray[np.uint64]
+
+    @property
+    def size(self) -> int:
+        """B."""
+        return len(self.bits)
+
+    @classmethod
+    def of(cls, leaves: Leaves, bitboards: int, scalars: int, policy_size: int) -> LeafBatch:
+        """Check that leaves fit a net of these sizes."""
+        size = leaves.size
+        batch = cls(
+            np.ascontiguousarray(leaves.bits[:size], np.uint64),
+            np.ascontiguousarray(leaves.scalars[:size], np.float32),
+            np.ascontiguousarray(leaves.moves[:size], np.uint16),
+            np.ascontiguousarray(leaves.counts[:size], np.uint16),
+            np.ascontiguousarray(leaves.keys[:size], np.uint64),
+        )
+        shapes = [array.shape for array in (batch.bits, batch.scalars, batch.moves, batch.counts)]
+        width = batch.moves.shape[-1]
+        if shapes != [(size, bitboards), (size, scalars), (size, width), (size,)]:
+            raise EvaluatorError(f"leaves of shapes {shapes} do not fit a net of {bitboards} and {scalars} inputs")
+        if size and (batch.moves.max() >= policy_size or batch.counts.max() > width):
+            raise EvaluatorError(f"leaves name moves beyond the {policy_size} of the net, or more than {width}")
+        return batch
+
+    def take(self, rows: NDArray[np.int64] | slice) -> LeafBatch:
+        """Give some of the rows."""
+        return LeafBatch(self.bits[rows], self.scalars[rows], self.moves[rows], self.counts[rows], self.keys[rows])
+
+    def piece(self, begin: int, end: int, padded: int) -> LeafBatch:
+        """Give the rows from `begin` to `end`, with empty rows up to a number of `padded`."""
+        if padded == end - begin:
+            return self.take(slice(begin, end))
+        arrays: tuple[NDArray[Any], ...] = (self.bits, self.scalars, self.moves, self.counts, self.keys)
+        rows = [np.zeros((padded, *array.shape[1:]), array.dtype) for array in arrays]
+        for row, array in zip(rows, arrays, strict=True):
+            row[: end - begin] = array[begin:end]
+        return LeafBatch(*rows)

@@ -1,0 +1,1 @@
+"""Match statistics, SPRT, Elo and TrueSkill from game results."""

@@ -1,0 +1,1 @@
+"""Recipes: the TOML file that fully describes a training run."""

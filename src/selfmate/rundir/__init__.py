@@ -1,0 +1,1 @@
+"""The run directory: file formats, atomic commits, packed copies."""

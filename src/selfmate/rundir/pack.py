@@ -1,0 +1,124 @@
+"""`selfmate pack`: a small copy of a run that goes on elsewhere.
+
+A run on a GPU is gigabytes of games, of which the next steps need the newest. The copy has the weights and their
+average without the optimizer's memory (which is there again after some dozens of steps), the champion, all that was
+measured, and as many of the newest games as fit. `selfmate train` with the same recipe goes on with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from safetensors.numpy import load
+
+from selfmate.nn.checkpoint import pack_tensors
+from selfmate.rundir.directory import Run, read_run
+from selfmate.rundir.format import (
+    LEARNER_JSON,
+    LEARNER_TENSORS,
+    MOMENT_PREFIX,
+    Checkpoint,
+    RunError,
+    State,
+    read_committed,
+)
+from selfmate.util.files import Stamp, new_folder, stamp_folder, write_file
+
+__all__ = ["Packed", "pack"]
+
+
+PLAIN_FILES: Final = ("manifest.json", "recipe.toml")
+
+
+class Packed(Struct, frozen=True, kw_only=True):
+    """What a copy has."""
+
+    directory: str
+    cycle: int
+    games: int
+    positions: int
+    all_games: int
+    bytes: int
+
+
+def pack(run: Path, to: Path, mebibytes: float) -> Packed:
+    """Copy a run into a new folder `to` of at most so many MiB. The run must be at rest; it is not changed."""
+    read_run(run)  # is it one at all?
+    if to.exists():
+        raise RunError(f"{to}: is there already; a copy goes into a new folder", str(to))
+    if not to.parent.is_dir():
+        raise RunError(f"{to}: there is no folder {to.parent}", str(to))
+    with Run.hold(run), new_folder(to) as folder:
+        _, state = read_run(run)
+        if state.learner is None:
+            raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
+        # 1. What every copy has
+        for name in PLAIN_FILES:
+            _copy(run, folder, name)
+        with (run / "metrics.jsonl").open("rb") as metrics:
+            (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
+        kept = tuple(each for each in state.checkpoints if each.cycle in (state.champion, state.newest().cycle))
+        for each in kept:
+            for name, stamp in each.files.items():
+                _copy(run, folder, f"{each.name}/{name}", stamp)
+        measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
+        for name in (*state.matches, *state.pgn, *measured):
+            _copy(run, folder, name)
+        learner = _light_learner(run, folder, state.learner)
+        # 2. The newest games that fit, and those that were not over
+        needed = _size(folder) + len(state.to_json())
+        room = int(mebibytes * (1 << 20)) - needed
+        if room < 0:
+            least = math.ceil(needed / (1 << 20))
+            raise RunError(f"{run}: {least} MiB are needed without any game; {mebibytes:g} are too few", str(run))
+        shards = []
+        for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
+            if shard.stamp.bytes > room:
+                break
+            room -= shard.stamp.bytes
+            _copy(run, folder, shard.name, shard.stamp)
+            shards.append(shard)
+        flight = state.flight if state.flight is not None and state.flight.stamp.bytes <= room else None
+        if flight is not None:
+            _copy(run, folder, flight.name, flight.stamp)
+        # 3. The commit, last
+        changes = {"shards": tuple(reversed(shards)), "flight": flight, "checkpoints": kept, "learner": learner}
+        changed: State = msgspec.structs.replace(state, **changes)
+        write_file(folder / "state.json", changed.to_json())
+        size = _size(folder)
+    return Packed(
+        directory=str(to),
+        cycle=state.cycle,
+        games=sum(shard.games for shard in shards),
+        positions=sum(shard.positions for shard in shards),
+        all_games=state.games,
+        bytes=size,
+    )
+
+
+def _light_learner(run: Path, folder: Path, learner: Checkpoint) -> Checkpoint:
+    """Write the learner without the optimizer's memory."""
+    files = {name: read_committed(run, f"{learner.name}/{name}", stamp) for name, stamp in learner.files.items()}
+    tensors = load(files[LEARNER_TENSORS])
+    target = folder / learner.name
+    target.mkdir(parents=True)
+    weights = {name: tensor for name, tensor in tensors.items() if not name.startswith(MOMENT_PREFIX)}
+    (target / LEARNER_TENSORS).write_bytes(pack_tensors(weights))
+    (target / LEARNER_JSON).write_text(json.dumps(json.loads(files[LEARNER_JSON]) | {"has_moments": False}))
+    return msgspec.structs.replace(learner, files=stamp_folder(target))
+
+
+def _copy(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> None:
+    """Copy a committed file, as it was committed."""
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(read_committed(run, name, stamp))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,104 @@
+"""Driving a pool: the searches and games of a recipe, and the lanes that bring leaves to evaluators and answers back.
+
+    Pool.gather → Evaluator → Pool.apply
+
+Everybody who plays many games at once comes through here: self-play, the gate, the arena, the benches.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final
+
+from selfmate._core import Pool, SearchConfig
+from selfmate.errors import DeviceError, EvaluatorError
+from selfmate.evaluator.base import Evaluator
+
+__all__ = ["GPU_LANES", "best_batch", "is_on_gpu", "room_for_trees", "with_spare"]
+
+
+BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+
+
+NEARLY: Final = 0.9
+
+
+BATCH_SECONDS: Final = 0.1
+
+
+LONGEST_BATCH: Final = 0.1
+"""Seconds of a batch beyond which no larger one is tried."""
+
+
+MEMORY_SHARE: Final = 0.5
+
+
+VISIT_BYTES: Final = 2000
+"""Memory that a visit of a search takes at most: a node and its edges."""
+
+
+GPU_LANES: Final = 4
+"""Batches in turn on a GPU: one is computed, the others are gathered, on their way, or applied. Three suffice for fast
+processors; slower ones leave the GPU waiting now and then (docs/results/gpu.md)."""
+
+
+SPARE_SHARE: Final = 8
+"""One game in so many is there in case that others have few leaves."""
+
+
+def is_on_gpu(evaluator: Evaluator) -> bool:
+    """Whether an evaluator computes on a GPU."""
+    return "cuda" in evaluator.name
+
+
+def with_spare(slots: int) -> int:
+    """Give some games more than full batches need: not every game has all the leaves that it may have.
+
+    >>> with_spare(4096)
+    4608
+    """
+    return slots + slots // SPARE_SHARE
+
+
+def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict[int, float]]:
+    """Find the smallest batch in which an evaluator is nearly as fast as it gets, of about `most` leaves at most.
+
+    Gives also the speed, in evaluations per second, of every batch that was tried.
+    """
+    speeds: dict[int, float] = {}
+    for rows in BATCHES:
+        if speeds and rows >= 2 * most:
+            break
+        speed = _batch_speed(evaluator, rows)
+        if speed is None:
+            break
+        speeds[rows] = speed
+        if rows / speed > LONGEST_BATCH:
+            break
+    if not speeds:
+        raise EvaluatorError(f"the device has too little memory for {BATCHES[0]} leaves; a smaller net needs less")
+    return next(rows for rows, speed in speeds.items() if speed >= NEARLY * max(speeds.values())), speeds
+
+
+def room_for_trees(visits: int) -> int:
+    """Say how many trees of so many visits a part of the memory holds."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(MEMORY_SHARE * memory / (visits * VISIT_BYTES))
+
+
+def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
+    """Measure evaluations per second of a batch; none where it does not fit into the device's memory."""
+    pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=2, random_plies=8, slots=rows, threads=1)
+    pool.start(0, rows)
+    try:
+        desk = evaluator.trial_desk(rows)
+        leaves = desk.gather(pool, 0)
+        desk.evaluate(leaves)
+        began, done = time.perf_counter(), 0
+        while not done or time.perf_counter() - began < BATCH_SECONDS:
+            desk.evaluate(leaves)
+            done += leaves.size
+    except DeviceError:
+        return None
+    return done / (time.perf_counter() - began)

@@ -1,0 +1,192 @@
+"""Player specs: the word that names a net, a run, a shipped net or an evaluator of the core."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from selfmate.errors import SelfmateError, clip
+from selfmate.evaluator.base import NATIVE
+from selfmate.nn import shipped as nets
+from selfmate.nn.checkpoint import TENSORS_NAME
+from selfmate.nn.onnx import ONNX_NAME
+from selfmate.search.result import PlayerError
+
+__all__ = ["RANDOM", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
+
+
+RANDOM: Final = "random"
+"""The player that plays any legal move."""
+
+
+FAKE: Final = "fake"
+"""An evaluator of the core for tests, which nobody needs to be told of."""
+
+
+MAX_STATE_BYTES: Final = 64 << 20
+
+
+# -- who a spec means -----------------------------------------------------------------------------
+
+
+def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
+    """Give the name of a player, and the evaluator of the core or the net that it plays with.
+
+    `engine` is how an engine of that name is written, where engines can play; for a hint.
+    """
+    from selfmate.nn import shipped as nets
+    from selfmate.nn.checkpoint import JSON_NAME
+
+    if spec in (*NATIVE, RANDOM):
+        return spec, spec
+    try:
+        path, which = (Path(spec), "") if Path(spec).exists() else _split(spec)
+        if path.name in (JSON_NAME, TENSORS_NAME):  # a file of a net's folder
+            path = path.parent
+        if (path / "manifest.json").is_file():
+            return net_of_run(path, which)
+        if not which and path.is_file() and path.suffix == ".onnx":
+            return path.resolve().stem, path
+        if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
+            return _name_of_folder(path.resolve()), path
+        exists = path.exists()
+        if not exists and (shipped := nets.named(spec)) is not None:
+            return spec, shipped
+    except SelfmateError:
+        raise
+    except (OSError, ValueError):  # what is too long or cannot be in a path
+        exists = False
+    if spec.strip() and exists and not which:
+        meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
+        raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run{meant}", spec)
+    raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
+
+
+def _name_of_folder(path: Path) -> str:
+    """Name the net of a folder; a checkpoint of a run is what it is called everywhere."""
+    run = path.parent.parent
+    if path.parent.name == "checkpoints" and path.name.isdecimal() and (run / "manifest.json").is_file():
+        return net_name(run, int(path.name))
+    return path.name
+
+
+def _split(spec: str) -> tuple[Path, str]:
+    """Cut `runs/NAME:which` in two."""
+    path, colon, which = spec.rpartition(":")
+    return (Path(path), which) if colon else (Path(spec), "")
+
+
+def _hint(spec: str, engine: str) -> str:
+    """Say what the spec might have been."""
+    import difflib  # not needed until something is wrong
+
+    from selfmate.nn import shipped as nets
+
+    who, question, _ = spec.partition("?")
+    if who.startswith("uci:"):
+        return "engines play in selfmate arena and selfmate ladder"
+    here = [str(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
+    names = (*(name for name in NATIVE if name != FAKE), RANDOM, *(net.name for net in nets.shipped()))
+    if question and who in names:
+        return f"what stands behind ? is for selfmate arena and selfmate ladder; here write {who} and options"
+    known = {name: name for name in names} | {Path(path).name: path for path in here}
+    if engine and shutil.which(spec):
+        return f"did you mean {engine!r}?"
+    near = difflib.get_close_matches(clip(Path(spec).name), known, n=1)
+    if near:
+        return f"did you mean {known[near[0]]!r}?"
+    more = "; a UCI engine is written uci:COMMAND?nodes=1000" if engine else ""
+    return f"there are {', '.join(names)}, the folder or .onnx file of a net, and run directories{more}"
+
+
+def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
+    """Give name and folder of a net of a run: its champion, `untrained`, `newest`, or that of a cycle by its number.
+
+    The run may be at work: its commits are whole at every instant.
+    """
+    import msgspec
+
+    from selfmate.rundir.format import FORMAT, Format, State, describe_format
+
+    try:
+        data = _read(directory / "state.json")
+        found = msgspec.json.decode(data, type=Format).format
+        if found != FORMAT:
+            raise PlayerError(describe_format(directory, found), str(directory))
+        state = msgspec.json.decode(data, type=State)
+    except FileNotFoundError:
+        raise PlayerError(f"{directory}: this run has no net yet", str(directory)) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise PlayerError(f"{directory}: not a run, or damaged: {clip(reason)}", str(directory)) from None
+    cycles = sorted(checkpoint.cycle for checkpoint in state.checkpoints)
+    if not cycles:
+        raise PlayerError(f"{directory}: this run has no net yet", str(directory))
+    words = {"": state.champion, "champion": state.champion, "untrained": 0, "newest": cycles[-1]}
+    cycle = int(which) if which.isdecimal() and len(which) < 10 else words.get(which)
+    if cycle not in cycles:
+        there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
+        raise PlayerError(f"{directory} has no net {clip(which)!r}; there are {there}", which)
+    return net_name(directory, cycle), directory / state.checkpoint(cycle).name
+
+
+def run_name(directory: Path) -> str:
+    """Name a run, by its first directory: recipes have many runs, and a copy is still the same one.
+
+    >>> run_name(Path("runs/first"))
+    'first'
+    """
+    import msgspec
+
+    found = None
+    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        found = msgspec.json.decode(_read(directory / "manifest.json"), type=dict[str, Any]).get("name")
+    return found if found and isinstance(found, str) else directory.resolve().name
+
+
+def net_name(directory: Path, cycle: int) -> str:
+    """Name a net of a run, the same in every table and PGN.
+
+    >>> net_name(Path("runs/first"), 0), net_name(Path("runs/first/"), 12)
+    ('first untrained', 'first cycle 12')
+    """
+    return f"{run_name(directory)} {f'cycle {cycle}' if cycle else 'untrained'}"
+
+
+def label(name: str, visits: int) -> str:
+    """Name a player with what makes it another one: its visits, of which `random` has none.
+
+    >>> label("first cycle 12", 64), label("heuristic-1", 1), label("random", 0)
+    ('first cycle 12 (64 visits)', 'heuristic-1 (1 visit)', 'random')
+    """
+    return f"{name} ({visits} visit{'' if visits == 1 else 's'})" if visits else name
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_STATE_BYTES)
+
+
+def find_net(spec: str) -> Path:
+    """Find the net that somebody names: a folder, an ONNX file, a run (`runs/NAME`, `runs/NAME:12`), a shipped net.
+
+    >>> find_net("heuristic-1")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: heuristic-1 has no net; give a net's folder, an .onnx file or a run
+    """
+    if spec in (*NATIVE, RANDOM):
+        raise SelfmateError(f"{spec} has no net; give a net's folder, an .onnx file or a run", spec)
+    if (shipped := nets.named(spec)) is not None:
+        return shipped
+    path, which = Path(spec), ""
+    if not path.exists() and ":" in spec:
+        before, _, which = spec.rpartition(":")
+        path = Path(before)
+    if (path / "manifest.json").is_file():
+        return net_of_run(path, which)[1]
+    if not path.exists() or which:
+        raise SelfmateError(f"{clip(spec)}: there is no such net", spec)
+    return path

@@ -1,0 +1,1 @@
+"""Training: self-play, window, learner, gate, and the loop around them."""

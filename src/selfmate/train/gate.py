@@ -1,0 +1,239 @@
+"""The matches of a run while it trains: the gate, its progress from time to time, and the final matches.
+
+All of them only read checkpoints that are committed. A match that is stopped or killed is played again; those of the
+progress keep their games (`selfmate.ladder.curve`) and go on with what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from selfmate._core import GameRecord
+from selfmate.evaluator.base import Evaluator
+from selfmate.evaluator.open import open_evaluator
+from selfmate.ladder import curve
+from selfmate.match.openings import balanced_openings
+from selfmate.match.play import Standing, play_match
+from selfmate.match.record_pgn import as_game
+from selfmate.rating.match_stats import Match
+from selfmate.recipe.recipe import at
+from selfmate.rundir.directory import Run
+from selfmate.search.player import Player
+from selfmate.search.spec import label, net_name
+from selfmate.train.dashboard import Measured, Progress
+from selfmate.train.selfplay import search_config
+from selfmate.util.random_streams import stream
+from selfmate.util.text import many
+
+__all__ = ["ANCHOR", "UNTRAINED", "Log", "Matches"]
+
+
+ANCHOR: Final = "heuristic-1"
+
+
+UNTRAINED: Final = "untrained"
+
+
+FINAL_SEED: Final = 0
+"""The final matches take the same openings in every run, so that runs can be compared."""
+
+
+class Log(Protocol):
+    """Writes a line of metrics."""
+
+    def __call__(self, stage: str, cycle: int, **values: Any) -> None: ...
+
+
+class Matches:
+    """What is played beside self-play. Every method that plays gives up when `stopping` says so.
+
+    `late` says whether the time of the session is over, but for the final matches.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        progress: Progress,
+        log: Log,
+        *,
+        stopping: Callable[[], bool],
+        late: Callable[[], bool],
+        device: str,
+        lanes: int,
+    ) -> None:
+        self.run = run
+        self.recipe = run.recipe
+        self.variant = run.recipe.variant.name
+        self.progress = progress
+        self.log = log
+        self.stopping = stopping
+        self.late = late
+        self.device = device
+        self.lanes = lanes
+
+    def evaluator(self, cycle: int) -> Evaluator:
+        """Load the net of a cycle from its file: what was saved is what plays."""
+        return open_evaluator(self.run.verify(self.run.state.checkpoint(cycle)), device=self.device, threads=1)
+
+    def name(self, cycle: int) -> str:
+        """Give the name of a net for PGN."""
+        return net_name(self.run.directory, cycle)
+
+    # -- the gate ---------------------------------------------------------------------------------
+
+    def gate(self, cycle: int) -> int | None:
+        """Give the champion after this cycle: the candidate if there is no gate or if it passes; None when stopped."""
+        part, candidate, champion = self.recipe.gate, cycle + 1, self.run.state.champion
+        games = at(part.games, cycle)
+        if games == 0 or champion == candidate:
+            return candidate
+        if candidate % at(part.every, cycle):
+            return champion
+        self._show("at the gate", "candidate", "champion")
+        openings = self._openings(games, stream(self.run.manifest.seed, "gate", cycle), cycle)
+        match = self._match(candidate, self.evaluator(champion), openings, at(part.visits, cycle), cycle)
+        if match is None:
+            return None
+        passed = match[0].score >= at(part.threshold, cycle)
+        self.progress.scores["champion"] = (candidate, match[0])
+        self.log("gate", cycle, champion=champion, passed=passed, **match[0].as_json())
+        return candidate if passed else champion
+
+    # -- the progress -----------------------------------------------------------------------------
+
+    def measure(self, cycle: int, champion: int) -> bool:
+        """Place the champion on the scale of `selfmate progress` from time to time; False when stopped.
+
+        It plays the strongest rung, and the last checkpoint that was measured and is kept; where no
+        ladder is shipped the rungs play each other, once in a run.
+        """
+        part = self.recipe.progress
+        games, visits = at(part.games, cycle), at(part.visits, cycle)
+        if games == 0 or (cycle + 1) % at(part.every, cycle) or self.late():
+            return True
+        # 1. Who plays
+        folder, rungs = self.run.directory / curve.FOLDER, curve.rungs(visits)
+        measured = {key for game in curve.read_games_of(folder, self.variant, visits) for key in game[:2]}
+        kept = {each.cycle: curve.checkpoint(each.cycle, visits) for each in self.run.state.checkpoints}
+        before = [each for number, each in sorted(kept.items()) if number < champion and each.key in measured]
+        ladder = curve.ladder_results(self.variant)
+        pairs = [(each, kept[champion]) for each in before[-1:]] + [(kept[champion], rungs[-1])]
+        pairs += [] if ladder else pairwise(rungs)
+        # 2. Play what is missing, in one pool
+        self._show("measuring strength", "", "")
+
+        def player(entrant: curve.Entrant) -> Player:
+            return Player(entrant.spec if entrant.cycle is None else self.evaluator(entrant.cycle))
+
+        def tell(done: int, total: int) -> None:
+            self.progress.stage = f"measuring strength, {done} of {many(total, 'game')}"
+
+        cost = curve.play_missing(
+            folder,
+            self.variant,
+            pairs,
+            curve.openings_for(self.variant, games),
+            player,
+            lanes=self.lanes,
+            stopping=self.stopping,
+            tell=tell,
+        )
+        if cost.missing:
+            return False
+        # 3. One scale for all games so far
+        played = curve.read_games_of(folder, self.variant, visits)
+        scale = curve.fit_scale(played, visits, ladder)
+        rating = scale.players[kept[champion].key]
+        self.progress.measured = Measured(
+            cycle=cycle + 1, elo=rating.elo, error=rating.error, games=cost.games, seconds=cost.seconds
+        )
+        facts = {"champion": champion, "visits": visits, "elo": rating.elo, "error": rating.error}
+        spent = {"games": cost.games, "evaluations": cost.evaluations, "seconds": round(cost.seconds, 3)}
+        self.log("progress", cycle, **facts, **spent)
+        return True
+
+    # -- the final matches ------------------------------------------------------------------------
+
+    def final(self) -> dict[str, Match]:
+        """Play the champion against the untrained net (unless it is that) and the heuristic; nothing when stopped."""
+        part, state = self.recipe.gate, self.run.state
+        games, visits = at(part.final_games, state.cycle), at(part.final_visits, state.cycle)
+        if games == 0:
+            return {}
+        openings = self._openings(games, FINAL_SEED, state.cycle)
+        scores: dict[str, Match] = {}
+        is_trained = state.checkpoint(state.champion).step > 0
+        has_first = any(each.cycle == 0 for each in state.checkpoints)  # a packed copy has not
+        for opponent in (UNTRAINED, ANCHOR) if is_trained and has_first else (ANCHOR,):
+            name = f"matches/{state.champion:05}-{opponent}-{games}x{visits}"
+            if f"{name}.json" in self.run.state.matches:  # played in an earlier session
+                saved = json.loads((self.run.directory / f"{name}.json").read_text())
+                scores[opponent] = msgspec.convert(saved["match"], Match)
+                continue
+            shown = "the untrained net" if opponent == UNTRAINED else opponent
+            self._show(f"final match against {shown}", "champion", opponent)
+            side = self.evaluator(0) if opponent == UNTRAINED else ANCHOR
+            match = self._match(state.champion, side, openings, visits, state.cycle)
+            if match is None:
+                return {}
+            scores[opponent], records = match
+            self.progress.scores[opponent] = (state.cycle, scores[opponent])
+            facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
+            self.log("final", state.cycle, **facts)
+            text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
+            sides = (self.name(state.champion), self.name(0) if opponent == UNTRAINED else ANCHOR)
+            names = [label(side, visits) for side in sides]
+            pgn = [
+                as_game(record, names[record.white_seat], names[record.black_seat], "final match", counts=True)
+                for record in records
+            ]
+            written = (
+                self.run.write_text(f"{name}.json", text),
+                self.run.write_text(f"{name}.pgn", "\n\n".join(map(str, pgn)) + "\n"),
+            )
+            self.run.commit(matches=(*self.run.state.matches, *written), seconds=self.progress.elapsed())
+        return scores
+
+    def final_seconds(self, plies: float, evaluations_per_second: float) -> float:
+        """Estimate the time of the final matches: in one both sides are nets, in the other one of them is.
+
+        Proofs end many of their searches early, so that about half of the visits are made.
+        """
+        part, cycle = self.recipe.gate, self.run.state.cycle
+        evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle) / 2
+        return 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
+
+    # -- what they share --------------------------------------------------------------------------
+
+    def _openings(self, games: int, seed: int, cycle: int) -> list[str]:
+        return balanced_openings(self.variant, games // 2, seed, at(self.recipe.gate.random_plies, cycle))
+
+    def _match(
+        self, first: int, second: Evaluator | str, openings: Sequence[str], visits: int, cycle: int
+    ) -> tuple[Match, list[GameRecord]] | None:
+        """Let the net of cycle `first` play; both sides search alike."""
+
+        def tell(standing: Standing) -> None:
+            self.progress.match = standing
+
+        return play_match(
+            self.variant,
+            self.evaluator(first),
+            second,
+            openings,
+            search=search_config(self.recipe.search, cycle, noise=False),
+            visits=visits,
+            max_plies=at(self.recipe.selfplay.max_plies, cycle),
+            lanes=self.lanes,
+            stopping=self.stopping,
+            tell=tell,
+        )
+
+    def _show(self, stage: str, first: str, second: str) -> None:
+        """Let the view know who plays; the match itself tells how it stands."""
+        self.progress.match, self.progress.stage, self.progress.sides = None, stage, (first, second)

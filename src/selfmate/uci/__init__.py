@@ -1,0 +1,1 @@
+"""The UCI engine: protocol, options, time management."""

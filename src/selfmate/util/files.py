@@ -1,0 +1,167 @@
+"""Files that are there whole or not at all, also after a loss of power, and a clear word when the disk is full."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from selfmate.errors import SelfmateError
+
+__all__ = [
+    "FileError",
+    "Stamp",
+    "check_target",
+    "disk",
+    "new_folder",
+    "remove",
+    "stamp_folder",
+    "stamp_of",
+    "write_file",
+    "write_output",
+]
+
+
+FREE_FLOOR: Final = 64 << 20
+"""Bytes of the disk that a run leaves free: it stops before it fills the disk to the last block."""
+
+
+class FileError(SelfmateError):
+    """A file that cannot be written."""
+
+
+class Stamp(Struct, frozen=True):
+    """By what a committed file is known again."""
+
+    bytes: int
+    sha256: str
+
+
+def check_target(path: Path | None) -> None:
+    """Refuse a file that could not be written later, after all the work: its folder is missing, or it is a folder.
+
+    >>> check_target(Path("/no/such/folder/games.pgn"))
+    Traceback (most recent call last):
+    ...
+    selfmate.util.files.FileError: /no/such/folder/games.pgn: there is no such folder
+    """
+    if path is not None and not path.absolute().parent.is_dir():
+        raise FileError(f"{path}: there is no such folder", str(path))
+    if path is not None and path.is_dir():
+        raise FileError(f"{path}: a folder, not a file", str(path))
+
+
+def write_file(path: Path, data: bytes) -> Stamp:
+    """Write a file so that it is there whole or not at all, also after a loss of power.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stamp = write_file(Path(folder) / "a", b"abc")
+    ...     stamp.bytes, sorted(entry.name for entry in Path(folder).iterdir())
+    (3, ['a'])
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    with disk(path, len(data)):
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            _sync_folder(path.parent)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+    return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write a file that a user named: a link stays one, and so does a device or a pipe, into which it goes as it is.
+
+    >>> write_output(Path("/dev/null"), b"abc")
+    >>> Path("/dev/null").is_char_device()
+    True
+    """
+    if not path.exists() or path.is_file():
+        write_file(path.resolve(), data)
+        return
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}", str(path)) from error
+
+
+@contextlib.contextmanager
+def new_folder(path: Path, size: int = 0) -> Iterator[Path]:
+    """Give a temporary folder to write files into; at the end they are synced and the folder gets its name.
+
+    What stands at `path` already was never committed and is removed.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    with disk(path, size):
+        try:
+            remove(temporary)
+            temporary.mkdir()
+            yield temporary
+            for entry in (temporary, *sorted(temporary.rglob("*"))):
+                (_sync_folder if entry.is_dir() else _sync_file)(entry)
+            remove(path)
+            temporary.rename(path)
+            _sync_folder(path.parent)
+        except BaseException:
+            remove(temporary)
+            raise
+
+
+def stamp_folder(path: Path) -> dict[str, Stamp]:
+    """Stamp every file of a folder."""
+    return {file.name: stamp_of(file.read_bytes()) for file in sorted(path.iterdir())}
+
+
+@contextlib.contextmanager
+def disk(path: Path, size: int) -> Iterator[None]:
+    """Turn a full disk into one line that says what to do; look ahead, so that it seldom comes to that."""
+    advice = "nothing committed is lost: free some space and run the same command again"
+    free = shutil.disk_usage(path.parent).free
+    if free < size + FREE_FLOOR:
+        raise FileError(f"{path.parent}: the disk is nearly full ({free >> 20} MiB free); {advice}", str(path))
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise FileError(f"{path}: {error.strerror}; {advice}", str(path)) from error
+        raise
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a whole folder, if it is there; links are removed, never followed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def stamp_of(data: bytes) -> Stamp:
+    """Stamp what a file holds."""
+    return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())

@@ -1,0 +1,85 @@
+"""Stop requests: Ctrl-C, SIGTERM, and deadlines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+__all__ = ["Interrupt", "Stop", "stop_on_signals"]
+
+
+class Stop:
+    """Whether to stop: a stop was requested, or the deadline has passed."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.signal: int | None = None
+        self.deadline: float | None = None
+
+    def __call__(self) -> bool:
+        return self.asked or self.late()
+
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+@contextlib.contextmanager
+def stop_on_signals(stop: Stop, say: Callable[[str], None], close: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM request a stop; a second one calls `close` and exits at once.
+
+    `say` shows one line that acknowledges the first signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        if stop.asked:
+            close()
+            os._exit(128 + number)
+        stop.asked, stop.signal = True, number
+        say("Stopping after this step; press Ctrl-C again to quit now.")
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Interrupt:
+    """Whether Ctrl-C was pressed, within `with`; pressed again it interrupts at once.
+
+    >>> with Interrupt() as interrupt:
+    ...     interrupt()
+    False
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self) -> bool:
+        return self.asked
+
+    def __enter__(self) -> Interrupt:
+        with contextlib.ExitStack() as stack:
+            if threading.current_thread() is threading.main_thread():
+                before = signal.signal(signal.SIGINT, self._hear)
+                stack.callback(signal.signal, signal.SIGINT, before)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -1,0 +1,62 @@
+"""Numbered lines of a text of any size, none longer than a limit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+__all__ = ["Source", "decode", "numbered_lines"]
+
+
+Source = str | os.PathLike[str] | IO[str] | IO[bytes]
+"""A file: its path, or the file itself, opened for text or bytes."""
+
+
+def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
+    r"""Read the lines of `source`, without their ends, with their numbers from 1.
+
+    Of a line longer than `limit` only the beginning is read, `limit + 1` characters of it, so that the
+    caller can refuse it. Bytes are UTF-8; a line that is not is taken for Latin-1, the encoding in which
+    the PGN standard was written.
+
+    >>> import io
+    >>> list(numbered_lines(io.BytesIO(b"\xc3\xa9\r\n\xe9\nabcdefgh\n"), 4))
+    [(1, 'é'), (2, 'é'), (3, 'abcde')]
+    """
+    if isinstance(source, (str, os.PathLike)):
+        with Path(source).open("rb") as file:
+            yield from numbered_lines(file, limit)
+        return
+    number = 0
+    most = limit + 3  # a line of `limit` characters with its end, and one more
+    while raw := source.readline(most):
+        number += 1
+        line = decode(raw)
+        if len(raw) == most and line[-1] != "\n":
+            rest = raw
+            while rest and decode(rest)[-1] != "\n":
+                rest = source.readline(most)
+            yield number, line[: limit + 1]
+            continue
+        line = line.rstrip("\r\n")
+        if "\r" in line:  # a Macintosh of old, or a stray one
+            for part in line.split("\r"):
+                yield number, part
+        else:
+            yield number, line
+
+
+def decode(raw: str | bytes) -> str:
+    r"""Read bytes as UTF-8 or, where they are not, as Latin-1.
+
+    >>> decode(b"\xc3\xa9"), decode(b"\xe9")
+    ('é', 'é')
+    """
+    if isinstance(raw, str):
+        return raw
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

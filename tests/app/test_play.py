@@ -1,0 +1,322 @@
+"""Playing in the terminal: moves, commands, bad input, and the ways a game ends, without a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from command import Answer, Run
+from selfmate import BLACK, VARIANTS, WHITE, Position, read_games
+from selfmate.app.demo import draw_board as draw_board
+from selfmate.app.play import COMMANDS, Session, describe, numbered, turned
+from selfmate.search.player import Player
+from selfmate.search.result import Limit, PlayerError
+
+
+def play(
+    lines: Iterable[str],
+    variant: str = "chess",
+    fen: str | None = None,
+    *,
+    spec: str = "random",
+    color: bool = WHITE,
+    pgn: Path | None = None,
+    visits: int = 20,
+) -> tuple[Session, str]:
+    """Play the lines of a person and give the session and what it printed."""
+    answers = iter(lines)
+
+    def read(prompt: str) -> str:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise EOFError from None
+
+    text = io.StringIO()
+    console = Console(file=text, width=100)
+    session = Session(
+        Player(spec), Position(variant, fen), Limit(visits=visits), console, read, color=color, pgn=pgn, seed=1
+    )
+    session.run()
+    return session, text.getvalue()
+
+
+def test_moves_are_answered() -> None:
+    session, text = play(["e4", "g1f3", "nc3"])
+    assert [move.uci() for move in session.position.move_stack][::2] == ["e2e4", "g1f3", "b1c3"]
+    assert len(session.position.move_stack) == 6
+    assert text.count("random plays") == 3
+    assert session.result == "*"
+
+
+def test_the_engine_begins_when_the_person_has_black() -> None:
+    session, text = play([], color=BLACK)
+    assert len(session.position.move_stack) == 1
+    assert session.flipped
+    assert text.index("1  ♖") < text.index("8  ♜")
+
+
+@pytest.mark.parametrize(
+    "line", ["Ke2", "e5", "e2e5", "hello", "Nf3 Nf6", "0000", "ö", "x" * 5000, "\x1b[2J", "-1", "[/red]"]
+)
+def test_a_wrong_move_changes_nothing(line: str) -> None:
+    session, text = play([line])
+    assert session.position.move_stack == []
+    assert "`moves` lists the legal ones" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen", "line", "answer"),
+    [
+        ("gardner", None, "hello", "'hello' is not a move like Na3 or b1a3"),
+        ("gardner", None, "O-O", "'O-O' is not legal here"),
+        ("gardner", None, "e2e4", "'e2e4' is not legal: that piece cannot go there now"),
+        ("gardner", None, "e7e5", "'e7e5' is not legal: it leaves the board"),
+        ("gardner", None, "d4d3", "'d4d3' is not legal: the piece on d4 belongs to the other side"),
+        ("gardner", "4k/P4/5/5/4K w - - 0 1", "a5", "'a5': say what the pawn becomes, as in a5=Q"),
+        ("gardner", "4k/P4/5/5/4K w - - 0 1", "a4a5", "'a4a5': say what the pawn becomes, as in a5=Q"),
+        ("gardner", "4k/P4/5/5/4K w - - 0 1", "a5=K", "'a5=K' is not legal: no piece can become that"),
+        ("chess", "4k3/8/8/8/8/8/8/1N2KN2 w - - 0 1", "nd2", "'Nd2' could be b1d2 or f1d2"),
+        ("chess960", None, "Ke3", "'Ke3' is not legal here"),
+        ("antichess", None, "x" * 5000, "…' is not a move like Na3 or b1a3"),
+        ("horde", "4k3/8/8/8/8/8/8/PPPP4 w - - 0 1", "?", "'?' is not a move like a2 or a1a2"),
+    ],
+)
+def test_a_wrong_move_is_told_in_one_line_that_fits_the_board(
+    variant: str, fen: str | None, line: str, answer: str
+) -> None:
+    session, text = play([line], variant, fen)
+    (told,) = [each for each in text.splitlines() if "`moves` lists the legal ones" in each]
+    assert told.endswith(f"{answer}. `moves` lists the legal ones.")
+    assert len(told) < 130
+    assert session.position.fen().split()[0] not in told
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_greeting_shows_moves_that_can_be_played(variant: str) -> None:
+    _, text = play([], variant)
+    position = Position(variant)
+    found = re.search(r"Moves as (\S+) or (\S+); `help` for more\.", text)
+    assert found is not None
+    assert position.parse_san(found[1]) == position.parse_uci(found[2])
+
+
+def test_commands() -> None:
+    _, text = play(["help", "", "moves", "fen", "board", "HINT", "eval", "pgn"], spec="heuristic-1")
+    for name in COMMANDS:
+        assert f"  {name}" in text
+    assert "A move, or `help`." in text
+    assert "Na3 Nc3 Nf3 Nh3 a3 a4" in text
+    assert Position("chess").fen() in text
+    assert "value +0." in text
+    assert "20 visits in" in text
+    assert '[White "You"]' in text
+    assert '[Black "heuristic-1 (20 visits)"]' in text
+
+
+def test_undo() -> None:
+    session, text = play(["undo", "e4", "d4", "undo", "undo"])
+    assert session.position.move_stack == []
+    assert text.count("There is nothing to take back.") == 1
+    session, _ = play(["undo", "e5", "undo"], color=BLACK)
+    assert len(session.position.move_stack) == 1
+
+
+def test_undo_after_the_end() -> None:
+    session, _ = play(["Qd5#", "undo"], "gardner", "4k/2r1P/p2QB/PpP2/4K w - - 0 16")
+    assert (session.result, session.position.move_stack) == ("*", [])
+    session, _ = play(["e4", "resign", "undo"])
+    assert (session.result, len(session.position.move_stack)) == ("*", 2)
+
+
+def test_a_win_is_announced_once_and_moves_are_refused_after_it() -> None:
+    _, text = play(["Qd5#", "Ke2", "hint", "eval", "resign", "moves"], "gardner", "4k/2r1P/p2QB/PpP2/4K w - - 0 16")
+    assert text.count("White wins: checkmate. 1-0 after 1 ply.") == 1
+    assert "The game is over: `new`, `undo`, `pgn FILE` or `quit`." in text
+    assert text.count("The game is over.\n") == 3
+
+
+def test_the_engine_wins() -> None:
+    _, text = play(["a3"], "atomic", "4k3/8/8/8/7q/8/P4P2/4K3 w - - 0 1", spec="heuristic-1")
+    assert "Black wins: king exploded. 0-1" in text
+
+
+def test_draws_are_claimed() -> None:
+    session, text = play(["Kb1"], "chess", "7k/8/8/8/8/8/6R1/K7 w - - 99 80")
+    assert session.result == "1/2-1/2"
+    assert "Draw: " in text
+    assert "moves without progress" in text
+
+
+def test_resign_and_new() -> None:
+    session, text = play(["e4", "resign", "new", "e5"])
+    assert "Black wins: White resigns. 0-1 after 2 plies." in text
+    assert session.color == BLACK
+    assert session.flipped
+    assert len(session.position.move_stack) in (1, 3)
+
+
+def test_quit_leaves_the_rest_unread() -> None:
+    session, _ = play(["quit", "e4"])
+    assert session.position.move_stack == []
+
+
+# -- saving -----------------------------------------------------------------------------------------------------------
+
+
+def test_pgn_is_added_on_request_and_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "my games.pgn"
+    play([f"pgn {path}", "Qd5#", f"pgn {path}"], "gardner", "4k/2r1P/p2QB/PpP2/4K w - - 0 16", pgn=tmp_path / "all.pgn")
+    games = list(read_games(path))
+    assert [game.result for game in games] == ["*", "1-0"]
+    assert [game.headers["Termination"] for game in games] == ["unterminated", "normal"]
+    (kept,) = read_games(tmp_path / "all.pgn")
+    assert kept == games[1]
+    assert kept.end().comment == "checkmate"
+    assert kept.headers["FEN"] == "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
+
+
+def test_a_game_that_was_left_is_kept_too(tmp_path: Path) -> None:
+    play(["e4"], pgn=tmp_path / "all.pgn")
+    (game,) = read_games(tmp_path / "all.pgn")
+    assert (game.result, game.headers["Termination"]) == ("*", "unterminated")
+    play([], pgn=tmp_path / "none.pgn")
+    assert not (tmp_path / "none.pgn").exists()
+
+
+def test_control_c_keeps_the_game_and_goes_on_up(tmp_path: Path) -> None:
+    lines = iter(["e4"])
+
+    def read(prompt: str) -> str:
+        for line in lines:
+            return line
+        raise KeyboardInterrupt
+
+    console = Console(file=io.StringIO())
+    start, limit = Position("chess"), Limit(visits=1)
+    session = Session(Player("random"), start, limit, console, read, pgn=tmp_path / "all.pgn")
+    with pytest.raises(KeyboardInterrupt):
+        session.run()
+    assert isinstance(console.file, io.StringIO)
+    assert "╯\n\nAdded to" in console.file.getvalue()  # the line of the prompt was ended
+    assert len(list(read_games(tmp_path / "all.pgn"))) == 1
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder/x.pgn", "/", "nul\0"])
+def test_a_file_that_cannot_be_written_is_told(path: str) -> None:
+    _, text = play(["e4", f"pgn {path}"])
+    assert "Not saved: " in text
+
+
+# -- everything else --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, "chess960", "atomic960"])
+def test_every_variant_can_be_played(variant: str) -> None:
+    position = Position(variant)
+    first = position.san(position.legal_moves[0])
+    session, text = play([first, "hint", "flip"], variant, spec="heuristic-1")
+    assert len(session.position.move_stack) == 2
+    assert "heuristic-1 plays" in text
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([*sorted(set(COMMANDS) - {"pgn"}), "e4", "Nf3", "a2a3", "e7e5"]),
+            st.text(max_size=12).filter(lambda text: not text.strip().lower().startswith("pgn")),
+        ),
+        max_size=12,
+    )
+)
+def test_no_input_breaks_a_session(lines: list[str]) -> None:
+    play(lines, visits=2)
+
+
+def test_a_player_of_another_variant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Player, "variant", property(lambda self: "gardner"))
+    with pytest.raises(PlayerError, match="plays gardner, not chess"):
+        play([])
+
+
+def test_the_board_is_turned_square_by_square() -> None:
+    position = Position("gardner", "r3k/5/5/5/K1B2 w - - 0 1")
+    drawn = turned(draw_board(position, False, None, frozenset()))
+    assert drawn.plain.splitlines() == [
+        "1  .  .  ♗  .  ♔ ",
+        "2  .  .  .  .  . ",
+        "3  .  .  .  .  . ",
+        "4  .  .  .  .  . ",
+        "5  ♚  .  .  .  ♜ ",
+        "   e  d  c  b  a",
+    ]
+
+
+def test_moves_are_numbered_from_where_the_game_began() -> None:
+    position = Position("chess", "4k3/8/8/8/8/8/4P3/4K3 b - - 0 40")
+    for move in ("e8e7", "e2e4"):
+        position.play(move)
+    assert numbered(position) == [" 40. …       Ke7", " 41. e4"]
+
+
+def test_what_is_proven_is_described() -> None:
+    player = Player("heuristic-1")
+    lost = player.search(Position("chess", "k7/7R/1K6/8/8/8/8/8 b - - 0 1"), Limit(visits=200))
+    assert describe(lost) == "loses in 1 move"
+    drawn = player.search(Position("chess", "7k/8/8/8/8/8/1q6/K7 w - - 0 1"), Limit(visits=200))
+    assert describe(drawn) == "drawn"
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run_play(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line with a text as standard input."""
+
+    def run_command(text: str, *arguments: str) -> Answer:
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        return run(*arguments)
+
+    return run_command
+
+
+def test_command(run_play: Run, tmp_path: Path) -> None:
+    pgn = tmp_path / "games.pgn"
+    code, out, err = run_play("d3\nresign\n", "play", "--variant", "gardner", "--level", "1", "--pgn", str(pgn))
+    assert (code, err) == (0, "")
+    assert "You play White against heuristic-1." in out
+    assert "Black wins: White resigns" in out
+    assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visits)"
+    assert run_play("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
+    assert run_play("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("nobody",), "no player is called 'nobody'"),
+        (("--variant", "atomik"), "did you mean 'atomic'?"),
+        (("--color", "green"), "green"),
+        (("--level", "0"), "level"),
+        (("--level", "3", "--visits", "5"), "--level"),
+        (("--fen", "x"), "FEN"),
+        (("--seconds", "0"), "seconds"),
+        (("--pgn", "/no/such/folder/mine.pgn"), "there is no such folder"),
+        (("--pgn", "."), "a folder, not a file"),
+    ],
+)
+def test_bad_input_is_one_line(run_play: Run, arguments: tuple[str, ...], part: str) -> None:
+    code, out, err = run_play("", "play", *arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert part in err

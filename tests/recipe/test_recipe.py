@@ -1,0 +1,187 @@
+"""Recipes: what is written is what runs, and anything else is refused with the key and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from selfmate import VARIANTS, SelfmateError
+from selfmate.recipe.recipe import (
+    MAY_CHANGE,
+    Recipe,
+    RecipeError,
+    at,
+    change,
+    differences,
+    from_toml,
+    load,
+    names,
+    smoke,
+)
+
+GARDNER = load("gardner-laptop")
+
+
+@pytest.mark.parametrize("name", names())
+def test_our_recipes_read_back_equal_and_shrink(name: str) -> None:
+    recipe = load(name)
+    assert from_toml(recipe.to_toml()) == recipe
+    small = smoke(recipe)
+    assert from_toml(small.to_toml()) == small
+    assert small.variant == recipe.variant
+    assert small.selfplay.cycles * at(small.selfplay.games, 0) < 100
+
+
+def test_every_key_has_a_meaning_and_those_that_may_change_exist() -> None:
+    text = GARDNER.to_toml()
+    keys = [line for line in text.splitlines() if "=" in line]
+    assert all("  # " in line for line in keys)
+    assert set(GARDNER.flat()) >= MAY_CHANGE
+
+
+def test_a_recipe_is_found_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GARDNER.to_toml(), "utf-8")
+    assert load(path) == load(str(path)) == GARDNER
+
+
+BAD_SETTINGS = [
+    ("selfplay.vists=3", "selfplay.vists: there is no such key; did you mean 'selfplay.visits'?"),
+    ("visits=3", "did you mean 'selfplay.visits'?"),
+    ("selfplay.visits", "write section.key=value"),
+    ("selfplay.visits=abc", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], not 'abc'"),
+    ("selfplay.visits=1.5", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], not 1.5"),
+    ("selfplay.visits=0", "selfplay.visits: expected a whole number >= 1, not 0"),
+    ("selfplay.visits=true", "selfplay.visits: expected a whole number or a schedule [[cycle, value], ...], not true"),
+    ("selfplay.visits=[[0, 8], [5, 0]]", "selfplay.visits[1][1]: expected a whole number >= 1, not 0"),
+    ("selfplay.visits=[[0, 8], [5, 'x']]", "selfplay.visits[1][1]: expected a whole number, not 'x'"),
+    ("selfplay.visits=[[1, 8]]", "selfplay.visits: a schedule begins at cycle 0"),
+    ("selfplay.visits=[[0, 8], [5, 9], [5, 9]]", "its cycles rise"),
+    ("selfplay.visits=[]", "a schedule begins at cycle 0"),
+    ("selfplay.visits=[[0, 8, 9]]", "selfplay.visits"),
+    ("selfplay.visits=1\nselfplay.games=2", "cannot read the value"),
+    ("selfplay.visits=1 2", "selfplay.visits: cannot read the value '1 2'; write a number, a word, true, false or"),
+    ("selfplay.visits={a=1}", "not {'a': 1}"),
+    ("selfplay.visits='" + "9" * 500 + "'", "…"),
+    ("search.gumbel=maybe", "search.gumbel: expected true or false, not 'maybe'"),
+    ("learner.learning_rate=0", "learner.learning_rate: expected a number > 0.0"),
+    ("learner.learning_rate=nan", "learner.learning_rate"),
+    ("learner.learning_rate=inf", "learner.learning_rate: expected a finite number, not inf"),
+    ("learner.optimizer=adam", "learner.optimizer: no such choice 'adam'; did you mean 'adamw'?"),
+    ("learner.ema=1.0", "learner.ema: expected a number < 1.0, not 1.0"),
+    ("learner.holdout=1", "learner.holdout: every game would only validate"),
+    ("learner.window=10", "learner.window: smaller than one batch"),
+    ("net.size=huge", "net.size: no such choice 'huge'; there are tiny, small, medium"),
+    ("net.blocks=[[0, 2], [5, 3]]", "net.blocks: expected a whole number"),
+    ("selfplay.fast_visits=1000", "selfplay.fast_visits: 1000 is more than the"),
+    ("selfplay.fast_visits=[[0, 1], [7, 1000]]", "(from cycle 7)"),
+    ("selfplay.full_probability=0", "nothing to learn from"),
+    ("selfplay.random_plies=1000", "selfplay.max_plies: the game would end within its random plies"),
+    ("search.noise_epsilon=0.25", "a Gumbel root has its own noise"),
+    ("search.draw_score=-2.0", "search.draw_score: expected a number from -1 to 1"),
+    ("gate.final_games=7", "gate.final_games: openings are played in pairs"),
+    ("progress.games=7", "progress.games: openings are played in pairs"),
+    ("variant.name=gardener", "no variant is called 'gardener'; did you mean 'gardner'?"),
+]
+
+
+@pytest.mark.parametrize(("setting", "reason"), BAD_SETTINGS)
+def test_a_bad_setting_is_refused_in_one_line(setting: str, reason: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        change(GARDNER, [setting])
+    assert reason in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("[learner]", "[lerner]", "lerner: there is no such section; did you mean 'learner'?"),
+        (
+            "[gate]",
+            "[gate]\nvalue_mix = 0.5",
+            "gate.value_mix: there is no such key; did you mean 'learner.value_mix'?",
+        ),
+        ("batch = ", "# ", "learner.batch: this key is missing"),
+        ("fast_visits = ", "# ", "selfplay.fast_visits: needed while selfplay.full_probability is below 1"),
+        ("[variant]", "variant = 3\n[other]", "variant: expected a section [variant]"),
+        ("[variant]", "[variant", "not TOML"),
+        ("name = ", "name = 5 #", "variant.name: expected text, not 5"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    text = change(GARDNER, ["selfplay.full_probability=0.5"]).to_toml()
+    assert old in text
+    path = tmp_path / "bad.toml"
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    with pytest.raises(RecipeError) as caught:
+        load(path)
+    assert reason in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_files_that_are_no_recipe_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "large.toml").write_bytes(b"#" * (1 << 20))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    for name in ("large.toml", "binary.toml", "missing.toml", ""):
+        with pytest.raises(RecipeError) as caught:
+            load(tmp_path / name)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_every_variant_can_be_asked_for() -> None:
+    for variant in VARIANTS:
+        assert change(GARDNER, [f"variant.name={variant}"]).variant.name == variant
+
+
+def test_keys_of_archived_recipes_have_moved() -> None:
+    """Earlier versions measured the champion by anchor games of the gate."""
+    text = GARDNER.to_toml().partition("[progress]")[0] + "anchor_games = 6\nanchor_every = 3\n"
+    assert "[gate]" in text
+    old = from_toml(text)
+    assert (old.progress.games, old.progress.every) == (6, 3)
+    assert differences(GARDNER, old) == ["progress.games", "progress.every"]
+
+
+def test_differences_name_the_keys() -> None:
+    changed = change(GARDNER, ["learner.reuse=3.5", "search.gumbel=false", "search.noise_epsilon=0.25"])
+    assert differences(GARDNER, changed) == ["search.gumbel", "search.noise_epsilon", "learner.reuse"]
+    assert differences(changed, changed) == []
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 10**6)), min_size=1, max_size=8, unique_by=lambda e: e[0])
+)
+def test_a_schedule_holds_each_value_until_the_next(entries: list[tuple[int, int]]) -> None:
+    entries = sorted(entries)
+    entries[0] = (0, entries[0][1])
+    schedule = tuple(entries)
+    text = "[" + ", ".join(f"[{cycle}, {value}]" for cycle, value in schedule) + "]"
+    recipe = change(GARDNER, [f"selfplay.visits={text}", "selfplay.fast_visits=1"])
+    assert recipe.selfplay.visits == schedule
+    assert from_toml(recipe.to_toml()) == recipe
+    for number, (cycle, value) in enumerate(schedule):
+        assert at(schedule, cycle) == value
+        if number:
+            assert at(schedule, cycle - 1) == schedule[number - 1][1]
+
+
+def refusal(read: Callable[[str], Recipe], text: str) -> str:
+    """Give what a reader says of a text, nothing when it takes it."""
+    try:
+        read(text)
+    except SelfmateError as error:
+        return str(error)
+    return ""
+
+
+@given(st.text(max_size=200))
+def test_no_text_crashes_the_reader(text: str) -> None:
+    assert len(refusal(from_toml, text).splitlines()) == 1
+    assert len(refusal(lambda text: change(GARDNER, [text]), text).splitlines()) == 1
