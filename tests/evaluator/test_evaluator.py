@@ -150,7 +150,7 @@ def test_pieces_cover_the_batch() -> None:
 def test_answers_that_are_no_numbers(make: Callable[[Net], Evaluator]) -> None:
     net = some_net()
     with torch.no_grad():
-        net.value.wdl.bias[0] = float("nan")
+        net.get_parameter("value.wdl.bias")[0] = float("nan")
     with pytest.raises(EvaluatorError, match=f"the wdl of net {net_id(net)[:12]} are not finite"):
         make(net).evaluate(some_leaves(5))
 
@@ -171,7 +171,7 @@ def test_leaves_that_do_not_fit(make: Callable[[Net], Evaluator]) -> None:
 def test_plies_are_bounded() -> None:
     net = some_net()
     with torch.no_grad():
-        net.value.plies.bias.fill_(1e6)
+        net.get_parameter("value.plies.bias").fill_(1e6)
     assert OnnxEvaluator(to_onnx(net)).evaluate(some_leaves(5)).plies.tolist() == [1000.0] * 5
 
 

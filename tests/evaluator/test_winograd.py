@@ -15,9 +15,10 @@ from nets import close, equal, some_leaves, some_net
 from selfmate._core import CpuNet, cpu_kernels
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.torch import TorchEvaluator
-from selfmate.evaluator.winograd import WinogradEvaluator, folded
+from selfmate.evaluator.winograd import WinogradEvaluator
+from selfmate.nn.architecture import folded_tensors
 from selfmate.nn.checkpoint import TENSORS_NAME, WeightsError, save, tensors_of
-from selfmate.nn.config import GARDNER, Context, FixedFacts, NetConfig, layers, tensor_shapes
+from selfmate.nn.config import GARDNER, Context, FixedFacts, NetConfig
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.net import Net, rounded
 
@@ -126,7 +127,7 @@ def test_wrong_leaves_and_wrong_tensors_are_refused() -> None:
         evaluator.evaluate(some_leaves(3, policy_size=5000))
     config = net.config
     sizes = {key: getattr(config, key) for key in config.to_dict() if key != "variant"}
-    tensors = folded(config, tensors_of(net))
+    tensors = [array for layer in folded_tensors(config, tensors_of(net)).values() for array in layer]
     for wrong in (tensors[:-1], [*tensors, tensors[0]], [tensors[1], *tensors[1:]]):
         with pytest.raises(ValueError, match="tensor"):
             CpuNet(**sizes, tensors=wrong)
@@ -140,14 +141,6 @@ def test_wrong_leaves_and_wrong_tensors_are_refused() -> None:
     for bad in (leaves.moves + np.uint16(5000), leaves.moves[:2]):
         with pytest.raises(ValueError, match="do not fit"):
             core.evaluate(leaves.bits, leaves.scalars, bad, leaves.counts, *out)
-
-
-@pytest.mark.parametrize("context", ["se", "pool", "none"])
-def test_shapes_are_those_of_the_net(context: Context) -> None:
-    config = NetConfig.sized(CHESS, "small", context=context, blocks=2)
-    net = Net(config, seed=None)
-    assert tensor_shapes(config) == {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
-    assert len({layer.name for layer in layers(config)}) == len(list(layers(config)))
 
 
 def test_a_rounded_net_answers_nearly_as_before() -> None:

@@ -50,7 +50,7 @@ def test_id_tells_nets_apart() -> None:
     assert net_id(Net(CONFIG, seed=3)) == identity
     assert net_id(Net(NetConfig.from_dict(CONFIG.to_dict() | {"variant": "other"}), seed=3)) != identity
     with torch.no_grad():
-        net.value.wdl.bias[0] += 1e-6
+        net.get_parameter("value.wdl.bias")[0] += 1e-6
     assert net_id(net) != identity
 
 

@@ -30,8 +30,8 @@ from selfmate.nn.checkpoint import WeightsError, net_id, save
 from selfmate.nn.config import GARDNER, NetConfig
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.net import Net
-from selfmate.nn.onnx import INT8_KEY, INT8_NAME, ONNX_NAME, check_seal, export_onnx, metadata, to_onnx
-from selfmate.nn.quantize import quantise
+from selfmate.nn.onnx import INT8_KEY, INT8_NAME, ONNX_NAME, export_onnx, metadata, to_onnx, verify_checksum
+from selfmate.nn.quantize import quantize
 
 HAS_OPENVINO = importlib.util.find_spec("openvino") is not None
 needs_openvino = pytest.mark.skipif(not HAS_OPENVINO, reason="openvino is not installed")
@@ -46,7 +46,7 @@ def f32() -> bytes:
 
 @pytest.fixture(scope="module")
 def int8(f32: bytes) -> bytes:
-    return quantise(f32)
+    return quantize(f32)
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +77,14 @@ def test_only_the_blocks_are_rounded(f32: bytes, int8: bytes) -> None:
 
 
 def test_an_int8_file_is_whole_and_says_what_it_is(f32: bytes, int8: bytes) -> None:
-    assert check_seal(int8) == int8
+    assert verify_checksum(int8) == int8
     assert INT8_KEY in metadata(int8)
     assert INT8_KEY not in metadata(f32)
     assert OnnxEvaluator(int8).net_id == OnnxEvaluator(f32).net_id
     assert OnnxEvaluator(int8, threads=1).name == "onnx int8 on 1 thread"
     assert len(int8) < len(f32) / 2
-    quantise.cache_clear()
-    assert quantise(f32) == int8
+    quantize.cache_clear()
+    assert quantize(f32) == int8
 
 
 def test_int8_is_near(f32: bytes, int8: bytes, positions: LeafBatch) -> None:
@@ -100,7 +100,7 @@ def test_int8_is_near(f32: bytes, int8: bytes, positions: LeafBatch) -> None:
 def test_nets_of_all_kinds(facts: Any, context: Any) -> None:
     net = some_net(context, facts=facts)
     leaves = leaves_of(game_positions(facts.variant, 20))
-    expected, answer = (OnnxEvaluator(data).evaluate(leaves) for data in (to_onnx(net), quantise(to_onnx(net))))
+    expected, answer = (OnnxEvaluator(data).evaluate(leaves) for data in (to_onnx(net), quantize(to_onnx(net))))
     assert difference(expected, answer)["policy_mean"] < 0.05
     assert answer.priors.sum(1) == pytest.approx(1, abs=1e-5)
 
@@ -111,7 +111,7 @@ def test_a_layer_that_says_nothing() -> None:
         net.get_parameter("blocks.0.first.norm.weight").zero_()
         net.get_parameter("blocks.0.first.norm.bias").fill_(-1)
     leaves = leaves_of(game_positions("gardner", 20))
-    expected, answer = (OnnxEvaluator(data).evaluate(leaves) for data in (to_onnx(net), quantise(to_onnx(net))))
+    expected, answer = (OnnxEvaluator(data).evaluate(leaves) for data in (to_onnx(net), quantize(to_onnx(net))))
     assert difference(expected, answer)["policy_mean"] < 0.05
 
 
@@ -292,12 +292,12 @@ def test_the_int8_file_of_a_folder_is_used(tmp_path: Path, monkeypatch: pytest.M
     net = some_net()
     save(net, tmp_path / "net")
     export_onnx(net, tmp_path / "net" / ONNX_NAME)
-    (tmp_path / "net" / INT8_NAME).write_bytes(quantise(to_onnx(net)))
-    monkeypatch.setattr("selfmate.nn.quantize.quantise", None)
+    (tmp_path / "net" / INT8_NAME).write_bytes(quantize(to_onnx(net)))
+    monkeypatch.setattr("selfmate.nn.quantize.quantize", None)
     assert "int8" in open_evaluator(tmp_path / "net", backend="onnx-int8").name
     assert "int8" not in open_evaluator(tmp_path / "net").name  # training stays exact
     assert "int8" not in open_evaluator(tmp_path / "net", backend="onnx").name
-    (tmp_path / "net" / INT8_NAME).write_bytes(quantise(to_onnx(some_net(seed=2))))
+    (tmp_path / "net" / INT8_NAME).write_bytes(quantize(to_onnx(some_net(seed=2))))
     with pytest.raises(WeightsError, match=r"net\.int8\.onnx is not the net that net\.json names"):
         open_evaluator(tmp_path / "net", backend="onnx-int8")
 
@@ -365,7 +365,7 @@ def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(EvaluatorError, match=r"openvino is missing; it comes with selfmate\[openvino\]$"):
         open_evaluator(SHIPPED, backend="openvino")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    quantise.cache_clear()
+    quantize.cache_clear()
     with pytest.raises(EvaluatorError, match=r"onnx is missing; it comes with selfmate\[train\]$"):
         open_evaluator(SHIPPED / ONNX_NAME, backend="onnx-int8")
 

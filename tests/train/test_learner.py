@@ -11,8 +11,9 @@ import torch
 
 from selfmate import SelfmateError
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig
+from selfmate.nn.architecture import PLIES_UNIT
 from selfmate.nn.config import GARDNER, NetConfig
-from selfmate.nn.net import PLIES_UNIT, Net
+from selfmate.nn.net import Net
 from selfmate.recipe.recipe import LearnerPart, at, change, load, smoke
 from selfmate.train.learner import Diverged, Learner
 from selfmate.train.window import Window

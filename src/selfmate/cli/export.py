@@ -12,8 +12,9 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.onnx import OnnxEvaluator
 from selfmate.nn.calibration import game_positions
 from selfmate.nn.checkpoint import TENSORS_NAME
-from selfmate.nn.onnx import ONNX_NAME, OPSET, read_net, to_onnx
-from selfmate.nn.quantize import quantise
+from selfmate.nn.onnx import ONNX_NAME, read_net, to_onnx
+from selfmate.nn.onnx_graph import OPSET
+from selfmate.nn.quantize import quantize
 from selfmate.search.spec import find_net
 from selfmate.util.text import percent
 
@@ -89,7 +90,7 @@ def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> 
         data, reference = _f32(source)
         plain = OnnxEvaluator(data)
         if int8:
-            data, reference = quantise(data), plain
+            data, reference = quantize(data), plain
     except ModuleNotFoundError as error:
         raise EvaluatorError(f"{clip(spec)}: {error.name} is missing; it comes with selfmate[train]", spec) from None
     # 3. Does it?

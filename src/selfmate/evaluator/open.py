@@ -128,9 +128,9 @@ def _open_onnx(source: Net | str | Path, shown: str, threads: int | None, backen
             raise EvaluatorError(f"{shown} is an int8 file; open it with onnx-int8 or openvino-int8", shown)
         data = f32_onnx(source)
         if wanted:
-            from selfmate.nn.quantize import quantise
+            from selfmate.nn.quantize import quantize
 
-            data = quantise(data)
+            data = quantize(data)
         found[wanted] = data
     # 4. Open it.
     if backend.startswith("openvino"):

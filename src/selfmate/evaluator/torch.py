@@ -26,7 +26,7 @@ from selfmate.evaluator.base import MAX_PLIES, Answer, Desk, Evaluator, checked,
 from selfmate.evaluator.cuda import LAUNCHING, capture, device_errors
 from selfmate.nn.checkpoint import Card, describe, load
 from selfmate.nn.leaves import LeafBatch, Leaves
-from selfmate.nn.net import Net, fold, suit_tensor_cores
+from selfmate.nn.net import Net, fold, fuse_for_tensor_cores
 
 __all__ = ["Precision", "TorchEvaluator", "net_of"]
 
@@ -133,7 +133,7 @@ class TorchEvaluator(Evaluator):
     def _fold(self, net: Net) -> Net:
         """Copy a net for inference on this device."""
         cores = self._device.type == "cuda" and self._precision != "float32"
-        return suit_tensor_cores(fold(net)) if cores else fold(net)
+        return fuse_for_tensor_cores(fold(net)) if cores else fold(net)
 
     @torch.inference_mode()
     def _on_cpu(self, batch: LeafBatch, begin: int, end: int) -> Answer:

@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from selfmate._core import CpuNet, cpu_kernels
 from selfmate.evaluator.base import Answer, Evaluator, checked, in_pieces
+from selfmate.nn.architecture import folded_tensors
 from selfmate.nn.checkpoint import Card, describe, read_net_tensors, tensors_of
-from selfmate.nn.config import NORM_EPSILON, NetConfig, layers
+from selfmate.nn.config import NetConfig
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.util.cpu import cores
 from selfmate.util.text import many
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from selfmate.nn.net import Net
 
-__all__ = ["WinogradEvaluator", "folded"]
+__all__ = ["WinogradEvaluator"]
 
 
 LARGEST_PIECE: Final = 64
@@ -61,7 +60,7 @@ class WinogradEvaluator(Evaluator):
             policy_channels=config.policy_channels,
             value_channels=config.value_channels,
             context=config.context,
-            tensors=folded(config, tensors),
+            tensors=[array for layer in folded_tensors(config, tensors).values() for array in layer],
         )
         self._pool = ThreadPoolExecutor(self.threads, "winograd") if self.threads > 1 else None
 
@@ -83,20 +82,3 @@ def _read(source: Net | str | Path) -> tuple[NetConfig, Mapping[str, NDArray[Any
     if isinstance(source, str | Path):
         return read_net_tensors(source)
     return source.config, tensors_of(source), describe(source)
-
-
-def folded(config: NetConfig, tensors: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
-    """Give weights and bias of every layer in their order, the norms taken into them."""
-    found: list[NDArray[Any]] = []
-    for layer in layers(config):
-        if not layer.normed:
-            found += [tensors[f"{layer.name}.weight"], tensors[f"{layer.name}.bias"]]
-            continue
-        weight, bias, mean, variance = (
-            tensors[f"{layer.name}.norm.{each}"].astype(np.float64)
-            for each in ("weight", "bias", "running_mean", "running_var")
-        )
-        scale = weight / np.sqrt(variance + NORM_EPSILON)
-        found.append(tensors[f"{layer.name}.conv.weight"] * scale[:, None, None, None])
-        found.append(bias - mean * scale)
-    return [np.ascontiguousarray(array, np.float32) for array in found]

@@ -30,7 +30,8 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
-from selfmate.nn.config import NetConfig, NetError, tensor_shapes
+from selfmate.nn.architecture import tensor_shapes
+from selfmate.nn.config import NetConfig, NetError
 from selfmate.util.text import other_format
 
 if TYPE_CHECKING:
