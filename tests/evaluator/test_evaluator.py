@@ -226,14 +226,16 @@ def test_playing_needs_no_torch(tmp_path: Path) -> None:
     export_onnx(some_net(), tmp_path / "net" / "net.onnx")
     program = """
 import sys
+import selfmate, selfmate.uci.server
 from selfmate.evaluator.open import open_evaluator
-evaluator = open_evaluator(sys.argv[1])
-assert evaluator.variant == "gardner"
-print([name for name in ("torch", "onnx", "safetensors") if name in sys.modules])
+for path in sys.argv[1:]:
+    evaluator = open_evaluator(path)
+    assert evaluator.variant == "gardner"
+    print([name for name in ("torch", "onnx", "safetensors") if name in sys.modules])
 """
-    command = [sys.executable, "-c", program, str(tmp_path / "net")]
+    command = [sys.executable, "-c", program, str(tmp_path / "net" / "net.onnx"), str(tmp_path / "net")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert result.stdout == "[]\n"
+    assert result.stdout == "[]\n['safetensors']\n"
     assert result.stderr == ""
 
 

@@ -1,4 +1,4 @@
-"""Damaged ONNX files, and what the reader says of each."""
+"""Damaged ONNX files, and the error message for each."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import onnx
 from selfmate.nn.onnx import CHECKSUM_BYTES, CHECKSUM_ENTRY
 
 
-def reseal(content: bytes) -> bytes:
+def with_new_checksum(content: bytes) -> bytes:
     return content + CHECKSUM_ENTRY + hashlib.sha256(content).hexdigest().encode()
 
 
 def other_model(change: Callable[[Any], object]) -> Callable[[bytes], bytes]:
-    """Change the model and checksum it again, as an attacker would."""
+    """Change the model and its checksum, as an attacker would."""
 
     def damage(data: bytes) -> bytes:
         model = onnx.load_from_string(data[:-CHECKSUM_BYTES])
         change(model)
         content: bytes = model.SerializeToString()
-        return reseal(content)
+        return with_new_checksum(content)
 
     return damage
 
@@ -51,7 +51,7 @@ ONNX_DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "first bit": (flip(0.0), "checksum mismatch"),
     "a bit of a weight": (flip(0.5), "checksum mismatch"),
     "last bit": (flip(1.0), "checksum mismatch"),
-    "data garbage": (lambda data: reseal(b"\xff" * 1000), "ONNX Runtime refuses it"),
+    "garbage with a checksum": (lambda data: with_new_checksum(b"\xff" * 1000), "ONNX Runtime refuses it"),
     "no card": (other_model(lambda model: model.ClearField("metadata_props")), "no valid description of the net"),
     "no graph": (other_model(lambda model: model.ClearField("graph")), "ONNX Runtime refuses it"),
     "unknown operation": (
