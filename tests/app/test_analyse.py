@@ -161,7 +161,7 @@ BAD = [
     (["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"], "the game is over (stalemate)"),
     (["--variant", "atomik"], "did you mean 'atomic'?"),
     (["--net", "heuristik-1"], "did you mean 'heuristic-1'?"),
-    (["--variant", "gardner", "--backend", "onix"], "no backend is called 'onix'; did you mean 'onnx'?"),
+    (["--variant", "gardner", "--backend", "onix"], "unknown backend 'onix'; did you mean 'onnx'?"),
     (["--visits", "0"], "visits"),
     (["--multipv", "0"], "multipv"),
     (["."], "not a file"),

@@ -80,10 +80,10 @@ def test_answers_do_not_depend_on_the_batch_by_a_bit(facts: FixedFacts) -> None:
         for size in sizes:
             rows = slice(begin, begin + size)
             answer = evaluator.evaluate(leaves.take(rows))
-            assert equal(answer, type(whole)(*(array[rows] for array in whole)))
+            assert equal(answer, whole.rows(rows))
             begin += size
     backwards = WinogradEvaluator(net, threads=1).evaluate(leaves.take(np.arange(40, -1, -1)))
-    assert equal(type(whole)(*(array[::-1] for array in backwards)), whole)
+    assert equal(backwards.rows(slice(None, None, -1)), whole)
 
 
 def test_many_threads_may_ask_at_once() -> None:
@@ -101,7 +101,7 @@ def test_many_threads_may_ask_at_once() -> None:
 
 def test_an_empty_batch_has_an_empty_answer() -> None:
     answer = WinogradEvaluator(some_net()).evaluate(some_leaves(2).take(slice(0, 0)))
-    assert [array.shape for array in answer] == [(0, 128), (0, 3), (0,)]
+    assert [array.shape for array in answer if array is not None] == [(0, 128), (0, 3), (0,)]
 
 
 def test_a_folder_needs_nothing_but_its_tensors(tmp_path: Any) -> None:

@@ -51,13 +51,13 @@ ONNX_DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "first bit": (flip(0.0), "checksum mismatch"),
     "a bit of a weight": (flip(0.5), "checksum mismatch"),
     "last bit": (flip(1.0), "checksum mismatch"),
-    "garbage with a checksum": (lambda data: with_new_checksum(b"\xff" * 1000), "ONNX Runtime refuses it"),
+    "garbage with a checksum": (lambda data: with_new_checksum(b"\xff" * 1000), "ONNX Runtime cannot load it"),
     "no card": (other_model(lambda model: model.ClearField("metadata_props")), "no valid description of the net"),
-    "no graph": (other_model(lambda model: model.ClearField("graph")), "ONNX Runtime refuses it"),
+    "no graph": (other_model(lambda model: model.ClearField("graph")), "ONNX Runtime cannot load it"),
     "unknown operation": (
         other_model(lambda model: setattr(model.graph.node[0], "op_type", "Evil")),
-        "ONNX Runtime refuses it",
+        "ONNX Runtime cannot load it",
     ),
-    "other outputs": (other_model(lambda model: model.graph.output.pop()), "not an evaluator"),
+    "other outputs": (other_model(lambda model: model.graph.output.pop()), "other inputs or outputs"),
     "numbers elsewhere": (other_model(outside), "in another file"),
 }

@@ -15,7 +15,7 @@ from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchErro
 from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat
 from selfmate._core import encoding as encoding_of
 from selfmate.errors import EvaluatorError
-from selfmate.evaluator.base import Answer, Desk, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator, EvaluatorLane
 from selfmate.nn.leaves import Leaves
 from selfmate.recipe.recipe import change, load
 from selfmate.search import autotune as pool_module
@@ -531,19 +531,19 @@ def test_an_idle_lane_sleeps() -> None:
     class Counting(Evaluator):
         name, net_id, variant = "counting", "counting", "gardner"
 
-        def evaluate(self, leaves: Leaves) -> Answer:
+        def evaluate(self, leaves: Leaves) -> Evaluation:
             even = np.ones(leaves.moves.shape, np.float32) / leaves.counts[:, None]
-            return Answer(
+            return Evaluation(
                 even.astype(np.float32), np.full((leaves.size, 3), 1 / 3, np.float32), np.zeros(leaves.size, np.float32)
             )
 
-    class Watched(Desk):
+    class Watched(EvaluatorLane):
         def gather(self, pool: Pool, evaluator: int) -> Any:
             gathers.append(time.monotonic())
             return super().gather(pool, evaluator)
 
     counting = Counting()
-    counting.desk = lambda rows: Watched(counting)  # type: ignore[method-assign]
+    counting.lane = lambda rows, *, compiled=True: Watched(counting)  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as executor:
         driving = executor.submit(drive, pool, [counting], lanes=1)
         [(slot, _, _, moves)] = pool.awaiting(seconds=20)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from selfmate import Position
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import Leaves
 from selfmate.search.player import Player
 from selfmate.search.result import Limit, PlayerError, Result
@@ -25,8 +25,8 @@ class Hashed(Evaluator):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def evaluate(self, leaves: Leaves) -> Answer:
-        """Answer a batch of any size."""
+    def evaluate(self, leaves: Leaves) -> Evaluation:
+        """Evaluate a batch of any size."""
         self.sizes.append(leaves.size)
         priors = np.zeros(leaves.moves.shape, np.float32)
         wdl = np.zeros((leaves.size, 3), np.float32)
@@ -37,7 +37,7 @@ class Hashed(Evaluator):
             priors[row, :count] = weights / weights.sum()
             win = (seed % 1013) / 1013
             wdl[row] = 0.8 * win, 0.2, 0.8 * (1 - win)
-        return Answer(priors, wdl, np.zeros(leaves.size, np.float32))
+        return Evaluation(priors, wdl, np.zeros(leaves.size, np.float32))
 
 
 def finish(thinker: Thinker) -> Result:

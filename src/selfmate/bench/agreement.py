@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from selfmate.bench.movegen import Tell
 from selfmate.bench.report import BenchReport, Table
 from selfmate.errors import SelfmateError
+from selfmate.evaluator.backends import AUTO, BACKENDS
 from selfmate.evaluator.base import Evaluator
-from selfmate.evaluator.open import BACKENDS, open_evaluator
+from selfmate.evaluator.open import open_evaluator
 from selfmate.nn.calibration import game_positions
 from selfmate.search.player import Player
 from selfmate.search.result import Limit, Result
@@ -48,7 +49,8 @@ def agreement(
     reference = open_evaluator(source, threads=1, backend=REFERENCE)
     positions = game_positions(reference.variant, count)
     leaves = leaves_of(positions)
-    rounds = [name for name in backends or BACKENDS if name not in ("auto", REFERENCE)]
+    on_cpu = [each.name for each in BACKENDS.values() if each.device == "cpu"]
+    rounds = [name for name in backends or on_cpu if name not in (AUTO, REFERENCE)]
     total = (1 + len(rounds)) * len(positions)
 
     def search(evaluator: Evaluator, name: str, begun: int) -> list[Result]:

@@ -93,7 +93,7 @@ def arena(
     began, processor = time.perf_counter(), time.process_time()
 
     def stretch() -> Stretch:
-        leaves = [sum(turn.leaves for turn in turns if turn.desk.evaluator is each) for each in evaluators]
+        leaves = [sum(turn.leaves for turn in turns if turn.evaluator_lane.evaluator is each) for each in evaluators]
         return Stretch(leaves, time.perf_counter() - began, time.process_time() - processor)
 
     def look(leaves: int) -> None:

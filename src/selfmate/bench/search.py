@@ -24,8 +24,9 @@ from selfmate.bench.movegen import Tell
 from selfmate.board.epd import Tactic, read_tactics
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, SelfmateError
-from selfmate.evaluator.base import NATIVE, Answer, Evaluator
-from selfmate.evaluator.open import BACKENDS, BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
+from selfmate.evaluator.backends import BACKENDS
+from selfmate.evaluator.base import NATIVE, Evaluation, Evaluator
+from selfmate.evaluator.open import BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
 from selfmate.nn.leaves import Leaves
 from selfmate.search.player import Player
 from selfmate.search.result import Limit
@@ -450,7 +451,7 @@ def _backends(source: Net | Path, wanted: Sequence[str] | None) -> tuple[dict[st
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{source}: {error.name} is missing; it comes with selfmate[train]") from None
     refused = []
-    for name in wanted or [name for name in BACKENDS if name != "auto"]:
+    for name in wanted or [each.name for each in BACKENDS.values() if each.device == "cpu"]:
         # Torch on one thread: several wait for each other longer than they work as soon as another program wants a
         # core. The core itself also on one, as a lane of self-play uses it.
         for threads in sorted({1, cores()}) if name == "winograd" else [1 if name == "torch" else cores()]:
@@ -483,8 +484,8 @@ class _PlainOnnx(Evaluator):
         options.log_severity_level = 4
         self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
-    def evaluate(self, leaves: Leaves) -> Answer:
-        """Answer the batch as one."""
+    def evaluate(self, leaves: Leaves) -> Evaluation:
+        """Evaluate the batch as one."""
         size = leaves.size
         inputs = {
             "bits": leaves.bits[:size].view(np.int64),
@@ -492,7 +493,7 @@ class _PlainOnnx(Evaluator):
             "moves": leaves.moves[:size],
             "counts": leaves.counts[:size],
         }
-        return Answer(*self._session.run(list(Answer._fields), inputs))
+        return Evaluation(*self._session.run(list(Evaluation._fields), inputs))
 
 
 def _leaves(variant: str, size: int) -> Leaves:

@@ -196,12 +196,12 @@ def ceiling(
             prepare()
             pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
             pool.start(0, rows)
-            desk = evaluator.desk(rows)
-            held = desk.gather(pool, 0)
-            desk.evaluate(held)
+            buffer = evaluator.lane(rows)
+            held = buffer.gather(pool, 0)
+            buffer.evaluate(held)
             ready.wait()
             while not over.is_set():
-                desk.evaluate(held)
+                buffer.evaluate(held)
                 counts[lane] += rows
         except BaseException as error:
             failures.append(error)
@@ -321,7 +321,7 @@ class _Watch:
 
     def __call__(self, turn: Turn) -> None:
         """Hear of a batch."""
-        seconds = getattr(turn.desk, "seconds", None)
+        seconds = getattr(turn.evaluator_lane, "seconds", None)
         self.turns.append((turn, seconds() if seconds else ()))
 
     def shares(self) -> dict[str, Iterable[float]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from selfmate.cli.common import Json, Settings, Threads, progress_bar
+from selfmate.evaluator.backends import BACKENDS
 
 if TYPE_CHECKING:
     from selfmate.bench.movegen import Tell
@@ -18,6 +19,10 @@ __all__ = ["bench_app"]
 
 
 Net = Annotated[str | None, typer.Option("--net", help="A net's folder or .onnx file, or a run (default: untrained).")]
+Backends = Annotated[
+    list[str] | None,
+    typer.Option("--backend", help=f"One of {', '.join(BACKENDS)}; repeatable (default: all installed on the CPU)."),
+]
 
 
 bench_app = typer.Typer(
@@ -163,9 +168,7 @@ def nn(
     variant: Annotated[str, typer.Option("--variant", help="Variant of the untrained net.")] = "gardner",
     size: Annotated[str, typer.Option("--size", help="Size of the untrained net: tiny, small, medium.")] = "tiny",
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    backends: Annotated[
-        list[str] | None, typer.Option("--backend", help="Only this one; repeatable (default: all that are there).")
-    ] = None,
+    backends: Backends = None,
     repeats: Repeats = 3,
     as_json: Json = False,
 ) -> None:
@@ -191,9 +194,7 @@ def agreement(
     net: Annotated[
         str, typer.Argument(metavar="NET", help="A net's folder or .onnx file, or a run.", show_default=False)
     ],
-    backends: Annotated[
-        list[str] | None, typer.Option("--backend", help="Only this one; repeatable (default: all that are there).")
-    ] = None,
+    backends: Backends = None,
     visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits of a search.")] = 200,
     positions: Annotated[int, typer.Option("--positions", min=1, max=10_000, help="How many positions.")] = 400,
     as_json: Json = False,

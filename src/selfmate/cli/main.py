@@ -19,6 +19,7 @@ from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, WHO, Json, Settings, Threads, Variant, flowing, notice, progress_bar
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.errors import EpdError, SelfmateError
+from selfmate.evaluator.backends import BACKEND_CHOICES
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ def analyse(
         float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds for a position.")
     ] = None,
     backend: Annotated[
-        str, typer.Option("--backend", help="What computes a net: auto, winograd, onnx, onnx-int8, openvino, …, torch.")
+        str, typer.Option("--backend", help=f"What computes a net: {', '.join(BACKEND_CHOICES)}.")
     ] = "auto",
     multipv: Annotated[int, typer.Option("--multipv", min=1, max=256, help="Moves to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each position.")] = False,

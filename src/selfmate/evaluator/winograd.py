@@ -1,6 +1,6 @@
 """Evaluation by the core itself, on the CPU in f32: as exact as ONNX Runtime, and faster (docs/results/cpu-play.md).
 
-The core takes the tensors of a folded net and answers whole batches; nothing else has to be installed.
+The core computes whole batches from the tensors of a net, with the norms folded in; no other package is needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate._core import CpuNet, cpu_kernels
-from selfmate.evaluator.base import Answer, Evaluator, checked, in_pieces
+from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
 from selfmate.nn.architecture import folded_tensors
 from selfmate.nn.checkpoint import Card, describe, read_net_tensors, tensors_of
 from selfmate.nn.config import NetConfig
@@ -26,19 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["WinogradEvaluator"]
 
-
 LARGEST_PIECE: Final = 64
-
-
 SMALLEST_PIECE: Final = 2
-
-
 LEAST_WORK: Final = 1_200_000
-"""Pieces of less than this, in blocks x channels squared x squares, take less time than it takes to wake a thread."""
+"""A piece with less work than this, in blocks x channels squared x squares, takes less time than to wake a thread."""
 
 
 class WinogradEvaluator(Evaluator):
-    """Evaluates with a net in memory or in a folder; threads share a batch by positions."""
+    """Evaluates with a net in memory or in a folder; the positions of a batch are divided among threads."""
 
     def __init__(self, source: Net | str | Path, *, threads: int | None = None) -> None:
         config, tensors, card = _read(source)
@@ -62,20 +57,25 @@ class WinogradEvaluator(Evaluator):
             context=config.context,
             tensors=[array for layer in folded_tensors(config, tensors).values() for array in layer],
         )
-        self._pool = ThreadPoolExecutor(self.threads, "winograd") if self.threads > 1 else None
+        self._executor = ThreadPoolExecutor(self.threads, "winograd") if self.threads > 1 else None
 
-    def evaluate(self, leaves: Leaves) -> Answer:
-        """Answer a batch of any size."""
+    def evaluate(self, leaves: Leaves) -> Evaluation:
+        """Evaluate a batch of any size."""
         config = self._config
         batch = LeafBatch.of(leaves, config.bitboards, config.scalars, config.policy_size)
-        answer = in_pieces(batch, self._smallest, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
-        return checked(answer, self.net_id)
+        found = evaluate_pieces(
+            batch,
+            self._evaluate_piece,
+            smallest=self._smallest,
+            largest=LARGEST_PIECE,
+            threads=self.threads,
+            executor=self._executor,
+        )
+        return checked(found, self.net_id)
 
-    def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
-        """Compute the rows from `begin` to `end` into their place in the answer."""
-        rows = slice(begin, end)
-        piece = (batch.bits[rows], batch.scalars[rows], batch.moves[rows], batch.counts[rows])
-        self._net.evaluate(*piece, answer.priors[rows], answer.wdl[rows], answer.plies[rows])
+    def _evaluate_piece(self, batch: LeafBatch, out: Evaluation) -> None:
+        assert out.plies is not None
+        self._net.evaluate(batch.bits, batch.scalars, batch.moves, batch.counts, out.priors, out.wdl, out.plies)
 
 
 def _read(source: Net | str | Path) -> tuple[NetConfig, Mapping[str, NDArray[Any]], Card]:

@@ -255,7 +255,7 @@ def _read(path: Path, expected: Mapping[str, TensorSpec]) -> tuple[dict[str, NDA
         data = file.read(size)
     # 2. The format; offsets that overlap or leave a gap are errors of it.
     try:
-        entries = dict(deserialize(data))
+        entries = dict(deserialize(data))  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         _refuse(path, f"not a valid safetensors file: {clip(str(error).partition(': ')[2])}")
     # 3. Names, types and shapes.

@@ -85,14 +85,14 @@ class LeafBatch:
         """Return some of the rows."""
         return LeafBatch(self.bits[rows], self.scalars[rows], self.moves[rows], self.counts[rows], self.keys[rows])
 
-    def piece(self, begin: int, end: int, padded: int) -> LeafBatch:
-        """Return the rows from `begin` to `end`, followed by empty rows: `padded` rows in all."""
-        if padded == end - begin:
-            return self.take(slice(begin, end))
+    def padded(self, size: int) -> LeafBatch:
+        """Return the batch with empty rows added at its end: `size` rows in all."""
+        if size == self.size:
+            return self
         arrays: tuple[NDArray[Any], ...] = (self.bits, self.scalars, self.moves, self.counts, self.keys)
-        rows = [np.zeros((padded, *array.shape[1:]), array.dtype) for array in arrays]
+        rows = [np.zeros((size, *array.shape[1:]), array.dtype) for array in arrays]
         for row, array in zip(rows, arrays, strict=True):
-            row[: end - begin] = array[begin:end]
+            row[: self.size] = array
         return LeafBatch(*rows)
 
     def onnx_inputs(self) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from selfmate._core import Pool
 from selfmate.errors import EvaluatorError
-from selfmate.evaluator.base import NATIVE, Desk, Evaluator
+from selfmate.evaluator.base import NATIVE, Evaluator, EvaluatorLane
 
 __all__ = ["Turn", "drive", "one_thread"]
 
@@ -37,7 +37,7 @@ class Turn(NamedTuple):
     answered: float
     applying: float
     applied: float
-    desk: Desk
+    evaluator_lane: EvaluatorLane
 
 
 def drive(
@@ -71,29 +71,29 @@ def drive(
     def work(lane: int) -> None:
         try:
             prepare()
-            desks = [None if isinstance(each, str) else each.desk(pool.lane_rows) for each in evaluators]
+            buffers = [None if isinstance(each, str) else each.lane(pool.lane_rows) for each in evaluators]
             while not stopping() and not failures:
                 busy, news = False, pool.news
                 # The net that most games wait for: its batch is the largest, and the games of the others wait until
                 # theirs are as large.
                 waiting = pool.waiting() if len(nets) > 1 else []
                 for index in [*natives, max(nets, key=waiting.__getitem__)] if waiting else [*natives, *nets]:
-                    evaluator, desk = evaluators[index], desks[index]
+                    evaluator, buffer = evaluators[index], buffers[index]
                     asked = time.perf_counter()
                     with lock:
                         began = time.perf_counter()
-                        leaves = desk.gather(pool, index) if desk else pool.gather(index)
+                        leaves = buffer.gather(pool, index) if buffer else pool.gather(index)
                     gathered = time.perf_counter()
                     if not leaves.size:
                         continue
                     busy = True
-                    if desk is None:
+                    if buffer is None:
                         assert isinstance(evaluator, str)
                         with lock:
                             pool.apply_native(leaves.ticket, evaluator)
                             tell(leaves.size)
                         continue
-                    priors, wdl, _ = desk.evaluate(leaves)
+                    priors, wdl, _ = buffer.evaluate(leaves)
                     answered = time.perf_counter()
                     with lock:
                         applying = time.perf_counter()
@@ -101,7 +101,7 @@ def drive(
                         applied = time.perf_counter()
                         tell(leaves.size)
                     if watch is not None:
-                        watch(Turn(lane, leaves.size, asked, began, gathered, answered, applying, applied, desk))
+                        watch(Turn(lane, leaves.size, asked, began, gathered, answered, applying, applied, buffer))
                 if not busy:
                     if pool.done():
                         return

@@ -25,7 +25,7 @@ from typing import Final
 
 from selfmate import _core
 from selfmate._core import Leaves, Move, Search, SearchResult
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.cache import CachedEvaluator
 from selfmate.search.player import Player, batch_size, play_config
 from selfmate.search.result import ENDLESS, PlayerError, Result, result_of
@@ -81,7 +81,7 @@ class Thinker:
             # A power of two: the cache rounds up, and the limit must hold.
             self._evaluator = CachedEvaluator(player.evaluator, 1 << max(4, (share // CACHED_BYTES).bit_length() - 1))
             self._pool = ThreadPoolExecutor(threads, "net")
-        self._flying: dict[Future[tuple[int, Answer]], int] = {}
+        self._flying: dict[Future[tuple[int, Evaluation]], int] = {}
         self._seconds_per_leaf = 0.0
         self._search: Search | None = None
         self._pruning: threading.Thread | None = None
@@ -236,7 +236,7 @@ class Thinker:
                 break
             self._flying[pool.submit(self._evaluate, evaluator, leaves)] = leaves.size
         # 2. The first that comes back.
-        finished: set[Future[tuple[int, Answer]]] = set()
+        finished: set[Future[tuple[int, Evaluation]]] = set()
         while self._flying and not finished and not interrupted():
             finished = wait(self._flying, LOOK, FIRST_COMPLETED).done
         for future in finished:
@@ -244,7 +244,7 @@ class Thinker:
             ticket, answer = future.result()
             tree.apply(ticket, answer.priors, answer.wdl)
 
-    def _evaluate(self, evaluator: Evaluator, leaves: Leaves) -> tuple[int, Answer]:
+    def _evaluate(self, evaluator: Evaluator, leaves: Leaves) -> tuple[int, Evaluation]:
         began = time.perf_counter()
         answer = evaluator.evaluate(leaves)
         seconds = (time.perf_counter() - began) / max(leaves.size, SMALLEST_PIECE)

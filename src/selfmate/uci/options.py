@@ -19,18 +19,12 @@ from typing import Final
 
 from selfmate._core import VARIANTS, Position
 from selfmate.errors import SelfmateError, UnknownVariant, clip
+from selfmate.evaluator.backends import BACKEND_CHOICES
 
 __all__ = ["OPTIONS", "Option", "OptionError", "Settings", "changed", "has_960"]
 
 
 EMPTY: Final = "<empty>"
-
-
-BACKENDS: Final = (
-    *("auto", "winograd", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch"),
-    "cuda",
-)
-"""Those of `selfmate.evaluator.open`, which is too heavy to ask before a net is needed, and a GPU."""
 
 
 class OptionError(SelfmateError):
@@ -134,7 +128,7 @@ _LIST: Final = (
     Option("UCI_Variant", "combo", "variant", choices=VARIANTS),
     Option("UCI_Chess960", "check", "chess960"),
     Option("WeightsFile", "string", "weights"),
-    Option("Backend", "combo", "backend", choices=BACKENDS),
+    Option("Backend", "combo", "backend", choices=BACKEND_CHOICES),
     Option("Threads", "spin", "threads", 1, 1024),
     Option("Hash", "spin", "hash", 1, 1 << 20),
     Option("Clear Hash", "button", ""),

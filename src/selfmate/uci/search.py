@@ -374,8 +374,6 @@ def move_seconds(milliseconds: int, overhead: int) -> float:
 
 def open_player(source: str | Path, backend: str) -> Player:
     """Open a net, or an evaluator of the core, on the backend that was chosen; `threads` of it are ours."""
-    if backend == "cuda":
-        return Player(str(source), device="cuda")
     return Player(str(source), threads=1, backend=backend)
 
 
@@ -383,8 +381,8 @@ def _computes(player: Player) -> str:
     """Say what computes, and why, where the choice was ours."""
     if isinstance(player.evaluator, str):
         return player.evaluator
-    chosen = player.evaluator.chosen
-    return f"{player.evaluator.name}{f'; auto: {chosen}' if chosen else ''}"
+    reason = player.evaluator.choice_reason
+    return f"{player.evaluator.name}{f'; auto: {reason}' if reason else ''}"
 
 
 def _shipped(variant: str) -> Path | None:
