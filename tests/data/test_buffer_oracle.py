@@ -1,4 +1,4 @@
-"""Every sample of the buffer against a slow replay of its game, with an encoder and policy indices of the tests' own."""
+"""Every sample of the buffer against a slow replay of its game, with a second encoder and second policy indices."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_truncated_games_have_no_value_target() -> None:
         buffer.add(record)
     samples = buffer.sample(500, 1)
     truncated = np.array([results[int(game)] == "*" for game in samples.game_ids])
-    assert 0 < truncated.sum()
+    assert truncated.sum() > 0
     assert (samples.value_weight == ~truncated).all()
     assert (samples.wdl.sum(1) == ~truncated).all()
 
