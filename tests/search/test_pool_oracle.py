@@ -34,12 +34,17 @@ class Settings(NamedTuple):
 
 
 def play(
-    variant: str, search: dict[str, Any], settings: Settings, games: int, starts: tuple[str, ...] = ("",)
+    variant: str,
+    search: dict[str, Any],
+    settings: Settings,
+    games: int,
+    starts: tuple[str, ...] = ("",),
+    evaluator: str = "fake",
 ) -> list[GameRecord]:
-    """Play games with the ids 0, 1, … under the evaluator `fake`."""
+    """Play games with the ids 0, 1, … under a native evaluator."""
     pool = Pool(variant, SearchConfig(**search), **settings._asdict(), threads=2, slots=32)
     pool.start_games([(starts[game % len(starts)], 0, 0) for game in range(games)])
-    pool.run("fake")
+    pool.run(evaluator)
     return pool.drain()
 
 
@@ -267,20 +272,31 @@ def test_full_searches_are_a_share_of_all_and_only_they_are_recorded() -> None:
 
 
 def test_the_recorded_target_is_the_share_of_visits_of_what_is_not_lost() -> None:
-    """Of a PUCT root; its values are the mover's, so that they agree with the result on average."""
-    records = play("gardner", {"noise_epsilon": 0.25}, Settings(max_plies=60, temperature=1.0, temperature_plies=6), 60)
-    agreement = 0.0
-    for record in records:
+    """Of a PUCT root."""
+    settings = Settings(max_plies=60, temperature=1.0, temperature_plies=6)
+    for record in play("gardner", {"noise_epsilon": 0.25}, settings, 60):
         for entry in record.trained():
             weights, visits = entry["weights"], entry["visits"]
             if max(weights.values()) < 1:
                 free = sum(count for move, count in visits.items() if weights[move] > 0)
                 for move, weight in weights.items():
                     assert weight == pytest.approx(visits[move] / free if weight else 0, abs=1e-6)
-            if record.result in ("1-0", "0-1"):
+
+
+def test_recorded_values_are_those_of_the_side_to_move() -> None:
+    """Values of a judge of material, where nothing is proven, agree with the results, for each side to move."""
+    settings = Settings(max_plies=80, temperature=1.0, temperature_plies=10, random_plies=4)
+    records = play("gardner", {}, settings, 60, evaluator="heuristic-1")
+    agreement: Tally[tuple[str, bool]] = Tally()
+    for record in records:
+        for entry in record.trained():
+            if record.result in ("1-0", "0-1") and abs(entry["value"]) < 1:
                 white_moves = entry["ply"] % 2 == 0
-                agreement += entry["value"] * (1 if white_moves == (record.result == "1-0") else -1)
-    assert agreement > 10
+                won = white_moves == (record.result == "1-0")
+                for name in ("value", "net_value"):
+                    agreement[name, white_moves] += entry[name] if won else -entry[name]
+    assert len(agreement) == 4
+    assert min(agreement.values()) > 10, agreement
 
 
 def test_the_number_of_random_plies_is_uniform() -> None:
