@@ -268,7 +268,7 @@ def test_shipped_nets_are_whole() -> None:
 
 
 def test_shipped_cards_tell_the_truth_of_the_tensors() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     from selfmate.evaluator.torch import TorchEvaluator
     from selfmate.nn.checkpoint import load
 
@@ -302,7 +302,7 @@ def test_a_damaged_net_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_champion_of_a_run_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     import ship_net
     from selfmate.train.loop import train
 

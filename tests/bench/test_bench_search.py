@@ -96,7 +96,6 @@ def test_bad_tactics_are_refused(tmp_path: Path) -> None:
 
 
 def test_nn(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     from selfmate.nn.checkpoint import save
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net
@@ -120,7 +119,6 @@ def test_nn(tmp_path: Path) -> None:
 
 
 def test_selfplay(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     report = bench_selfplay.selfplay(seconds=0.5, trace=tmp_path / "trace.json")
     values = report.values
     assert 0.3 < values["evaluator_share"] <= 1.05  # counted by batches, some of which end after the time
@@ -135,7 +133,6 @@ def test_selfplay(tmp_path: Path) -> None:
 
 
 def test_train_speed() -> None:
-    pytest.importorskip("torch")
     values = bench_selfplay.train_speed(seconds=0.3, overrides=["learner.batch=64"]).values
     assert values["batch"] == 64
     assert values["samples_per_second"] > 64
@@ -174,7 +171,6 @@ def test_commands(run: Run) -> None:
     ],
 )
 def test_bad_input_is_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:
-    pytest.importorskip("torch")
     code, out, err = run("bench", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1

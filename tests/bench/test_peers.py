@@ -101,7 +101,6 @@ def test_a_search_goes_on_when_a_win_is_proven() -> None:
 
 
 def test_ours_measures_every_number_of_games() -> None:
-    pytest.importorskip("torch")
     rows = same_terms.measure_ours(
         "gardner", (2, 4), visits=4, blocks=1, channels=8, device="cpu", budget=0.1, lanes=(1, 2)
     )
@@ -144,7 +143,6 @@ def test_the_ratio_that_counts_is_the_smallest() -> None:
 
 
 def test_same_terms_with_figures_of_the_peer(tmp_path: Path, run: Callable[..., tuple[object, str, str]]) -> None:
-    pytest.importorskip("torch")
     peer = tmp_path / "peer.json"
     peer.write_text(json.dumps({"rows": [PEER_ROW]}), encoding="utf-8")
     small = ["--device", "cpu", "--variants", "gardner", "--games", "4", "--visits", "4", "--seconds", "0.1"]
@@ -247,7 +245,6 @@ def test_times_are_brought_into_the_rows_of_the_seed() -> None:
 
 
 def test_all_parts(run: Callable[..., tuple[object, str, str]]) -> None:
-    pytest.importorskip("torch")
     small = ["--device", "cpu", "--seconds", "0.5", "--workers", "1,2", "--batches", "1,4", "--games", "8"]
     small += ["--visits", "20", "--blocks", "1", "--channels", "8"]
     code, out, err = run(seed_designs.main, *small, "--json", "-")
@@ -299,7 +296,6 @@ def test_bad_input_is_one_line(
 
 def test_a_peer_that_cannot_be_measured_is_named(run: Callable[..., tuple[object, str, str]]) -> None:
     """Ours is measured all the same; a Python without jax says so in its last line."""
-    pytest.importorskip("torch")
     small = ["--device", "cpu", "--variants", "gardner", "--games", "2", "--visits", "2", "--seconds", "0.05"]
     small += ["--blocks", "1", "--channels", "8", "--lanes", "1", "--carry", str(PEERS / "nothing")]
     code, out, err = run(same_terms.main, *small, "--peer-python", sys.executable, "--peer-limit", "0.001")
@@ -328,10 +324,10 @@ def peer(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def _jax() -> None:
     if sys.executable == JAX_PYTHON:
-        pytest.importorskip("jax")
+        pytest.importorskip("jax", reason="needs JAX: pip install jax")
         if not CARRY.exists():
-            pytest.importorskip("mctx")
-            pytest.importorskip("pgx")
+            for name in ("mctx", "pgx"):
+                pytest.importorskip(name, reason=f"needs {name}: bench/peers/carry_pgx.sh")
 
 
 @pytest.mark.usefixtures("_jax")

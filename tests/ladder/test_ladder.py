@@ -538,12 +538,13 @@ def test_a_shipped_ladder_makes_sense(variant: str) -> None:
             assert superior[place[family[-1].name], place["random"]] > 0.999, kind
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("variant", ["gardner", "atomic"])
 def test_games_against_fairy_stockfish(variant: str, run: Run) -> None:
     try:
         yardstick.find_fairy(variant, known=rungs.read_spacing(variant).answers)
     except SelfmateError as error:
-        pytest.skip(f"no Fairy-Stockfish here: {error}")
+        pytest.skip(f"needs Fairy-Stockfish: selfmate ladder --build-engine ({error})")
     own = [word for rung in rungs.rungs_of(variant) if rung.kind == "own" for word in ("--leave-out", rung.name)]
     slow = ["--leave-out", "fairy 1M", "--leave-out", "fairy 100k", "--leave-out", "level 8", "--leave-out", "level 7"]
     code, out, _ = run("heuristic-1", "--variant", variant, "--visits", "32", *own, *slow, "--games", "6", "--json")

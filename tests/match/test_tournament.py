@@ -543,7 +543,8 @@ def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:
         assert all("[%clk 0:00:0" in node.comment for node in game.mainline())
 
 
-@pytest.mark.skipif(STOCKFISH is None, reason="Stockfish (Debian: stockfish) is not installed")
+@pytest.mark.engine
+@pytest.mark.skipif(STOCKFISH is None, reason="needs Stockfish: apt install stockfish")
 def test_stockfish() -> None:
     players = (
         "heuristic-1?visits=20",

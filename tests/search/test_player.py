@@ -26,7 +26,7 @@ MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
 @pytest.fixture(scope="session")
 def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a run of two tiny Gardner nets, and one of them as an ONNX file."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     from selfmate.nn.checkpoint import save
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net

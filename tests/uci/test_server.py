@@ -571,7 +571,7 @@ def test_selfmate_uci_needs_no_argument() -> None:
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a tiny Gardner net as an ONNX file."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     from selfmate.nn.checkpoint import save
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net
@@ -584,7 +584,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_backend_that_is_not_there_costs_no_net(engine: Uci) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     if torch.cuda.is_available():
         pytest.skip("torch sees a GPU: tests/evaluator/test_cuda.py")
     engine.send("setoption name UCI_Variant value gardner", "setoption name Backend value cuda")
