@@ -31,7 +31,6 @@ from selfmate.errors import SelfmateError
 PEER_NAMES: Final = {"chess": "chess", "gardner": "gardner_chess"}
 MAX_PLIES: Final = {"chess": 512, "gardner": 256}
 """After so many plies pgx 2.6 ends a game as a draw (MAX_TERMINATION_STEPS)."""
-
 PEER_KEYS: Final = {"game", "batch", "moves_per_second", "simulations_per_second", "evaluations_per_second"}
 
 DIFFERENCES: Final = {

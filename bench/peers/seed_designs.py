@@ -60,7 +60,6 @@ WAIT_SECONDS: Final = (
 )
 START_SECONDS: Final = 120.0  # after which workers that say nothing count as lost
 SHARES_BATCH: Final = 64
-
 SEED_TABLE: Final = {"net": (120.0, 0.65), "tree": (65.0, 0.33), "legal moves": (1.0, 0.01)}
 """Table 5.7 of seed 000: milliseconds of a move and shares, on a PC with an RTX 3060; "below 1" for legal moves."""
 

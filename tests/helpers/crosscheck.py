@@ -53,7 +53,6 @@ VARIANT_ENDS = {
 """What python-chess calls a variant win, loss or draw."""
 
 MAX_PLIES = 240
-
 Item = TypeVar("Item")
 
 

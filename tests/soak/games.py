@@ -25,7 +25,6 @@ from crosscheck import EIGHT_BY_EIGHT, Mismatch, play_game
 
 FIRST_SEED = 1_000_000
 """Beyond the seeds of the tests."""
-
 GAMES_PER_TASK = 20
 PYFFISH_EVERY = 50
 """Fairy-Stockfish's rules take twenty times as long as python-chess; Gardner has no other judge and is as rare."""

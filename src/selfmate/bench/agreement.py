@@ -30,7 +30,6 @@ from selfmate.evaluator.agreement import difference, leaves_of
 
 __all__ = ["REFERENCE", "agreement"]
 
-
 REFERENCE: Final = "onnx"
 """The backend that the others are compared with."""
 

@@ -28,7 +28,6 @@ from selfmate.util.text import many
 
 __all__ = ["arena"]
 
-
 CEILING_SECONDS: Final = 2.0
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from selfmate import _core
 from selfmate._core import VARIANTS, Position, Search, SearchConfig
 from selfmate.bench.peers import Peer, PeerError, PerftEngine, find_peers, open_peer
-from selfmate.util.cpu import available_threads
+from selfmate.util.cpu import cores
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -23,19 +23,10 @@ from selfmate.util.cpu import processor_name
 
 __all__ = ["Case", "Measured", "Report", "movegen", "show", "total"]
 
-
 RANDOM_POSITIONS = 100_000
-
-
 RANDOM_SEED = 20_251
-
-
 GENERATE_SECONDS = 1.0
-
-
 TOTAL_VISITS = 20_000
-
-
 Tell = Callable[[int, int, str], None]
 """Told how many steps of how many are done, and which one comes."""
 
@@ -52,10 +43,7 @@ class Case:
 
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-
-
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-
 
 # The counts are those of tests/perft/, confirmed there by several generators.
 CASES = (
@@ -184,7 +172,7 @@ class Report:
 
 def movegen(*, repeats: int = 3, threads: int | None = None, tell: Tell = lambda *_: None) -> Report:
     """Measure everything; `tell` is told of the progress."""
-    workers = threads or available_threads()
+    workers = threads or cores()
     variants = tuple(dict.fromkeys(case.variant for case in CASES))
     report = Report(_core.CORE, workers, repeats, [Measured(case) for case in CASES], [], {}, {}, [])
     report.threaded = [Measured(case) for case in CASES if case.name == "start"]

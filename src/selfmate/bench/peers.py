@@ -18,11 +18,8 @@ from pathlib import Path
 
 __all__ = ["Peer", "PeerError", "find_peers", "open_peer"]
 
-
 START_PERFT_4 = {"chess": 197_281, "atomic": 197_326}
 """Leaves at depth 4 from the start. Fairy-Stockfish 11.1 does not know atomic and silently plays chess: this tells."""
-
-
 ANSWER_SECONDS = 120.0
 """An engine that is silent for so long is given up."""
 

@@ -38,7 +38,6 @@ from selfmate.bench.report import BenchReport, Table
 
 __all__ = ["collisions", "nn", "search", "tactics"]
 
-
 # Atomic positions in which no search of 5,000 visits proves anything, so that trees grow full.
 POSITIONS: Final = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
@@ -49,32 +48,17 @@ POSITIONS: Final = (
     "2kr4/2r5/p1p1p1p1/3p1Pb1/3P3P/PPPN1K2/3R4/1R6 w - - 5 34",
 )
 
-
 SEED_TABLE: Final = {1000: {True: 300, False: 11_000}, 5000: {True: 380, False: 48_000}}
 """Collisions per move in the atomic engine of a thesis (2025, table 5.6), by iterations and virtual loss."""
-
-
 GATHER: Final = 64
 """Leaves of a gather in `collisions`."""
-
-
 FULL: Final = 0.75
 """A gather below this share of `GATHER` counts as poorly filled."""
-
-
 NN_BATCHES: Final = (1, 8, 16, 32, 64, 256)
 """A search gathers 8 to 64 leaves; self-play more."""
-
-
 GPU_BATCHES: Final = (1, 8, 32, 128, 512, 2048, 8192)
-
-
 NN_SECONDS: Final = 0.3
-
-
 PLAIN: Final = "plain ONNX Runtime"
-
-
 PLAIN_GPU: Final = "torch, cuda"
 
 

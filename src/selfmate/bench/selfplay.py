@@ -35,12 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Speed", "ceiling", "draw", "selfplay", "train_speed"]
 
-
 LOOK_SECONDS: Final = 0.05
-
-
 TRACE_SECONDS: Final = 1.0
-
 
 COLOURS: Final = {
     "gather": "#4477aa",
@@ -49,7 +45,6 @@ COLOURS: Final = {
     "wait": "#dddddd",
     "compute": "#ee6677",
 }
-
 
 ROW_PIXELS, LEFT_PIXELS, WIDE_PIXELS = 24, 100, 1500
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrow", "BoardOptions", "board"]
 
-
 Arrow = Move | tuple[int, int] | tuple[int, int, str]
 """An arrow: a move, or its two squares, with a colour where the default (green) will not do."""
 
@@ -43,45 +42,20 @@ class BoardOptions(TypedDict, total=False):
 
 
 LIGHT = "#f1ebe0"
-
-
 DARK = "#9fb3a6"
-
-
 LABEL_ON_LIGHT = "#7d9486"
-
-
 LABEL_ON_DARK = "#f4efe6"
-
-
 LAST_MOVE = "#e8b83a"
-
-
 CHECK = "#d8352a"
-
-
 MARK = "#1d3b2f"
-
-
 ARROW = "#2f7d4f"
-
-
 CELL = 100
-
-
 MAX_SIZE = 10_000
-
-
 NAMES = {"p": "pawn", "n": "knight", "b": "bishop", "r": "rook", "q": "queen", "k": "king"}
-
 
 # Every piece stands on this foot. Shapes are painted in order, each with the outline.
 FOOT = "M27 88V85.5C27 80.5 29.5 78 34 78H66C70.5 78 73 80.5 73 85.5V88Z"
-
-
 BAND = "M32 69C32 65.5 34 63.5 37 63.5H63C66 63.5 68 65.5 68 69Z"
-
-
 SKIRT = "M38 69C38 73 36 76 32 78H68C64 76 62 73 62 69Z"
 
 
@@ -155,7 +129,6 @@ SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("M37.5 63.5H62.5", "M42 38.2C46.6 41 49.4 46 50 52.5C50.6 46 53.4 41 58 38.2"),
     ),
 }
-
 
 # colour -> fill, outline, lines on top
 INK = {WHITE: ("#fffdf8", "#2a2d31", "#2a2d31"), BLACK: ("#3a3f45", "#1b1d20", "#c9cdd1")}

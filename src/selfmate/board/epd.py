@@ -20,29 +20,15 @@ from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Epd", "PerftLine", "Tactic", "parse_epd", "read_epd", "read_perft_suite", "read_tactics"]
 
-
 MAX_LINE_CHARS = 1 << 14
 """Longest line that is read: 16 KiB."""
-
-
 MOVE_LISTS = ("bm", "am")  # best moves, moves to avoid: any number, all played from the position
-
-
 SINGLE_MOVES = ("pm", "sm")  # predicted move, supplied move
-
-
 MOVE_LINES = ("pv",)  # predicted variation: moves one after the other
-
-
 CLOCKS = ("hmvc", "fmvn")  # belong to the position: half-move clock, full-move number
-
-
 Operand = str | int | Move
-
-
 Value = None | Operand | tuple[Operand, ...]
 """What an operation says: nothing, one thing, or several. The moves of `bm`, `am`, `pv` are a tuple."""
-
 
 POSITION = re.compile(
     r"\s*+(\S++\s++\S++\s++\S++\s++[^\s;]++)"  # board, turn, castling, en passant
@@ -50,19 +36,10 @@ POSITION = re.compile(
     r"(?:\s++([0-9]++)\s++([0-9]++)(?=[\s;]|\Z))?+"  # clocks: not EPD, but often there
 )
 
-
 OPERAND = re.compile(r'\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s";]++)|(;)|(\S))')
-
-
 OPCODE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
-
-
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-
-
 ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
 UNESCAPES = {escaped: plain for plain, escaped in ESCAPES.items()}
 
 

@@ -18,7 +18,6 @@ from selfmate.errors import PgnError
 
 __all__ = ["MoveNode", "Node", "Tree"]
 
-
 MAX_NAG = 255
 
 

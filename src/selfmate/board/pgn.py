@@ -35,26 +35,15 @@ from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Game", "read_games"]
 
-
 MAX_GAME_CHARS = 1 << 20
 """Longest text of one game that is read unless the caller allows more: 1 MiB."""
-
-
 NAG_OF_SUFFIX = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
-
-
 TAG = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"((?:[^"\\]|\\.)*+)"\s*+\]\s*+')
-
 
 # Quotation marks inside the value that nobody escaped; one tag on the line.
 LOOSE_TAG = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"(.*)"\s*+\]\s*')
-
-
 FIRST_MOVE = re.compile(r"\s*+1\s*+\.(?!\s*\.)")
-
-
 AFTER_END = re.compile(r"\s*+(?:\{([^}]*+)\}|;(.*+)|\Z)")
-
 
 TOKEN = re.compile(
     r"""

@@ -19,9 +19,7 @@ from selfmate.errors import PgnError, UnknownVariant, clip
 
 __all__ = ["Headers"]
 
-
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
-
 
 ROSTER = {
     "Event": "?",
@@ -33,26 +31,14 @@ ROSTER = {
     "Result": "*",
 }
 
-
 START_TAGS = ("Variant", "SetUp", "FEN")
-
-
 TAG_NAME = r"[A-Za-z0-9_][A-Za-z0-9_+#=:-]*+"
-
-
 NAME = re.compile(TAG_NAME)
-
-
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-
-
 COMMAND = re.compile(r"\[%[^\[\]]*\]")
 """What programs write into comments, such as `[%clk 0:00:59]`."""
-
-
 WIDTH = 79
 """Longest line that is written; the PGN standard asks for fewer than 80 columns."""
-
 
 # The name of each variant in the `Variant` tag, as Lichess writes it where it has the variant.
 TAG_OF_VARIANT = {
@@ -67,7 +53,6 @@ TAG_OF_VARIANT = {
     "racingkings": "Racing Kings",
     "horde": "Horde",
 }
-
 
 # What else is in use, in lower case and without spaces and hyphens.
 VARIANT_OF_TAG = {re.sub(r"[^a-z0-9]", "", tag.lower()): name for name, tag in TAG_OF_VARIANT.items()} | {

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bench_app"]
 
-
 Net = Annotated[str | None, typer.Option("--net", help="A net's folder or .onnx file, or a run (default: untrained).")]
-
 
 bench_app = typer.Typer(
     help="Measure, beside other engines where they are installed.\n\nExample: selfmate bench movegen --json"
@@ -70,13 +68,13 @@ def movegen(
     from rich.console import Console
 
     from selfmate.bench import movegen as bench
-    from selfmate.util.cpu import available_threads
+    from selfmate.util.cpu import cores
 
     with progress_bar() as progress:
         task = progress.add_task("movegen", total=None, note="")
         report = bench.movegen(
             repeats=repeats,
-            threads=threads or available_threads(),
+            threads=threads or cores(),
             tell=lambda done, total, note: progress.update(task, completed=done, total=total, note=note),
         )
     if as_json:

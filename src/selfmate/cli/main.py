@@ -119,9 +119,9 @@ def perft(
 
     Example: selfmate perft atomic --suite tests/perft/atomic.epd --max-nodes 20000000
     """
-    from selfmate.util.cpu import available_threads
+    from selfmate.util.cpu import cores
 
-    workers = threads or available_threads()
+    workers = threads or cores()
     if suite is not None:
         if depth is not None or fen is not None or divide:
             raise SelfmateError("--suite goes without DEPTH, --fen and --divide")
