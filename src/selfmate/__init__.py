@@ -1,4 +1,4 @@
-"""Selfmate: an engine for chess and its variants that learns from nothing but the rules.
+"""Selfmate trains an engine for chess and its variants from nothing but the rules.
 
 >>> from selfmate import Position
 >>> position = Position("atomic")
@@ -131,7 +131,7 @@ __all__ = [
     "svg",
 ]
 
-# Loaded when first asked for, so that `import selfmate` stays light.
+# Imported on first use, so that `import selfmate` stays fast.
 _LATER = {
     "Epd": "board.epd",
     "Game": "board.pgn",
@@ -151,7 +151,7 @@ _LATER = {
 }
 
 
-if not TYPE_CHECKING:  # else every name would pass for one of ours
+if not TYPE_CHECKING:  # a type checker would accept every name otherwise
 
     def __getattr__(name: str) -> object:
         import importlib

@@ -23,7 +23,7 @@ from selfmate.util.text import many
 
 if TYPE_CHECKING:
     from selfmate.board.epd import PerftLine
-    from selfmate.board.perft import LineResult
+    from selfmate.board.perft import PerftResult
 
 __all__ = ["app", "main"]
 
@@ -174,7 +174,7 @@ def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) 
     if len(chosen) < len(lines):
         deeper = len(lines) - len(chosen)
         notice(f"{many(deeper, 'position')} {'lists' if deeper == 1 else 'list'} no depth within the budget")
-    results: list[LineResult] = []
+    results: list[PerftResult] = []
     with progress_bar() as progress:
         task = progress.add_task(path.name, total=sum(_budget(line, max_nodes) for line in chosen), note="")
         for result in check_suite(variant, chosen, max_nodes=max_nodes, threads=threads):
@@ -194,7 +194,7 @@ def _budget(line: PerftLine, max_nodes: int | None) -> int:
     return max(nodes for _, nodes in line.nodes if max_nodes is None or nodes <= max_nodes)
 
 
-def _explain(variant: str, path: Path, result: LineResult, threads: int) -> None:
+def _explain(variant: str, path: Path, result: PerftResult, threads: int) -> None:
     """Print a wrong line and its divide."""
     from selfmate._core import Position
     from selfmate.board import perft
