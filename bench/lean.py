@@ -21,7 +21,7 @@ from typing import Any
 
 from selfmate import _core
 from selfmate._core import GameRecord
-from selfmate.bench.selfplay import ceiling
+from selfmate.bench.ceiling import ceiling
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.evaluator.torch import TorchEvaluator
