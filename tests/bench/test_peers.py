@@ -1,7 +1,7 @@
-"""The measurements beside other systems (bench/peers): that they count what they say, on small cases.
+"""The measurements beside other systems (bench/peers): that their counts are right, on small cases.
 
-What needs JAX runs in a process of its own, with the Python that SELFMATE_JAX_PYTHON names (this one unless given); pgx
-and mctx may lie in .carry/pgx (bench/peers/carry_pgx.sh). Without them those tests are skipped.
+Tests that need JAX run another process, with the Python of SELFMATE_JAX_PYTHON (default: this one); pgx and mctx may be
+in .carry/pgx (bench/peers/carry_pgx.sh). Without them these tests are skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JAX_PYTHON = os.environ.get("SELFMATE_JAX_PYTHON", sys.executable)
 
 
 class Uniform(Evaluator):
-    """Knows nothing, and counts what it is asked."""
+    """Uniform priors and equal chances; keeps the sizes of its batches."""
 
     name, net_id = "uniform", "0" * 64
 
@@ -42,7 +42,7 @@ class Uniform(Evaluator):
         self.sizes: list[int] = []
 
     def evaluate(self, leaves: Leaves) -> Answer:
-        """Every move is as good as the others."""
+        """Return uniform priors."""
         self.sizes.append(leaves.size)
         real = np.arange(leaves.moves.shape[1]) < leaves.counts[:, None]
         priors = (real / leaves.counts[:, None]).astype(np.float32)
@@ -51,7 +51,7 @@ class Uniform(Evaluator):
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
-    """Run one of the commands within this process."""
+    """Run one of the commands in this process; return its exit code and output."""
 
     def run_command(main: Callable[[list[str]], None], *arguments: str) -> tuple[object, str, str]:
         code: object = 0
@@ -131,7 +131,7 @@ def test_the_ratio_that_counts_is_the_smallest() -> None:
     assert (first["games"], first["lanes"], first["ours_moves_per_second"]) == (4, 2, 500.0)
     assert first["ratios"] == {"moves": 10.0, "simulations": 9.38, "evaluations": 10.0}
     assert first["ratio"] == 9.38
-    # Beside a number of games that the peer did not play stands the peer's best; another variant stands alone.
+    # A number of games that the peer did not play is compared with the peer's best; another variant with nothing.
     assert (second["games"], second["peer_games"], second["peer_moves_per_second"]) == (8, 4, 50.0)
     (alone,) = same_terms.compare([ours_row("chess", 8, 1, 600.0)], [PEER_ROW])
     assert (alone["ratio"], alone["peer_games"], alone["peer_moves_per_second"]) == (None, None, None)
@@ -216,7 +216,7 @@ def test_a_worker_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         workers.processes[1].kill()
         workers.processes[1].join()
         monkeypatch.setattr(seed_designs, "START_SECONDS", 0.2)
-        with pytest.raises(SelfmateError, match=r"worker 1 is gone|1 of 2 workers said nothing"):
+        with pytest.raises(SelfmateError, match=r"worker 1 has exited|1 of 2 workers did not answer"):
             workers.serve(Uniform(), 2, 0.2)
     assert not any(process.is_alive() for process in workers.processes)
 
@@ -295,7 +295,7 @@ def test_bad_input_is_one_line(
 
 
 def test_a_peer_that_cannot_be_measured_is_named(run: Callable[..., tuple[object, str, str]]) -> None:
-    """Ours is measured all the same; a Python without jax says so in its last line."""
+    """Ours is measured all the same, and the last line has the reason."""
     small = ["--device", "cpu", "--variants", "gardner", "--games", "2", "--visits", "2", "--seconds", "0.05"]
     small += ["--blocks", "1", "--channels", "8", "--lanes", "1", "--carry", str(PEERS / "nothing")]
     code, out, err = run(same_terms.main, *small, "--peer-python", sys.executable, "--peer-limit", "0.001")

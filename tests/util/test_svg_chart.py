@@ -1,4 +1,4 @@
-"""Charts: what is drawn stands where it should, and no name breaks the picture."""
+"""Charts: elements are at their places, and no name breaks the picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_line_with_its_band_and_reference_lines() -> None:
     (x0, y0), (x1, y1), (x2, y2) = points(line)
     assert x0 < x1 < x2
     assert abs((x0 + x2) / 2 - x1) < 0.2
-    assert y1 < y2 < y0  # up is down
+    assert y1 < y2 < y0  # y grows downwards
     upper, lower = points(band)[:3], points(band)[:2:-1]
     assert all(high[1] < own[1] < low[1] for high, own, low in zip(upper, points(line), lower, strict=True))
     texts = {"".join(each.itertext()): each for each in picture.iter(f"{SVG}text")}

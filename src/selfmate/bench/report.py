@@ -1,4 +1,4 @@
-"""What all benchmarks share: the report with its tables, lines and JSON, how progress is told, and where they ran."""
+"""Shared by all benchmarks: the report with its tables, lines and JSON, and the callback for progress."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def search(
 ) -> BenchReport:
     """Measure playouts of single trees on one core, and of many games on one and two, with the core's own evaluators.
 
-    Every figure is the best of `repeats`. Beside the time on the clock stands the processor's: equal on an idle
-    machine, and on a busy one an estimate of what an idle one would show.
+    Every figure is the best of `repeats`, by the clock and by processor time: equal on an idle machine; on a busy one
+    processor time estimates the speed of an idle one.
     """
     steps, step = repeats * (len(NATIVE) + 2), 0
 

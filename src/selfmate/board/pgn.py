@@ -261,7 +261,7 @@ class _GameReader:
         return self._skip(line)
 
     def finish(self, on_error: OnError) -> Game | None:
-        """Return the complete game, or None for no game; an error is handled as `on_error` says."""
+        """Return the complete game, or None for no game; `on_error` chooses what happens to an error."""
         if not self.tags and not self.in_moves and self.error is None:
             return None
         try:
