@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from selfmate._core import Buffer, Pool, SearchConfig
+from selfmate._core import Buffer, Pool, Samples, SearchConfig
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.bench.untrained import untrained_net
 from selfmate.errors import SelfmateError
 from selfmate.recipe.recipe import at, change, load
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
+
+if TYPE_CHECKING:
+    from selfmate.train.learner import Learner
 
 __all__ = ["train_speed"]
 
@@ -57,36 +60,48 @@ def train_speed(
     began, steps = now(), learner.step
     learner.learn(buffer, 1 << 40, 0, stopping=lambda: time.perf_counter() - began >= seconds)
     speed = (learner.step - steps) * batch / (now() - began)
-    # 3. The plain loop: the same net, loss and optimizer, nothing else
+    # 3. The plain loop
     tell(2, 3, "a plain loop")
-    held = learner._bring(buffer.sample(batch, 1))
+    plain = _plain_step(learner, buffer.sample(batch, 1))
+    for _ in range(WARMUP_STEPS):
+        plain()
+    top = _rate(plain, seconds, now) * batch
+    return _report(
+        {
+            "recipe": recipe,
+            "settings": list(overrides),
+            "device": device,
+            "compiled": compile,
+            "batch": batch,
+            "samples_per_second": round(speed),
+            "plain_loop": round(top),
+            "of_plain_loop": round(speed / top, 4),
+            "sampling": round(sampling),
+        }
+    )
 
-    def plain() -> None:
+
+def _report(values: dict[str, Any]) -> BenchReport:
+    rows = (
+        ("the learner, samples/s", f"{values['samples_per_second']:,}"),
+        ("a plain loop, samples/s", f"{values['plain_loop']:,} ({values['of_plain_loop']:.1%} of it reached)"),
+        ("sampling alone, samples/s", f"{values['sampling']:,}"),
+    )
+    title = f"Learning, {values['recipe']}, {values['device']}, batch {values['batch']}"
+    table = BenchTable(title, ("figure", "measured"), rows)
+    return BenchReport((table,), (f"{processor_name()}, {many(cores(), 'core')}, {load_note()}",), values)
+
+
+def _plain_step(learner: Learner, samples: Samples) -> Callable[[], None]:
+    """Return a training step with the net, loss and optimizer of `learner` and nothing else, over one batch."""
+    held = learner._bring(samples)
+
+    def step() -> None:
         learner.optimizer.zero_grad(set_to_none=True)
         learner._losses(learner._forward, held, 0)[0].backward()  # type: ignore[no-untyped-call]
         learner.optimizer.step()
 
-    for _ in range(WARMUP_STEPS):
-        plain()
-    top = _rate(plain, seconds, now) * batch
-    values: dict[str, Any] = {
-        "recipe": recipe,
-        "settings": list(overrides),
-        "device": device,
-        "compiled": compile,
-        "batch": batch,
-        "samples_per_second": round(speed),
-        "plain_loop": round(top),
-        "of_plain_loop": round(speed / top, 4),
-        "sampling": round(sampling),
-    }
-    rows = (
-        ("the learner, samples/s", f"{speed:,.0f}"),
-        ("a plain loop, samples/s", f"{top:,.0f} ({speed / top:.1%} of it reached)"),
-        ("sampling alone, samples/s", f"{sampling:,.0f}"),
-    )
-    table = BenchTable(f"Learning, {recipe}, {device}, batch {batch}", ("figure", "measured"), rows)
-    return BenchReport((table,), (f"{processor_name()}, {many(cores(), 'core')}, {load_note()}",), values)
+    return step
 
 
 def _games(variant: str) -> Buffer:
