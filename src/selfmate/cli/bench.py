@@ -197,7 +197,7 @@ def agreement(
 def selfplay(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
     net: Net = None,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Measured time.")] = 10.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Seconds to measure.")] = 10.0,
     warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds before, not counted.")] = 0.0,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
@@ -282,7 +282,7 @@ def bench_arena(
 @bench_app.command("train")
 def bench_train(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Measured time.")] = 10.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Seconds to measure.")] = 10.0,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
     settings: Settings = None,
