@@ -16,8 +16,8 @@ from selfmate.board.epd import parse_epd
 from selfmate.evaluator.open import open_evaluator
 from selfmate.nn import shipped as nets
 from selfmate.nn.checkpoint import read_card
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 FOOLS_MATE = '[White "Fool"]\n[Black "Scholar"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'

@@ -16,8 +16,9 @@ from command import Answer, Run
 from selfmate import BLACK, VARIANTS, WHITE, Position, read_games
 from selfmate.app.demo import draw_board as draw_board
 from selfmate.app.play import COMMANDS, Session, describe, numbered, turned
+from selfmate.errors import PlayerError
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, PlayerError
 
 
 def play(
@@ -296,7 +297,7 @@ def test_command(run_play: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "You play White against heuristic-1." in out
     assert "Black wins: White resigns" in out
-    assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visits)"
+    assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visit)"
     assert run_play("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
     assert run_play("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
 

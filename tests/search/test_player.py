@@ -8,15 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from selfmate import VARIANTS, Position, SearchError
+from selfmate.errors import PlayerError
 from selfmate.match.openings import balanced_openings
 from selfmate.nn.shipped import shipped
+from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, PlayerError, Result
+from selfmate.search.result import Result
 from selfmate.search.spec import net_of_run
 from selfmate.search.tree_session import Thinker
 
@@ -60,11 +62,15 @@ def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"seconds": 0.0},
         {"seconds": float("nan")},
         {"seconds": float("inf")},
+        {"depth": 3},
+        {"mate": 2},
+        {"clock": Clock(60.0)},
+        {"visits": 9, "clock": Clock(60.0)},
     ],
 )
-def test_an_impossible_limit_is_refused(limit: dict[str, float]) -> None:
+def test_an_impossible_limit_is_refused(limit: dict[str, object]) -> None:
     with pytest.raises(PlayerError):
-        Limit(visits=cast(int, limit.get("visits")), nodes=cast(int, limit.get("nodes")), seconds=limit.get("seconds"))
+        Player("uniform").search(Position("gardner"), Limit(**cast(dict[str, Any], limit)))
 
 
 def test_visits_and_nodes_are_kept() -> None:

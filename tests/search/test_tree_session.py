@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from selfmate import Position
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.nn.leaves import Leaves
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, PlayerError, Result
+from selfmate.search.result import Result
 from selfmate.search.tree_session import Thinker
 
 

@@ -27,8 +27,9 @@ from selfmate.board.pgn_writer import variant_name
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, PgnError, SelfmateError, clip
 from selfmate.nn import shipped as nets
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, MoveResult, Result
+from selfmate.search.result import MoveResult, Result
 from selfmate.util.terminal import say
 from selfmate.util.text import many, percent
 from selfmate.util.text_lines import Source, numbered_lines

@@ -24,8 +24,9 @@ from selfmate.app.demo import draw_board, play_showing
 from selfmate.board.pgn import Game
 from selfmate.board.position import Position
 from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, clip
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, Result
+from selfmate.search.result import Result
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Session:
     def game(self) -> Game:
         """Give the game as it stands, for PGN."""
         game = Game.from_position(self.position)
-        names = ("You", f"{self.player.name} ({describe_limit(self.limit)})")
+        names = ("You", f"{self.player.name} ({self.limit})")
         game.headers["Event"] = "selfmate play"
         game.headers["Date"] = date.today().strftime("%Y.%m.%d")
         game.headers["White"], game.headers["Black"] = names if self.color == WHITE else names[::-1]
@@ -443,16 +444,6 @@ def describe(result: Result) -> str:
         return "drawn" if result.proven == 0 else f"wins {ending}" if result.proven > 0 else f"loses {ending}"
     win, draw, loss = result.wdl
     return f"value {result.value:+.2f}, win {100 * win:.0f} %, draw {100 * draw:.0f} %, loss {100 * loss:.0f} %"
-
-
-def describe_limit(limit: Limit) -> str:
-    """Say a limit in words.
-
-    >>> describe_limit(Limit(visits=800)), describe_limit(Limit(seconds=2.5))
-    ('800 visits', '2.5 s')
-    """
-    parts = [(limit.visits, "visits"), (limit.seconds, "s"), (limit.nodes, "nodes")]
-    return ", ".join(f"{number:g} {unit}" for number, unit in parts if number is not None)
 
 
 def name_of(color: bool) -> str:

@@ -291,8 +291,8 @@ def play(
 
     from selfmate.app.play import LEVELS, Session
     from selfmate.board.position import Position, chess960_fen
+    from selfmate.search.limit import Limit
     from selfmate.search.player import Player
-    from selfmate.search.result import Limit
     from selfmate.util.files import check_target
 
     check_target(pgn)
@@ -369,7 +369,7 @@ def analyse(
 
     from selfmate.app import analyse as analysis
     from selfmate.board.position import Position
-    from selfmate.search.result import Limit
+    from selfmate.search.limit import Limit
 
     players = analysis.PlayerFor(net, backend)
     if variant is not None:

@@ -26,7 +26,9 @@ from selfmate.evaluator.open import open_evaluator
 
 if TYPE_CHECKING:
     from selfmate.nn.net import Net
-from selfmate.search.result import ENDLESS, Limit, MoveResult, PlayerError, Result, result_of
+from selfmate.errors import PlayerError
+from selfmate.search.limit import MAX_VISITS, Limit
+from selfmate.search.result import MoveResult, Result, result_of
 from selfmate.search.spec import RANDOM, find_player
 
 __all__ = ["Player", "batch_size", "play_config"]
@@ -65,7 +67,7 @@ class Player:
     >>> Player("heuristik-1")
     Traceback (most recent call last):
     ...
-    selfmate.search.result.PlayerError: no player is called 'heuristik-1'; did you mean 'heuristic-1'?
+    selfmate.errors.PlayerError: no player is called 'heuristik-1'; did you mean 'heuristic-1'?
     """
 
     def __init__(
@@ -117,11 +119,12 @@ class Player:
         self.check(position.variant)
         if position.outcome() is not None:
             raise SearchError("there is no move to search for: the game is over", position.fen())
+        check_limit(limit)
         began = time.perf_counter()
         if self.evaluator == RANDOM:
             return _random_result(position, seed, began)
-        search = Search(position, play_config(noise=noise), limit.visits or ENDLESS, seed)
-        room = ENDLESS if limit.nodes is None else limit.nodes
+        search = Search(position, play_config(noise=noise), limit.visits or MAX_VISITS, seed)
+        room = MAX_VISITS if limit.nodes is None else limit.nodes
         while not search.done() and room > 0:
             self._search_on(search, room)
             if limit.seconds is not None and time.perf_counter() - began >= limit.seconds:
@@ -139,6 +142,14 @@ class Player:
         if leaves.size:  # else every playout ended by the rules
             priors, wdl, _ = self.evaluator.evaluate(leaves)
             search.apply(leaves.ticket, priors, wdl)
+
+
+def check_limit(limit: Limit) -> None:
+    """Raise `PlayerError` for a limit that might never end a search, or that only the UCI engine can keep."""
+    if limit.visits is None and limit.seconds is None and limit.nodes is None:
+        raise PlayerError("a limit needs visits, seconds or nodes")
+    if limit.clock is not None:
+        raise PlayerError("only the UCI engine plays by a clock; give seconds")
 
 
 def play_config(

@@ -1,51 +1,12 @@
-"""Limits of a search, and what it found."""
+"""What a search found."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Final
 
 from selfmate._core import Move, SearchResult
-from selfmate.errors import SelfmateError
 
-__all__ = ["Limit", "MoveResult", "PlayerError", "Result", "result_of"]
-
-
-ENDLESS: Final = (1 << 32) - 1
-"""Visits of a search that only something else ends."""
-
-
-class PlayerError(SelfmateError):
-    """A player that does not exist, or cannot play what it is asked to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """When a search ends: at the first of these. Seconds are looked at between batches of leaves.
-
-    >>> Limit(visits=800)
-    Limit(visits=800, seconds=None, nodes=None)
-    >>> Limit()
-    Traceback (most recent call last):
-    ...
-    selfmate.search.result.PlayerError: a limit needs visits, seconds or nodes
-    """
-
-    visits: int | None = None
-    """Playouts."""
-    seconds: float | None = None
-    nodes: int | None = None
-    """Positions in the tree."""
-
-    def __post_init__(self) -> None:
-        if self.visits is None and self.seconds is None and self.nodes is None:
-            raise PlayerError("a limit needs visits, seconds or nodes")
-        for name, number in (("visits", self.visits), ("nodes", self.nodes)):
-            if number is not None and not 1 <= number <= ENDLESS:
-                raise PlayerError(f"{name} of a limit go from 1 to {ENDLESS}, not {number}", str(number))
-        if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):
-            raise PlayerError(f"seconds of a limit are more than nothing, not {self.seconds}", str(self.seconds))
+__all__ = ["MoveResult", "Result", "result_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.errors import PlayerError, SelfmateError, clip
 from selfmate.evaluator.base import NATIVE
 from selfmate.nn import shipped as nets
 from selfmate.nn.checkpoint import TENSORS_NAME
 from selfmate.nn.onnx import ONNX_NAME
-from selfmate.search.result import PlayerError
 
 __all__ = ["RANDOM", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
 

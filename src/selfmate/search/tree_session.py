@@ -25,10 +25,12 @@ from typing import Final
 
 from selfmate import _core
 from selfmate._core import Leaves, Move, Search, SearchResult
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.evaluator.cache import CachedEvaluator
+from selfmate.search.limit import MAX_VISITS
 from selfmate.search.player import Player, batch_size, play_config
-from selfmate.search.result import ENDLESS, PlayerError, Result, result_of
+from selfmate.search.result import Result, result_of
 from selfmate.search.spec import RANDOM
 
 __all__ = ["Thinker"]
@@ -92,7 +94,7 @@ class Thinker:
         self,
         position: _core.Position,
         *,
-        visits: int = ENDLESS,
+        visits: int = MAX_VISITS,
         moves: Sequence[Move] = (),
         draw_score: float = 0.0,
         lcb: bool = True,
@@ -134,7 +136,7 @@ class Thinker:
         if self._pruning is not None or (tree.full() and not self._flying):
             self._prune(interrupted)
         elif isinstance(self._evaluator, str):
-            tree.run_for(seconds, self._evaluator, ENDLESS, self.threads)
+            tree.run_for(seconds, self._evaluator, MAX_VISITS, self.threads)
         elif self._pool is not None and self.threads == 1:
             self._take_batch(self._evaluator, self._pool, interrupted)
         elif self._pool is not None:

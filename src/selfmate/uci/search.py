@@ -12,8 +12,9 @@ from typing import Final
 from selfmate import _core
 from selfmate._core import Move, centipawns
 from selfmate.errors import EvaluatorError, SelfmateError
+from selfmate.search.limit import MAX_VISITS
 from selfmate.search.player import Player, play_config
-from selfmate.search.result import ENDLESS, Result, result_of
+from selfmate.search.result import Result, result_of
 from selfmate.search.strength import Levels, LevelsError, guess_dial, level_of, read_levels
 from selfmate.search.tree_session import TURN, Thinker
 from selfmate.uci import time_manager as clock
@@ -220,7 +221,7 @@ class Searcher:
         if settings.limit_strength and not settings.analyse:
             elo, levels = settings.elo, self._levels
             level = level_of(guess_dial(elo) if levels is None else levels.dial_of(elo))
-        visits = limits.nodes or ENDLESS
+        visits = limits.nodes or MAX_VISITS
         if level is not None:
             visits = min(visits, level.visits)
         # 1. While pondering the root is the position before the expected move, so that what is found out about the
@@ -234,7 +235,7 @@ class Searcher:
             contempt = 0 if settings.analyse else settings.contempt
             return thinker.begin(
                 root,
-                visits=visits if expected is None else ENDLESS,
+                visits=visits if expected is None else MAX_VISITS,
                 moves=limits.moves,
                 draw_score=(contempt if expected is not None else -contempt) / 100,
                 lcb=settings.final_choice == "lcb",
