@@ -1,4 +1,4 @@
-"""Players: who a spec means, and what a search gives back."""
+"""Players: specs, limits, and the results of searches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
 from selfmate.search.result import Result
 from selfmate.search.spec import net_of_run
-from selfmate.search.tree_session import Thinker
+from selfmate.search.tree_session import TreeSession
 
 MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
 
@@ -133,12 +133,9 @@ def test_every_player_makes_the_engines_choice() -> None:
     for fen in balanced_openings("atomic", 40, seed=3):
         position = Position("atomic", fen)
         result = player.search(position, Limit(visits=300))
-        thinker = Thinker(player)
-        thinker.begin(position, visits=300)
-        while not thinker.done:
-            thinker.go_on()
-        kept = thinker.result()
-        assert kept is not None
+        session = TreeSession(player.evaluator)
+        session.begin(position, Limit(visits=300))
+        kept = session.run()
         assert result.best == kept.best
         most = max(result.moves, key=lambda each: each.visits)
         differ += result.proven is None and result.best != most.move

@@ -11,7 +11,7 @@ __all__ = ["MoveResult", "Result", "result_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveResult:
-    """What a search found out about one move."""
+    """What a search found about one move at the root."""
 
     move: Move
     visits: int
@@ -22,14 +22,14 @@ class MoveResult:
     prior: float
     proven: int | None
     pv: tuple[Move, ...]
-    """The line that is expected, with this move first."""
+    """The expected line, with this move first."""
     net_value: float | None = None
-    """What the evaluator alone says of the position behind it, seen as `value` is."""
+    """The evaluator's value of the position after the move, for the same side as `value`; None: not evaluated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a search found; value and wdl are those of the side to move."""
+    """What a search found; value and wdl are for the side to move."""
 
     best: Move
     value: float
@@ -37,10 +37,10 @@ class Result:
     wdl: tuple[float, float, float]
     """Probabilities of win, draw and loss."""
     proven: int | None
-    """Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven."""
+    """Plies to a forced win (positive) or loss (negative), 0 for a draw, None if nothing is proven."""
     pv: tuple[Move, ...]
     moves: tuple[MoveResult, ...]
-    """Every legal move, the best first."""
+    """Every legal move: the best first, then by visits, proven losses last."""
     visits: int
     nodes: int
     """Positions in the tree."""
@@ -48,18 +48,18 @@ class Result:
     depth: float
     """Mean length of the playouts."""
     seldepth: int
-    """The longest one."""
+    """Length of the longest playout."""
     net_value: float | None = None
-    """What the evaluator alone says of the position."""
+    """The evaluator's value of the position."""
 
     @property
     def nodes_per_second(self) -> float:
-        """How fast the tree grew."""
+        """Growth of the tree."""
         return self.nodes / self.seconds if self.seconds else 0.0
 
 
 def result_of(found: SearchResult, seconds: float) -> Result:
-    """Give what a search of the core found."""
+    """Return the Python form of a result of the core."""
     moves = tuple(
         MoveResult(
             move=stats.move,
