@@ -1,10 +1,12 @@
 #include "bench.h"
 
+#include <bit>
 #include <chrono>
 #include <vector>
 
 #include "fen.h"
 #include "numbers.h"
+#include "pool.h"
 #include "search.h"
 
 namespace selfmate {
@@ -33,6 +35,26 @@ std::uint64_t search_signature_of(const Variant& variant, const State& state, bo
     std::uint64_t sum = 0;
     for (const MoveStats& stats : search.moves()) sum += mix(stats.move.bits() ^ mix(stats.visits));
     return mix(sum ^ search.tree().nodes.size());
+}
+
+// Everything but the scores in centipawns, which come from libm.
+std::uint64_t signature_of(const GameRecord& game) {
+    std::uint64_t sum = mix(game.id << 16 | game.random_plies);
+    const auto add = [&](std::uint64_t number) { sum = mix(sum ^ number); };
+    for (const Move move : game.moves) add(move.bits());
+    add(game.outcome ? 256 + 16 * static_cast<std::uint64_t>(game.outcome->winner) +
+                           static_cast<std::uint64_t>(game.outcome->termination)
+                     : 0);
+    for (const TrainedPosition& position : game.positions) {
+        add(position.ply);
+        add(std::bit_cast<std::uint32_t>(position.value));
+        add(std::bit_cast<std::uint32_t>(position.net_value));
+        std::uint64_t targets = 0;  // a sum: they are keyed by move, not by order
+        for (const Target& target : position.targets)
+            targets += mix(target.move.bits() ^ mix(target.visits ^ mix(std::bit_cast<std::uint32_t>(target.weight))));
+        add(targets);
+    }
+    return sum;
 }
 
 }  // namespace
@@ -92,6 +114,35 @@ std::uint64_t signature() {
     };
     for (const Variant& variant : variants()) add(variant, variant.start);
     for (const auto& [name, fen] : EXTRA) add(*find_variant(name), fen);
+    return sum;
+}
+
+std::uint64_t selfplay_signature() {
+    constexpr std::uint64_t GAMES = 8;
+    std::uint64_t sum = 0;
+    for (const Variant& variant : variants())
+        for (const bool gumbel : {false, true}) {
+            PoolConfig config;
+            config.variant = &variant;
+            config.seed = 1;
+            config.fast_visits = 5;
+            config.full_probability = 0.5;
+            config.random_plies = 4;
+            config.temperature = 0.8;
+            config.temperature_plies = 16;
+            config.max_plies = 80;
+            Seat seat;
+            seat.visits = 24;
+            seat.search.gumbel = gumbel;
+            seat.search.noise_alpha = 0.3f;
+            seat.search.noise_epsilon = 0.25f;
+            Pool pool(config, {seat}, GAMES, 1, 1, 1);
+            std::vector<Fixture> fixtures(GAMES);
+            for (std::uint64_t game = 0; game < GAMES; ++game) fixtures[game].id = game;
+            pool.add(std::move(fixtures));
+            pool.run(find_native_evaluator("fake"));
+            for (const GameRecord& game : pool.drain()) sum = mix(sum ^ signature_of(game));
+        }
     return sum;
 }
 

@@ -539,6 +539,14 @@ NB_MODULE(SELFMATE_MODULE, m) {
         },
         "Checksum of the rules of every variant, equal on every machine (see bench/signature.txt).");
     m.def(
+        "selfplay_signature",
+        [] {
+            nb::gil_scoped_release release;
+            return selfplay_signature();
+        },
+        "Checksum of self-play records of every variant, with noise, temperature, random plies and fast searches; "
+        "equal\non every machine.");
+    m.def(
         "generate_rate",
         [](nb::str name, std::size_t positions, std::uint64_t seed, double seconds) {
             const VariantName variant = resolve_variant(text_of(name));

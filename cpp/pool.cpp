@@ -152,7 +152,11 @@ void Pool::begin_search(Slot& slot) {
     const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
     const bool forced = config_.variant->count_moves(slot.state) == 1;  // nothing to choose
     const std::uint32_t visits = slot.full ? mover.visits : config_.fast_visits;
-    slot.search.begin(*config_.variant, slot.state, std::span(slot.keys).last(reach), mover.search, forced ? 1 : visits,
+    SearchConfig search = mover.search;
+    // A fast search only plays: it is not learned from, and Dirichlet noise would make its move worse (KataGo). Gumbel
+    // noise stays, for it draws the move.
+    if (!slot.full) search.noise_epsilon = 0;
+    slot.search.begin(*config_.variant, slot.state, std::span(slot.keys).last(reach), search, forced ? 1 : visits,
                       Random(config_.seed, slot.fixture.id, ply, SEARCH).bits());
 }
 

@@ -27,7 +27,7 @@ struct PoolConfig {
     bool chess960 = false;
     std::uint64_t seed = 0;
     // Playout-cap randomisation (KataGo): a share of the moves is searched fully and trained on, the others
-    // are searched quickly and only played.
+    // are searched quickly, without Dirichlet noise, and only played.
     std::uint32_t fast_visits = 16;
     double full_probability = 1;
     std::uint32_t random_plies = 0;  // a game begins with 0 to so many random moves

@@ -1007,6 +1007,12 @@ def signature() -> int:
     Checksum of the rules of every variant, equal on every machine (see bench/signature.txt).
     """
 
+def selfplay_signature() -> int:
+    """
+    Checksum of self-play records of every variant, with noise, temperature, random plies and fast searches; equal
+    on every machine.
+    """
+
 def generate_rate(variant: str, positions: int, seed: int, seconds: float) -> tuple[float, float]:
     """
     Positions and legal moves per second that one thread writes down, over positions of random games.
