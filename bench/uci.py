@@ -108,7 +108,7 @@ def answers(engine: Engine, repeats: int) -> tuple[float, float]:
 
 
 def memory(engine: Engine, megabytes: int, seconds: float) -> float:
-    """Let it search for long; give the largest growth of memory over what `Hash` allows."""
+    """Let it search for long; return the largest growth of memory over what `Hash` allows."""
     # What is loaded with the first search is no part of the tree.
     engine.send("ucinewgame", "go nodes 1000")
     engine.until(b"bestmove")
@@ -135,7 +135,7 @@ def memory(engine: Engine, megabytes: int, seconds: float) -> float:
 
 
 def main() -> int:
-    """Measure everything; give the number of figures that were missed."""
+    """Measure everything; return the number of figures that were missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variant", default="chess")
     parser.add_argument("--weights", default="")

@@ -250,6 +250,10 @@ class SearchError(SelfmateError):
     """A search that was asked for something it cannot do."""
 
 
+class PlayerError(SelfmateError):
+    """A player that does not exist or does not play the variant, or a limit that is out of range."""
+
+
 class DeviceError(SelfmateError):
     """A GPU that has too little memory, or that failed."""
 

@@ -63,7 +63,7 @@ class Uci:
         return line
 
     def until(self, beginning: str, timeout: float = PATIENCE) -> list[str]:
-        """Read to a line that begins so; give all lines that were read."""
+        """Read to a line that begins so; return all lines that were read."""
         lines = [self.read(timeout)]
         end = time.monotonic() + timeout
         while not lines[-1].startswith(beginning):
@@ -76,7 +76,7 @@ class Uci:
         return self.until(until)
 
     def ready(self) -> list[str]:
-        """Wait until everything sent so far is done; give what was said."""
+        """Wait until everything sent so far is done; return the lines before `readyok`."""
         return self.ask("isready", until="readyok")[:-1]
 
     def is_silent(self, seconds: float) -> bool:
@@ -90,7 +90,7 @@ class Uci:
                 return True
 
     def quit(self) -> int:
-        """Tell it to leave, and give its exit code."""
+        """Send `quit`, and return the exit code."""
         self.send("quit")
         return self.process.wait(PATIENCE)
 

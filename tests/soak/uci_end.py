@@ -2,7 +2,7 @@
 
     python tests/soak/uci_end.py --count 200
 
-The end of its input, `quit`, SIGTERM, and an output that nobody reads any more, in turn. Any miss ends with exit code
+The end of its input, `quit`, SIGTERM, and an output that is closed, in turn. Any miss ends with exit code
 1.
 """
 
@@ -21,7 +21,7 @@ SEARCHES = ("go infinite", "go wtime 3600000 btime 3600000", "go ponder wtime 60
 
 
 def leave(way: str, search: str, patience: float) -> float | None:
-    """Start an engine, let it search, make it leave; give the seconds that took, or None when it stayed."""
+    """Start an engine, let it search, make it leave; return the seconds that took, or None when it stayed."""
     process = subprocess.Popen(
         [sys.executable, "-m", "selfmate", "uci"],
         stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ def leave(way: str, search: str, patience: float) -> float | None:
 
 
 def run(count: int, patience: float) -> int:
-    """Try all ways; print and give the number of misses."""
+    """Try all ways; print and return the number of misses."""
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     missed = 0
     for number in range(count):

@@ -21,7 +21,7 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.match.openings import balanced_openings
 from selfmate.match.pool import Seating, paired, seat_players
-from selfmate.search.driver import Turn, drive, one_thread
+from selfmate.search.driver import BatchTiming, drive, one_thread
 from selfmate.search.player import Player
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
@@ -87,7 +87,7 @@ def arena(
     # 2. The match
     pool = seating.pool
     pool.start_games(fixtures)
-    turns: list[Turn] = []
+    turns: list[BatchTiming] = []
     stretches: list[Stretch] = []
     done = 0
     began, processor = time.perf_counter(), time.process_time()
@@ -123,7 +123,7 @@ def _report(
     variant: str,
     visits: int,
     games: int,
-    turns: Sequence[Turn],
+    turns: Sequence[BatchTiming],
     stretches: Sequence[Stretch],
     tops: Sequence[Speed],
 ) -> BenchReport:

@@ -27,8 +27,8 @@ from selfmate.errors import EpdError, SelfmateError
 from selfmate.evaluator.base import NATIVE, Answer, Evaluator
 from selfmate.evaluator.open import BACKENDS, BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
 from selfmate.nn.leaves import Leaves
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit
 from selfmate.util.cpu import cores, cpu_flags, processor_name
 from selfmate.util.text import many
 

@@ -25,7 +25,7 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.recipe import Recipe, at, change, load
 from selfmate.search.autotune import GPU_LANES
-from selfmate.search.driver import Turn, drive, one_thread
+from selfmate.search.driver import BatchTiming, drive, one_thread
 from selfmate.train.selfplay import choose_at_once, selfplay_pool
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
@@ -316,10 +316,10 @@ class _Watch:
     """Keeps when every batch went through its steps. Lanes call it at the same time."""
 
     def __init__(self) -> None:
-        self.turns: list[tuple[Turn, tuple[float, ...]]] = []
+        self.turns: list[tuple[BatchTiming, tuple[float, ...]]] = []
         self.record = 0.0
 
-    def __call__(self, turn: Turn) -> None:
+    def __call__(self, turn: BatchTiming) -> None:
         """Hear of a batch."""
         seconds = getattr(turn.desk, "seconds", None)
         self.turns.append((turn, seconds() if seconds else ()))
