@@ -15,7 +15,7 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.search.autotune import GPU_LANES
-from selfmate.search.driver import Turn, drive
+from selfmate.search.driver import BatchTiming, drive
 from selfmate.util.cpu import cores
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: 
         if not start and leaves >= warm_up:
             start.update(counted())
 
-    def watch(turn: Turn) -> None:
+    def watch(turn: BatchTiming) -> None:
         if not start or turn.asked < start["at"]:
             return
         spent["gather"] += turn.gathered - turn.began

@@ -63,8 +63,9 @@ if TYPE_CHECKING:
     from selfmate.board.game_tree import MoveNode, Node
     from selfmate.board.pgn import Game, read_games
     from selfmate.board.pgn_writer import Headers
+    from selfmate.search.limit import Limit
     from selfmate.search.player import Player
-    from selfmate.search.result import Limit, Result
+    from selfmate.search.result import Result
 
     __version__: str
 
@@ -145,7 +146,7 @@ _LATER = {
     "read_games": "board.pgn",
     "read_perft_suite": "board.epd",
     "read_tactics": "board.epd",
-    "Limit": "search.result",
+    "Limit": "search.limit",
     "Player": "search.player",
     "Result": "search.result",
 }

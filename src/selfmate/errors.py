@@ -248,6 +248,10 @@ class SearchError(SelfmateError):
     """A request that a search cannot fulfil."""
 
 
+class PlayerError(SelfmateError):
+    """A player that does not exist or does not play the variant, or a limit that is out of range."""
+
+
 class DeviceError(SelfmateError):
     """A GPU failed or has too little memory."""
 

@@ -15,6 +15,7 @@ from selfmate.bench import arena as bench_arena
 from selfmate.bench.arena import Stretch
 from selfmate.bench.ceiling import EvaluatorSpeed
 from selfmate.cli.arena import Wishes, make_plan
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.match import pool as seating_module
 from selfmate.match.match_file import MatchFile
@@ -24,7 +25,6 @@ from selfmate.match.runner import play_seats
 from selfmate.match.tournament import play, schedule
 from selfmate.nn.leaves import Leaves
 from selfmate.search.player import Player
-from selfmate.search.result import PlayerError
 
 OPENINGS = balanced_openings("gardner", 2, seed=3)
 

@@ -62,7 +62,7 @@ def leave(way: str, search: str, patience: float) -> float | None:
 
 
 def run(count: int, patience: float) -> int:
-    """Try all ways; print and give the number of misses."""
+    """Try all ways; print and return the number of misses."""
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     missed = 0
     for number in range(count):

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from selfmate import VARIANTS, Position, SelfmateError
-from selfmate.uci.options import OPTIONS, Settings, changed
+from selfmate.uci.options import OPTIONS, Settings, set_option
 
 PATIENCE = 120.0
 GARBAGE = [
@@ -147,7 +147,9 @@ class Script:
         if words[:at] != ["startpos"] and (words[:1] != ["fen"] or at < 2):
             return
         try:
-            position = Position(self.settings.game, None if words[0] == "startpos" else " ".join(words[1:at]))
+            position = Position(
+                self.settings.position_variant, None if words[0] == "startpos" else " ".join(words[1:at])
+            )
             for move in words[at + 1 :]:
                 position.play(move)
         except SelfmateError:
@@ -155,7 +157,7 @@ class Script:
         self.position = position
 
     def _position(self) -> bytes:
-        game = self.settings.game
+        game = self.settings.position_variant
         fen = None
         if self.dice.random() < 0.3:
             fen = self.dice.choice(POSITIONS.get(self.settings.variant, ["nonsense"]))
@@ -184,11 +186,11 @@ class Script:
         line = f"setoption name {self.dice.choice([name, name.lower()])} value {value}"
         if name.lower() in OPTIONS:
             try:
-                settings = changed(self.settings, name, value)
+                settings = set_option(self.settings, name, value)
             except SelfmateError:
                 return line.encode()
-            if settings.game != self.settings.game:
-                self.position = Position(settings.game)
+            if settings.position_variant != self.settings.position_variant:
+                self.position = Position(settings.position_variant)
             self.settings = settings
         return line.encode()
 

@@ -12,8 +12,9 @@ from rich.console import Console
 from selfmate.cli.common import progress_bar
 from selfmate.match.match_file import Entry
 from selfmate.match.report import Report, standing_notes
-from selfmate.match.spec import Contestant, MoveLimit
+from selfmate.match.spec import Contestant
 from selfmate.rating.sprt import Sprt, SprtWalk
+from selfmate.search.limit import Limit
 from selfmate.util.terminal import fit, say
 
 
@@ -59,7 +60,7 @@ def match(games: int, of: int, test: Sprt | None) -> Report:
     if walk is not None:
         walk.add(entry.scored(0) for entry in entries)
     contestants = tuple(
-        Contestant(spec=name, player=name, engine=None, limit=MoveLimit(visits=8), name=name) for name in "AB"
+        Contestant(spec=name, player=name, engine=None, limit=Limit(visits=8), name=name) for name in "AB"
     )
     return Report(
         variant="chess",

@@ -17,8 +17,9 @@ from selfmate.evaluator.agreement import difference, leaves_of
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import BACKENDS, open_evaluator
 from selfmate.nn.calibration import game_positions
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, Result
+from selfmate.search.result import Result
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many, percent
 

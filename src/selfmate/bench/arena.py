@@ -20,7 +20,7 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.match.openings import balanced_openings
 from selfmate.match.pool import Seating, paired, seat_players
-from selfmate.search.driver import Turn, drive, one_thread
+from selfmate.search.driver import BatchTiming, drive, one_thread
 from selfmate.search.player import Player
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
@@ -52,7 +52,7 @@ class _Match:
     """A match that was played to its end."""
 
     games: int
-    turns: list[Turn]
+    timings: list[BatchTiming]
     full: Stretch
     """While there were games left to begin, so that batches were full."""
     whole: Stretch
@@ -113,13 +113,13 @@ def arena(
 def _play(seating: Seating, evaluators: Sequence[Evaluator], games: int, tell: Tell) -> _Match:
     """Play the games of a pool that has been started."""
     pool = seating.pool
-    turns: list[Turn] = []
+    timings: list[BatchTiming] = []
     full: Stretch | None = None
     done = 0
     began, processor = time.perf_counter(), time.process_time()
 
     def stretch() -> Stretch:
-        leaves = [sum(turn.leaves for turn in turns if turn.desk.evaluator is each) for each in evaluators]
+        leaves = [sum(timing.leaves for timing in timings if timing.desk.evaluator is each) for each in evaluators]
         return Stretch(leaves, time.perf_counter() - began, time.process_time() - processor)
 
     def drain(leaves: int) -> None:
@@ -127,20 +127,20 @@ def _play(seating: Seating, evaluators: Sequence[Evaluator], games: int, tell: T
         if pool.finished:
             done += len(pool.drain())
             tell(done, games, "the match")
-            if full is None and done > games - seating.slots and turns:
+            if full is None and done > games - seating.slots and timings:
                 full = stretch()
 
-    drive(pool, seating.evaluators, lanes=seating.lanes, prepare=one_thread, tell=drain, watch=turns.append)
+    drive(pool, seating.evaluators, lanes=seating.lanes, prepare=one_thread, tell=drain, watch=timings.append)
     done += len(pool.drain())
     whole = stretch()
-    return _Match(done, turns, full or whole, whole)
+    return _Match(done, timings, full or whole, whole)
 
 
 def _figures(seating: Seating, match: _Match, tops: Sequence[EvaluatorSpeed]) -> dict[str, Any]:
     leaves, elapsed = sum(match.whole.leaves), match.whole.seconds
     of_whole, of_whole_processor = match.whole.of_ceiling(tops)
     of_full, of_full_processor = match.full.of_ceiling(tops)
-    spent = lane_seconds(match.turns)
+    spent = lane_seconds(match.timings)
     return {
         "games": match.games,
         "slots": seating.slots,
@@ -156,7 +156,7 @@ def _figures(seating: Seating, match: _Match, tops: Sequence[EvaluatorSpeed]) ->
         "full_of_ceiling_by_processor": round(of_full_processor, 4),
         "games_per_hour": round(3600 * match.games / elapsed),
         "moves_per_second": round(seating.pool.plies / elapsed, 1),
-        "batch": round(leaves / max(1, len(match.turns)), 1),
+        "batch": round(leaves / max(1, len(match.timings)), 1),
         "processor_share": round(match.whole.processor / elapsed / cores(), 4),
         "lane_share": {name: round(each / (seating.lanes * elapsed), 4) for name, each in spent.items()},
     }

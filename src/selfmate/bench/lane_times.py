@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import Any, Final
 
-from selfmate.search.driver import Turn
+from selfmate.search.driver import BatchTiming
 
 __all__ = ["LaneTimes", "draw_trace", "lane_seconds"]
 
@@ -21,14 +21,14 @@ COLOURS: Final = {
 ROW_PIXELS, LEFT_PIXELS, WIDE_PIXELS = 24, 100, 1500
 
 
-def lane_seconds(turns: Iterable[Turn]) -> dict[str, float]:
+def lane_seconds(timings: Iterable[BatchTiming]) -> dict[str, float]:
     """Return the seconds that all lanes together spent in each step."""
     spent = dict.fromkeys(("gather", "evaluate", "apply", "wait for the pool"), 0.0)
-    for turn in turns:
-        spent["gather"] += turn.gathered - turn.began
-        spent["evaluate"] += turn.answered - turn.gathered
-        spent["apply"] += turn.applied - turn.applying
-        spent["wait for the pool"] += turn.began - turn.asked + turn.applying - turn.answered
+    for timing in timings:
+        spent["gather"] += timing.gathered - timing.began
+        spent["evaluate"] += timing.answered - timing.gathered
+        spent["apply"] += timing.applied - timing.applying
+        spent["wait for the pool"] += timing.began - timing.asked + timing.applying - timing.answered
     return spent
 
 
@@ -36,34 +36,34 @@ class LaneTimes:
     """The times of every batch, collected as the argument `watch` of `drive`; lanes call it at the same time."""
 
     def __init__(self) -> None:
-        self._turns: list[tuple[Turn, tuple[float, ...]]] = []
+        self._timings: list[tuple[BatchTiming, tuple[float, ...]]] = []
 
-    def __call__(self, turn: Turn) -> None:
+    def __call__(self, timing: BatchTiming) -> None:
         """Add a batch, with its seconds on the GPU where there is one."""
-        seconds = getattr(turn.desk, "seconds", None)
-        self._turns.append((turn, seconds() if seconds else ()))
+        seconds = getattr(timing.desk, "seconds", None)
+        self._timings.append((timing, seconds() if seconds else ()))
 
     def clear(self) -> None:
         """Forget all batches so far."""
-        self._turns.clear()
+        self._timings.clear()
 
     @property
     def batches(self) -> int:
         """The number of batches."""
-        return len(self._turns)
+        return len(self._timings)
 
     @property
     def leaves(self) -> int:
         """The leaves of all batches."""
-        return sum(turn.leaves for turn, _ in self._turns)
+        return sum(timing.leaves for timing, _ in self._timings)
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds that all lanes together spent in each step."""
-        return lane_seconds(turn for turn, _ in self._turns)
+        return lane_seconds(timing for timing, _ in self._timings)
 
     def gpu_seconds(self) -> dict[str, float]:
         """Return the seconds of each step on the GPU, empty without one; lanes copy in parallel and compute in turn."""
-        sums = [sum(each) for each in zip(*(seconds for _, seconds in self._turns if seconds), strict=True)]
+        sums = [sum(each) for each in zip(*(seconds for _, seconds in self._timings if seconds), strict=True)]
         return dict(zip(GPU_STEPS, sums, strict=False))
 
     def trace(self, begin: float, seconds: float) -> dict[str, Any]:
@@ -74,20 +74,20 @@ class LaneTimes:
             micros = {"ts": round(1e6 * (start - begin), 1), "dur": round(1e6 * (end - start), 1)}
             events.append({"name": name, "ph": "X", "pid": 1, "tid": row, **micros})
 
-        for turn, gpu in self._turns:
-            if not begin <= turn.asked < begin + seconds:
+        for timing, gpu in self._timings:
+            if not begin <= timing.asked < begin + seconds:
                 continue
-            lane = f"lane {turn.lane}"
-            add(lane, "wait", turn.asked, turn.began)
-            add(lane, f"gather {turn.leaves}", turn.began, turn.gathered)
-            add(lane, "evaluate", turn.gathered, turn.answered)
-            add(lane, "apply", turn.applying, turn.applied)
+            lane = f"lane {timing.lane}"
+            add(lane, "wait", timing.asked, timing.began)
+            add(lane, f"gather {timing.leaves}", timing.began, timing.gathered)
+            add(lane, "evaluate", timing.gathered, timing.answered)
+            add(lane, "apply", timing.applying, timing.applied)
             if gpu:
-                marks = list(itertools.accumulate(reversed(gpu), lambda end, took: end - took, initial=turn.answered))
+                marks = list(itertools.accumulate(reversed(gpu), lambda end, took: end - took, initial=timing.answered))
                 back, computed, begun, arrived, asked = marks
-                add(f"GPU copies {turn.lane}", "there", asked, arrived)
-                add("GPU", f"compute {turn.leaves}", begun, computed)
-                add(f"GPU copies {turn.lane}", "back", computed, back)
+                add(f"GPU copies {timing.lane}", "there", asked, arrived)
+                add("GPU", f"compute {timing.leaves}", begun, computed)
+                add(f"GPU copies {timing.lane}", "back", computed, back)
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 

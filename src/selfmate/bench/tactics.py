@@ -10,8 +10,8 @@ from selfmate.bench.report import BenchReport, BenchTable, Tell
 from selfmate.board.epd import Tactic, read_tactics
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, SelfmateError
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit
 
 __all__ = ["tactics"]
 
