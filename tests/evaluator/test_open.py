@@ -12,7 +12,7 @@ from nets import some_net
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator import open as evaluators
 from selfmate.evaluator.agreement import difference, leaves_of
-from selfmate.evaluator.backends import BACKEND_CHOICES, BACKENDS
+from selfmate.evaluator.backends import BACKEND_CHOICES, BACKENDS, CPU_BACKENDS
 from selfmate.evaluator.open import open_evaluator
 from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.nn import shipped as nets
@@ -22,11 +22,11 @@ from selfmate.nn.net import Net
 from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, export_onnx, to_onnx
 from selfmate.nn.quantize import quantize
 
-CPU_BACKENDS = [each.name for each in BACKENDS.values() if each.device == "cpu" and each.is_installed]
+INSTALLED = [name for name in CPU_BACKENDS if BACKENDS[name].is_installed]
 SHIPPED = Path(evaluators.__file__).parents[1] / "nets_data" / "gardner-laptop"
 
 
-@pytest.mark.parametrize("backend", ["auto", *CPU_BACKENDS])
+@pytest.mark.parametrize("backend", ["auto", *INSTALLED])
 def test_every_backend_opens_every_kind_of_net(tmp_path: Path, backend: str) -> None:
     net = some_net()
     leaves = leaves_of(game_positions("gardner", 10))

@@ -198,8 +198,8 @@ def test_gradients_of_the_heads_are_differences_of_the_loss(buffer: Buffer) -> N
         return losses_of(samples, outputs, numbers)[0]
 
     checked = 0
-    for parameter in (net.policy.planes.weight, net.policy.planes.bias, net.value.wdl.weight, net.value.plies.bias):
-        assert parameter is not None
+    for name in ("policy.planes.weight", "policy.planes.bias", "value.wdl.weight", "value.plies.bias"):
+        parameter = net.get_parameter(name)
         assert parameter.grad is not None
         flat, gradient = parameter.detach().view(-1), parameter.grad.view(-1)
         for place in gradient.abs().argsort(descending=True)[:5].tolist():
@@ -328,7 +328,8 @@ def test_the_average_is_that_of_all_steps(buffer: Buffer) -> None:
         expected = sum(share * weights[name] for share, weights in zip(shares, history, strict=True))
         assert isinstance(expected, Tensor)
         assert torch.allclose(tensor.double(), expected, atol=1e-6), name
-    assert not torch.allclose(learner.average.policy.planes.weight, learner.net.policy.planes.weight, atol=1e-5)
+    average, last = (net.get_parameter("policy.planes.weight") for net in (learner.average, learner.net))
+    assert not torch.allclose(average, last, atol=1e-5)
 
 
 def test_weight_decay_is_on_matrices_only(buffer: Buffer) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from selfmate.errors import EvaluatorError, clip
 
-__all__ = ["AUTO", "BACKENDS", "BACKEND_CHOICES", "Backend", "Precision", "extra_for", "find_backend"]
+__all__ = ["AUTO", "BACKENDS", "BACKEND_CHOICES", "CPU_BACKENDS", "Backend", "Precision", "extra_for", "find_backend"]
 
 Precision = Literal["f32", "bf16", "int8"]
 
@@ -56,6 +56,7 @@ BACKENDS: Final[dict[str, Backend]] = {
 AUTO: Final = "auto"
 """The backend that suits the net and the machine (see `open_evaluator`)."""
 BACKEND_CHOICES: Final = (AUTO, *BACKENDS)
+CPU_BACKENDS: Final = tuple(backend.name for backend in BACKENDS.values() if backend.device == "cpu")
 
 
 def find_backend(name: str) -> Backend:

@@ -85,7 +85,7 @@ class TorchEvaluator(Evaluator):
                 self._lanes = threading.local()
                 self._compute: torch.cuda.Stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
                 self._pool = torch.cuda.graph_pool_handle()
-                self._graphs: dict[tuple[int, int, bool], _Graph] = {}
+                self._graphs: dict[tuple[int, int, bool], _EvaluationGraph] = {}
                 self._compiled: dict[int, Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {}
 
     def evaluate(self, leaves: Leaves) -> Evaluation:
@@ -147,7 +147,7 @@ class TorchEvaluator(Evaluator):
 
     # -- CUDA graphs ------------------------------------------------------------------------------
 
-    def _graph(self, rows: int, width: int, compile: bool) -> _Graph:
+    def _graph(self, rows: int, width: int, compile: bool) -> _EvaluationGraph:
         """Return the graph of a shape, captured at the first call. The launch lock must be held."""
         found = self._graphs.get((rows, width, compile))
         if found is None:
@@ -155,7 +155,7 @@ class TorchEvaluator(Evaluator):
         return found
 
     @torch.inference_mode()
-    def _capture(self, rows: int, width: int, compile: bool) -> _Graph:
+    def _capture(self, rows: int, width: int, compile: bool) -> _EvaluationGraph:
         config = self._net.config
         tower = self._net.raw
         if compile:
@@ -178,7 +178,7 @@ class TorchEvaluator(Evaluator):
             self._compute.synchronize()
             with capture(self._pool, self._compute) as graph:
                 outputs = compute()
-        return _Graph(graph, (bits, scalars, moves, counts), outputs)
+        return _EvaluationGraph(graph, (bits, scalars, moves, counts), outputs)
 
 
 def _padded_rows(rows: int) -> int:
@@ -186,7 +186,7 @@ def _padded_rows(rows: int) -> int:
     return max(SMALLEST_BATCH, 1 << (rows - 1).bit_length())
 
 
-class _Graph(NamedTuple):
+class _EvaluationGraph(NamedTuple):
     """A captured computation of one shape, and the memory that it reads and writes."""
 
     graph: torch.cuda.CUDAGraph
