@@ -31,7 +31,7 @@ PERSONS = re.compile(r"\b(somebody|nobody|everyone|everybody|anybody|whoever)\b"
 LONG_MODULES = {"cli", "ladder", "match", "rating", "recipe", "train"}
 LONG_FUNCTIONS = {"cli", "ladder", "match", "search", "train"}
 WITH_PERSONS = {"cli", "ladder", "match", "rating", "rundir", "train"}
-SHARED_CLASS_NAMES = {"Answer", "Played", "Progress", "Report", "Score", "Standing", "Wishes", "_Graph"}
+SHARED_CLASS_NAMES = {"Played", "Progress", "Report", "Standing", "Wishes"}
 
 
 def parsed(name: str) -> ast.Module:

@@ -52,7 +52,7 @@ class Evaluator(ABC):
     name: str
     """Backend, precision and device, for logs."""
     choice_reason: str = ""
-    """Why `auto` chose this backend; empty if it was asked for."""
+    """Why `auto` chose this backend; empty for a backend chosen by name."""
     net_id: str
     """Hash of the net: equal ids have equal evaluations up to rounding."""
     variant: str

@@ -130,21 +130,21 @@ class CachedEvaluator(Evaluator):
         again = np.flatnonzero((source != unknown) & fits[unknown])
         columns, same = match(moves[source[again]], moves[unknown[again]])
         repeated, original = unknown[again[same]], source[again[same]]
-        asked = np.setdiff1d(unknown, repeated, assume_unique=True)  # in the order of the batch
+        evaluated = np.setdiff1d(unknown, repeated, assume_unique=True)  # in the order of the batch
         # 3. Evaluate, store, and copy to the equal leaves.
-        if len(asked):
-            fresh = self.evaluator.evaluate(batch if len(asked) == size else batch.take(asked))
-            out.priors[asked], out.wdl[asked] = fresh.priors, fresh.wdl
-            kept = np.flatnonzero(fits[asked])
+        if len(evaluated):
+            fresh = self.evaluator.evaluate(batch if len(evaluated) == size else batch.take(evaluated))
+            out.priors[evaluated], out.wdl[evaluated] = fresh.priors, fresh.wdl
+            kept = np.flatnonzero(fits[evaluated])
             with self.cache.lock:
-                self.cache.keep(keys[asked[kept]], moves[asked[kept]], fresh.rows(kept))
+                self.cache.keep(keys[evaluated[kept]], moves[evaluated[kept]], fresh.rows(kept))
         if len(repeated):
             priors = in_order(_widened(out.priors[original]), None if columns is None else columns[same])
             out.priors[repeated, :WIDTH] = priors[:, : out.priors.shape[1]]
             out.wdl[repeated] = out.wdl[original]
         with self.cache.lock:
             hits, duplicates, misses = self.counts
-            self.counts = CacheCounts(hits + size - len(unknown), duplicates + len(repeated), misses + len(asked))
+            self.counts = CacheCounts(hits + size - len(unknown), duplicates + len(repeated), misses + len(evaluated))
         return out
 
 

@@ -1,8 +1,8 @@
 """Nets on disk: a folder with `net.safetensors` (the tensors) and `net.json` (their description). No pickle anywhere.
 
 The JSON is written last and holds the hash of the tensors, so that an interrupted save leaves no net. Files are not
-trusted: sizes are checked before memory is allocated, then names, types, shapes, hash and numbers; a `WeightsError`
-says in one line what is wrong.
+trusted: sizes are checked before memory is allocated, then names, types, shapes, hash and numbers. Errors are
+`WeightsError` with one line of text.
 
 >>> import tempfile
 >>> from selfmate.nn.config import GARDNER, NetConfig

@@ -124,8 +124,8 @@ def pooled(x: Tensor, pooling: Pooling) -> Tensor:
     mean = x.mean((2, 3))
     if pooling == "mean":
         return mean
-    # Not amax: its gradient asks which elements equal the maximum, and a fused kernel that has the elements in another
-    # precision than the maximum finds none.
+    # Not amax: its gradient goes to the elements equal to the maximum, and a fused kernel that has the elements in
+    # another precision than the maximum finds none.
     return torch.cat([mean, x.flatten(2).max(2).values], dim=1)
 
 
@@ -161,7 +161,7 @@ class Net(nn.Module):
         place.add_module(last, module)
 
     def _draw_weights(self, generator: torch.Generator) -> None:
-        """Initialise every layer as its `start` says."""
+        """Initialise every layer by its `start`."""
         for layer in self.layers:
             module, weight = self._by_name[layer.name], self.weights(layer.name).weight
             nn.init.normal_(weight, std=math.sqrt(2.0 / weight[0].numel()), generator=generator)

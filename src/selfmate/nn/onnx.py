@@ -183,7 +183,7 @@ def read_card_of(data: bytes, where: str) -> Card:
     except msgspec.MsgspecError as error:
         raise WeightsError(f"{where}: no valid description of the net in its metadata: {error}", where) from None
     if card.format != FORMAT:
-        older = "write it anew with selfmate export"
+        older = "write it again with selfmate export"
         raise WeightsError(f"{where}: {other_format(card.format, FORMAT, older)}", where)
     return card
 

@@ -77,8 +77,8 @@ def quantize(data: bytes) -> bytes:
         del field[:]
         field.extend(entries)
     about = {"layers": len(convolutions), "leaves": CALIBRATION_LEAVES, "seed": CALIBRATION_SEED}
-    said = {CARD_KEY: msgspec.json.encode(card).decode(), INT8_KEY: msgspec.json.encode(about).decode()}
-    onnx.helper.set_model_props(model, said)
+    metadata = {CARD_KEY: msgspec.json.encode(card).decode(), INT8_KEY: msgspec.json.encode(about).decode()}
+    onnx.helper.set_model_props(model, metadata)
     onnx.checker.check_model(model, full_check=True)
     return with_checksum(model)
 
@@ -86,13 +86,13 @@ def quantize(data: bytes) -> bytes:
 def _int8_convolutions(model: onnx.ModelProto, specs: tuple[LayerSpec, ...]) -> dict[str, LayerSpec]:
     """Return the layers to compute in eight bits, by the name of their output in the graph.
 
-    The convolutions of an ONNX file of ours stand in the order of the layers.
+    The convolutions of an ONNX file of ours are in the order of the layers.
     """
     shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     nodes = [node for node in model.graph.node if node.op_type == "Conv"]
     convolutions = [layer for layer in specs if layer.kind == "conv"]
     if [shapes[node.input[1]] for node in nodes] != [layer.weight_shape for layer in convolutions]:
-        raise WeightsError("the ONNX net has other convolutions than its metadata say")
+        raise WeightsError("the convolutions of the ONNX net are not those of its config")
     return {node.output[0]: layer for node, layer in zip(nodes, convolutions, strict=True) if layer.int8}
 
 
