@@ -31,7 +31,7 @@ help:  ## list the targets
 	$(INSTALL) cmake nanobind ninja scikit-build-core "setuptools>=70.1"
 	@touch $@
 
-SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat $(CPP)
+SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat $(CPP)
 
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute or two)"
@@ -64,6 +64,7 @@ check: .venv/installed-dev  ## ruff, mypy --strict, clang-format, fresh stub, C+
 	ruff format --check
 	mypy --strict
 	clang-format --dry-run -Werror $(CPP)
+	python tools/check_includes.py
 	@diff -u src/selfmate/_core.pyi build/dev/_core.pyi || \
 		{ echo "src/selfmate/_core.pyi is stale: run 'make stub'"; exit 1; }
 	$(CONFIGURE) -B build/check -DCMAKE_BUILD_TYPE=Release \

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "error.h"
-#include "position.h"
-#include "san.h"
+#include "board/position.h"
+#include "board/san.h"
+#include "util/error.h"
 
 using namespace selfmate;
 

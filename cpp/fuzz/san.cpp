@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "error.h"
-#include "san.h"
+#include "board/san.h"
+#include "util/error.h"
 
 using namespace selfmate;
 

@@ -1,7 +1,7 @@
 // Tables against rays walked square by square.
-#include "attacks.h"
+#include "board/attacks.h"
 
-#include "check.h"
+#include "tests/check.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

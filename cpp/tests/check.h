@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "numbers.h"
-#include "position.h"
+#include "board/position.h"
+#include "util/random.h"
 
 namespace selfmate::test {
 

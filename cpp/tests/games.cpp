@@ -1,7 +1,7 @@
 // What must hold in every position of random games: keys, counts, undo, and both notations there and back.
-#include "check.h"
-#include "error.h"
-#include "san.h"
+#include "board/san.h"
+#include "tests/check.h"
+#include "util/error.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

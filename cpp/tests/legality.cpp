@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "check.h"
+#include "tests/check.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

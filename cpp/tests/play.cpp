@@ -1,7 +1,7 @@
 // One tree through a game, as a player has it: kept from move to move, full and pruned, shared by threads, with leaves
 // that are given up. What must hold, above all under the sanitizers.
-#include "check.h"
-#include "search.h"
+#include "search/search.h"
+#include "tests/check.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

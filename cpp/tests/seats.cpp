@@ -6,9 +6,9 @@
 #include <mutex>
 #include <thread>
 
-#include "check.h"
-#include "error.h"
-#include "pool.h"
+#include "search/pool.h"
+#include "tests/check.h"
+#include "util/error.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

@@ -1,9 +1,9 @@
 // Search, self-play, records and buffer of every variant: what must hold, above all under the sanitizers.
-#include "buffer.h"
-#include "check.h"
-#include "ends.h"
-#include "error.h"
-#include "pool.h"
+#include "board/terminal_moves.h"
+#include "data/buffer.h"
+#include "search/pool.h"
+#include "tests/check.h"
+#include "util/error.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

@@ -1,11 +1,11 @@
 // Convolutions by Winograd against the plain sum in double precision, for every kernel that this processor has.
-#include "winograd.h"
+#include "nn/winograd.h"
 
 #include <cmath>
 #include <cstring>
 
-#include "check.h"
-#include "numbers.h"
+#include "tests/check.h"
+#include "util/random.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

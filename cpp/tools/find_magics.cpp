@@ -1,6 +1,6 @@
 // Finds the magic numbers of the sliding pieces, and checks them in every build.
 //
-//     find_magics > cpp/magics.h    searches anew; the seed is fixed, so the file comes out equal
+//     find_magics > cpp/board/magics.h    searches anew; the seed is fixed, so the file comes out equal
 //     find_magics --check           fails unless every occupancy of every square is right
 //
 // This file stands alone on purpose: it shares no code with the core, so that an error in the
@@ -21,8 +21,8 @@
 #include <cstring>
 #include <vector>
 
-#if __has_include("../magics.h")
-#include "../magics.h"
+#if __has_include("board/magics.h")
+#include "board/magics.h"
 #define HAVE_MAGICS 1
 #else
 #define HAVE_MAGICS 0

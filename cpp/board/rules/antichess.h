@@ -1,0 +1,38 @@
+// Antichess: capturing is compulsory, the king is an ordinary piece, and whoever cannot move has won.
+#pragma once
+
+#include "board/rules/chess.h"
+
+namespace selfmate {
+
+struct Antichess : Chess {
+    static constexpr std::string_view NAME = "antichess";
+    static constexpr std::string_view START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w - - 0 1";
+    static constexpr bool CASTLING = false;
+    static constexpr bool SHUFFLED = false;
+    static constexpr bool CAPTURE_IS_COMPULSORY = true;
+    static constexpr bool ROYAL[2] = {false, false};
+    static constexpr Role PROMOTIONS[] = {QUEEN, ROOK, BISHOP, KNIGHT, KING};
+
+    static Outcome without_moves(const State& state, bool) {
+        const bool bare = !state.of(state.turn);
+        return {bare ? Termination::NO_PIECES_LEFT : Termination::NO_MOVES_LEFT, winner(state.turn)};
+    }
+
+    static bool cannot_win(const State& state, Color side) {
+        const Bitboard own = state.of(side), them = state.of(~side);
+        if (!own || !them) return own;
+        // Bishops that the enemy's bishops can never take.
+        if (state.occupied() == state.of(BISHOP))
+            return ((own & LIGHT_SQUARES) && !(them & LIGHT_SQUARES)) ||
+                   ((own & DARK_SQUARES) && !(them & DARK_SQUARES));
+        // Knight against knight is a matter of tempo: each move changes the shade under one knight.
+        if (state.occupied() == state.of(KNIGHT) && count(state.occupied()) == 2) {
+            const bool same_shade = !(state.occupied() & LIGHT_SQUARES) || !(state.occupied() & DARK_SQUARES);
+            return (state.turn == side) != same_shade;
+        }
+        return false;
+    }
+};
+
+}  // namespace selfmate
