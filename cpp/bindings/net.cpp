@@ -1,4 +1,4 @@
-// Nets that the core computes itself.
+// Python: CpuNet, cpu_kernels.
 #include "bindings/bindings.h"
 #include "nn/cpu_net.h"
 
@@ -9,14 +9,14 @@ namespace {
 template <class T, std::size_t N>
 using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 
-void check(bool fits) {
+void check_shapes(bool fits) {
     if (!fits) throw nb::value_error("arrays that do not fit the net or each other");
 }
 
 }  // namespace
 
 void bind_net(nb::module_& m) {
-    nb::class_<CpuNet>(m, "CpuNet", "A net in float32 by Winograd's convolutions; any thread may ask it at any time.")
+    nb::class_<CpuNet>(m, "CpuNet", "A net on the CPU in float32 with Winograd convolutions. Thread-safe.")
         .def(
             "__init__",
             [](CpuNet* self, std::size_t ranks, std::size_t files, std::size_t bitboards, std::size_t scalars,
@@ -32,14 +32,21 @@ void bind_net(nb::module_& m) {
                     throw nb::value_error("a net's context is se, pool or none");
                 std::vector<std::span<const float>> spans;
                 for (const auto& tensor : tensors) spans.emplace_back(tensor.data(), tensor.size());
-                const CpuNetShape shape{board_shape(ranks, files), bitboards,      scalars, planes, blocks, channels,
-                                        policy_channels,           value_channels, context};
+                const CpuNetShape shape{.board = board_shape(ranks, files),
+                                        .bitboards = bitboards,
+                                        .scalars = scalars,
+                                        .planes = planes,
+                                        .blocks = blocks,
+                                        .channels = channels,
+                                        .policy_channels = policy_channels,
+                                        .value_channels = value_channels,
+                                        .context = context};
                 nb::gil_scoped_release release;
                 new (self) CpuNet(shape, spans);
             },
             nb::kw_only(), "ranks"_a, "files"_a, "bitboards"_a, "scalars"_a, "planes"_a, "blocks"_a, "channels"_a,
             "policy_channels"_a, "value_channels"_a, "context"_a, "tensors"_a,
-            "`tensors`: weights and bias of each layer of a folded net, in the order in which they are used.")
+            "`tensors`: weights and bias of each layer of a net with folded norms, in the order of their use.")
         .def(
             "evaluate",
             [](const CpuNet& self, Array<const std::uint64_t, 2> bits, Array<const float, 2> scalars,
@@ -47,24 +54,30 @@ void bind_net(nb::module_& m) {
                Array<float, 2> wdl, Array<float, 1> plies) {
                 const CpuNetShape& shape = self.shape();
                 const std::size_t size = bits.shape(0), width = moves.shape(1);
-                check(bits.shape(1) == shape.bitboards && scalars.shape(0) == size &&
-                      scalars.shape(1) == shape.scalars && moves.shape(0) == size && counts.shape(0) == size &&
-                      priors.shape(0) == size && priors.shape(1) == width && wdl.shape(0) == size &&
-                      wdl.shape(1) == 3 && plies.shape(0) == size);
+                check_shapes(bits.shape(1) == shape.bitboards && scalars.shape(0) == size &&
+                             scalars.shape(1) == shape.scalars && moves.shape(0) == size && counts.shape(0) == size &&
+                             priors.shape(0) == size && priors.shape(1) == width && wdl.shape(0) == size &&
+                             wdl.shape(1) == 3 && plies.shape(0) == size);
                 const std::size_t policy = shape.planes * shape.board.squares;
                 for (std::size_t row = 0; row < size; ++row) {
-                    check(counts.data()[row] <= width);
-                    for (std::size_t i = 0; i < counts.data()[row]; ++i) check(moves.data()[row * width + i] < policy);
+                    check_shapes(counts.data()[row] <= width);
+                    for (std::size_t i = 0; i < counts.data()[row]; ++i)
+                        check_shapes(moves.data()[row * width + i] < policy);
                 }
                 nb::gil_scoped_release release;
-                self.evaluate({size, width, bits.data(), scalars.data(), moves.data(), counts.data()}, priors.data(),
-                              wdl.data(), plies.data());
+                self.evaluate({.size = size,
+                               .width = width,
+                               .bits = bits.data(),
+                               .scalars = scalars.data(),
+                               .moves = moves.data(),
+                               .counts = counts.data()},
+                              priors.data(), wdl.data(), plies.data());
             },
             "bits"_a, "scalars"_a, "moves"_a, "counts"_a, "priors"_a, "wdl"_a, "plies"_a,
-            "Answer a batch of any size into the last three arrays.");
+            "Evaluate a batch of any size B and write priors float32[B, M], wdl float32[B, 3] and plies float32[B].");
     m.def(
         "cpu_kernels", [] { return std::string(winograd_kernels().name); },
-        "Which instructions nets are computed with: avx512, avx2 or base.");
+        "Return the instruction set that nets are computed with: avx512, avx2 or base.");
 }
 
 }  // namespace selfmate

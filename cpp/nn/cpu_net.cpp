@@ -7,14 +7,14 @@
 namespace selfmate {
 namespace {
 
-// Positions at a time: enough for the products, and their points still lie in a core's own cache.
-constexpr std::size_t GROUP = 8;
-constexpr float PLIES_UNIT = 32;
+// Positions per pass: enough rows for the matrix products, and their transformed tiles fit into a core's own cache.
+constexpr std::size_t POSITIONS = 8;
+constexpr float PLIES_UNIT = 32;  // the plies output is in units of 32 plies, as in training
 
-// Takes a net's tensors one after the other, and sees that each has the size that it must have.
-class Reader {
+// Reads the tensors of a net in their order and checks their sizes.
+class TensorReader {
 public:
-    Reader(const BoardShape& board, const std::vector<std::span<const float>>& tensors)
+    TensorReader(const BoardShape& board, const std::vector<std::span<const float>>& tensors)
         : board_(board), tensors_(tensors) {}
 
     const float* take(std::size_t size) {
@@ -49,13 +49,13 @@ void softmax(float* numbers, std::size_t count) {
 
 }  // namespace
 
-struct CpuNet::Room {
-    Floats x, y, z, scratch, pooled, narrow, wide;
+struct CpuNet::Scratch {
+    Floats x, y, z, tiles, pooled, narrow, wide;
 };
 
 CpuNet::CpuNet(const CpuNetShape& shape, const std::vector<std::span<const float>>& tensors)
     : shape_(shape), kernels_(winograd_kernels()) {
-    Reader reader(shape.board, tensors);
+    TensorReader reader(shape.board, tensors);
     const std::size_t channels = shape.channels, pooled = 2 * shape.value_channels;
     const std::size_t squeezed = std::max<std::size_t>(16, channels / 4);
     stem_ = reader.convolution(channels, shape.bitboards + shape.scalars + 1);
@@ -87,91 +87,112 @@ CpuNet::CpuNet(const CpuNetShape& shape, const std::vector<std::span<const float
     std::copy_n(reader.take(3), 3, bias.begin());
     std::copy_n(reader.take(pooled), pooled, weights.begin() + static_cast<std::ptrdiff_t>(3 * pooled));
     bias[3] = *reader.take(1);
-    ends_ = dense_layer(weights.data(), bias.data(), 4, pooled);
+    value_outputs_ = dense_layer(weights.data(), bias.data(), 4, pooled);
     reader.finish();
 }
 
-void CpuNet::evaluate(const Leaves& leaves, float* priors, float* wdl, float* plies) const {
-    static thread_local Room room;
+void CpuNet::evaluate(const Batch& batch, float* priors, float* wdl, float* plies) const {
+    static thread_local Scratch scratch;
     const std::size_t squares = shape_.board.squares;
     const std::size_t widest = std::max({stem_.inputs, stem_.outputs, policy_reduce_.outputs, value_reduce_.outputs});
-    for (Floats* each : {&room.x, &room.y, &room.z}) each->resize(GROUP * squares * widest);
-    room.scratch.resize(scratch_floats(shape_.board, GROUP, widest));
-    for (std::size_t begin = 0; begin < leaves.size; begin += GROUP) {
-        const std::size_t count = std::min(GROUP, leaves.size - begin);
-        const auto convolve = [&](const Layer& layer, const Floats& in, const float* beside, Floats& out,
-                                  bool rectify) {
-            kernels_.convolve({layer.weights.data(), layer.bias.data(), layer.inputs, layer.outputs, in.data(), beside,
-                               out.data(), rectify, count, shape_.board, room.scratch.data()});
+    for (Floats* each : {&scratch.x, &scratch.y, &scratch.z}) each->resize(POSITIONS * squares * widest);
+    scratch.tiles.resize(scratch_floats(shape_.board, POSITIONS, widest));
+    for (std::size_t begin = 0; begin < batch.size; begin += POSITIONS) {
+        const std::size_t count = std::min(POSITIONS, batch.size - begin);
+        const auto convolve = [&](const Layer& layer, const Floats& in, const float* residual, Floats& out, bool relu) {
+            kernels_.convolve({.weights = layer.weights.data(),
+                               .bias = layer.bias.data(),
+                               .inputs = layer.inputs,
+                               .outputs = layer.outputs,
+                               .in = in.data(),
+                               .residual = residual,
+                               .out = out.data(),
+                               .relu = relu,
+                               .rows = count,
+                               .board = shape_.board,
+                               .scratch = scratch.tiles.data()});
         };
-        // 1. The tower: x is the board, y and z are what a block makes of it.
-        unpack(leaves, begin, count, room.y.data());
-        convolve(stem_, room.y, nullptr, room.x, true);
+        // 1. The tower: x holds the activations between blocks, y and z those inside a block.
+        unpack(batch, begin, count, scratch.y.data());
+        convolve(stem_, scratch.y, nullptr, scratch.x, true);
         for (const Block& block : blocks_) {
-            convolve(block.first, room.x, nullptr, room.y, true);
+            convolve(block.first, scratch.x, nullptr, scratch.y, true);
             if (shape_.context == "none") {
-                convolve(block.second, room.y, room.x.data(), room.z, true);
-                std::swap(room.x, room.z);
+                convolve(block.second, scratch.y, scratch.x.data(), scratch.z, true);
+                std::swap(scratch.x, scratch.z);
             } else {
-                convolve(block.second, room.y, nullptr, room.z, false);
-                add_context(block, room, count);
+                convolve(block.second, scratch.y, nullptr, scratch.z, false);
+                add_context(block, scratch, count);
             }
         }
-        // 2. The heads
-        policy(leaves, begin, count, room, priors);
-        value(begin, count, room, wdl, plies);
+        // 2. The heads.
+        policy(batch, begin, count, scratch, priors);
+        value(begin, count, scratch, wdl, plies);
     }
 }
 
-// Bitboards, scalars and a plane of ones become channels.
-void CpuNet::unpack(const Leaves& leaves, std::size_t begin, std::size_t count, float* out) const {
+void CpuNet::multiply(const Layer& layer, const float* in, float* out, bool relu, std::size_t rows) const {
+    kernels_.multiply({.weights = layer.weights.data(),
+                       .bias = layer.bias.data(),
+                       .inputs = layer.inputs,
+                       .outputs = layer.outputs,
+                       .in = in,
+                       .residual = nullptr,
+                       .out = out,
+                       .relu = relu,
+                       .rows = rows,
+                       .board = shape_.board,
+                       .scratch = nullptr});
+}
+
+// Unpacks bitboards, scalars and a plane of ones to channels.
+void CpuNet::unpack(const Batch& batch, std::size_t begin, std::size_t count, float* out) const {
     const std::size_t stride = stem_.inputs;
     for (std::size_t row = begin; row < begin + count; ++row)
         for (std::size_t rank = 0; rank < shape_.board.ranks; ++rank)
             for (std::size_t file = 0; file < shape_.board.files; ++file, out += stride) {
                 std::fill_n(out, stride, 0.0f);
                 for (std::size_t i = 0; i < shape_.bitboards; ++i)
-                    out[i] = static_cast<float>(leaves.bits[row * shape_.bitboards + i] >> (rank * 8 + file) & 1);
+                    out[i] = static_cast<float>(batch.bits[row * shape_.bitboards + i] >> (rank * 8 + file) & 1);
                 for (std::size_t i = 0; i < shape_.scalars; ++i)
-                    out[shape_.bitboards + i] = leaves.scalars[row * shape_.scalars + i];
+                    out[shape_.bitboards + i] = batch.scalars[row * shape_.scalars + i];
                 out[shape_.bitboards + shape_.scalars] = 1;
             }
 }
 
-// Mean and, if asked for, maximum of every channel over a board.
-void CpuNet::pool_board(const float* boards, std::size_t stride, std::size_t channels, std::size_t position, bool most,
-                        float* out) const {
+// Writes the mean and optionally the maximum of every channel over a board.
+void CpuNet::pool_board(const float* boards, std::size_t stride, std::size_t channels, std::size_t position,
+                        bool with_max, float* out) const {
     const std::size_t squares = shape_.board.squares;
     const float* const board = boards + position * squares * stride;
     std::copy_n(board, channels, out);
-    if (most) std::copy_n(board, channels, out + channels);
+    if (with_max) std::copy_n(board, channels, out + channels);
     for (std::size_t square = 1; square < squares; ++square)
         for (std::size_t c = 0; c < channels; ++c) {
             out[c] += board[square * stride + c];
-            if (most) out[channels + c] = std::max(out[channels + c], board[square * stride + c]);
+            if (with_max) out[channels + c] = std::max(out[channels + c], board[square * stride + c]);
         }
     for (std::size_t c = 0; c < channels; ++c) out[c] /= static_cast<float>(squares);
 }
 
-// What the whole board says changes z, which is then added to x.
-void CpuNet::add_context(const Block& block, Room& room, std::size_t count) const {
+// Scales or shifts z by its pooled context (squeeze-and-excitation, or global pooling as in KataGo) and adds it to x.
+void CpuNet::add_context(const Block& block, Scratch& scratch, std::size_t count) const {
     const std::size_t channels = shape_.channels, stride = stem_.outputs, squares = shape_.board.squares;
     const bool se = shape_.context == "se";
-    const auto multiply = [&](const Layer& layer, const Floats& in, Floats& out, bool rectify) {
+    const auto multiply_rows = [&](const Layer& layer, const Floats& in, Floats& out, bool relu) {
         out.resize(count * layer.outputs);
-        kernels_.multiply({layer.weights.data(), layer.bias.data(), layer.inputs, layer.outputs, in.data(), nullptr,
-                           out.data(), rectify, count, shape_.board, nullptr});
+        multiply(layer, in.data(), out.data(), relu, count);
     };
-    room.pooled.assign(count * block.squeeze.inputs, 0.0f);
+    scratch.pooled.assign(count * block.squeeze.inputs, 0.0f);
     for (std::size_t i = 0; i < count; ++i)
-        pool_board(room.z.data(), stride, channels, i, !se, room.pooled.data() + i * block.squeeze.inputs);
-    multiply(block.squeeze, room.pooled, room.narrow, se);
-    if (se) multiply(block.excite, room.narrow, room.wide, false);
+        pool_board(scratch.z.data(), stride, channels, i, !se, scratch.pooled.data() + i * block.squeeze.inputs);
+    multiply_rows(block.squeeze, scratch.pooled, scratch.narrow, se);
+    if (se) multiply_rows(block.excite, scratch.narrow, scratch.wide, false);
     for (std::size_t i = 0; i < count; ++i) {
-        float* const x = room.x.data() + i * squares * stride;
-        const float* const z = room.z.data() + i * squares * stride;
-        float* const scale = se ? room.wide.data() + i * block.excite.outputs : nullptr;
-        const float* const shift = se ? scale + channels : room.narrow.data() + i * block.squeeze.outputs;
+        float* const x = scratch.x.data() + i * squares * stride;
+        const float* const z = scratch.z.data() + i * squares * stride;
+        float* const scale = se ? scratch.wide.data() + i * block.excite.outputs : nullptr;
+        const float* const shift = se ? scale + channels : scratch.narrow.data() + i * block.squeeze.outputs;
         for (std::size_t c = 0; se && c < channels; ++c) scale[c] = 1 / (1 + std::exp(-scale[c]));
         for (std::size_t square = 0; square < squares; ++square)
             for (std::size_t c = 0; c < channels; ++c) {
@@ -183,49 +204,45 @@ void CpuNet::add_context(const Block& block, Room& room, std::size_t count) cons
 }
 
 // Only the logits of the legal moves are computed.
-void CpuNet::policy(const Leaves& leaves, std::size_t begin, std::size_t count, Room& room, float* priors) const {
+void CpuNet::policy(const Batch& batch, std::size_t begin, std::size_t count, Scratch& scratch, float* priors) const {
     const std::size_t squares = shape_.board.squares, stride = policy_reduce_.outputs;
-    kernels_.multiply({policy_reduce_.weights.data(), policy_reduce_.bias.data(), policy_reduce_.inputs, stride,
-                       room.x.data(), nullptr, room.y.data(), true, count * squares, shape_.board, nullptr});
+    multiply(policy_reduce_, scratch.x.data(), scratch.y.data(), true, count * squares);
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t row = begin + i;
-        float* const logits = priors + row * leaves.width;
-        const std::size_t moves = leaves.counts[row];
+        float* const logits = priors + row * batch.width;
+        const std::size_t moves = batch.counts[row];
         for (std::size_t m = 0; m < moves; ++m) {
-            const std::size_t index = leaves.moves[row * leaves.width + m];
-            const float* const board = room.y.data() + (i * squares + index % squares) * stride;
+            const std::size_t index = batch.moves[row * batch.width + m];
+            const float* const board = scratch.y.data() + (i * squares + index % squares) * stride;
             const float* const plane = planes_.data() + index / squares * stride;
-            float sums[8] = {};  // in this order, whatever the compiler makes of it
+            float sums[8] = {};  // fixes the order of additions for every compiler and vector width
             for (std::size_t c = 0; c < stride; c += 8)
                 for (std::size_t j = 0; j < 8; ++j) sums[j] += board[c + j] * plane[c + j];
             logits[m] = planes_bias_[index / squares] +
                         (((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])));
         }
         if (moves) softmax(logits, moves);
-        std::fill(logits + moves, logits + leaves.width, 0.0f);
+        std::fill(logits + moves, logits + batch.width, 0.0f);
     }
 }
 
-void CpuNet::value(std::size_t begin, std::size_t count, Room& room, float* wdl, float* plies) const {
+void CpuNet::value(std::size_t begin, std::size_t count, Scratch& scratch, float* wdl, float* plies) const {
     const std::size_t squares = shape_.board.squares, stride = value_reduce_.outputs;
-    const auto multiply = [&](const Layer& layer, const float* in, float* out, bool rectify, std::size_t rows) {
-        kernels_.multiply({layer.weights.data(), layer.bias.data(), layer.inputs, layer.outputs, in, nullptr, out,
-                           rectify, rows, shape_.board, nullptr});
-    };
-    multiply(value_reduce_, room.x.data(), room.y.data(), true, count * squares);
-    room.pooled.assign(count * hidden_.inputs, 0.0f);
+    multiply(value_reduce_, scratch.x.data(), scratch.y.data(), true, count * squares);
+    scratch.pooled.assign(count * hidden_.inputs, 0.0f);
     for (std::size_t i = 0; i < count; ++i)
-        pool_board(room.y.data(), stride, shape_.value_channels, i, true, room.pooled.data() + i * hidden_.inputs);
-    room.narrow.resize(count * hidden_.outputs);
-    room.wide.resize(count * ends_.outputs);
-    multiply(hidden_, room.pooled.data(), room.narrow.data(), true, count);
-    multiply(ends_, room.narrow.data(), room.wide.data(), false, count);
+        pool_board(scratch.y.data(), stride, shape_.value_channels, i, true,
+                   scratch.pooled.data() + i * hidden_.inputs);
+    scratch.narrow.resize(count * hidden_.outputs);
+    scratch.wide.resize(count * value_outputs_.outputs);
+    multiply(hidden_, scratch.pooled.data(), scratch.narrow.data(), true, count);
+    multiply(value_outputs_, scratch.narrow.data(), scratch.wide.data(), false, count);
     for (std::size_t i = 0; i < count; ++i) {
-        const float* const ends = room.wide.data() + i * ends_.outputs;
+        const float* const outputs = scratch.wide.data() + i * value_outputs_.outputs;
         float* const out = wdl + (begin + i) * 3;
-        std::copy_n(ends, 3, out);
+        std::copy_n(outputs, 3, out);
         softmax(out, 3);
-        plies[begin + i] = PLIES_UNIT * (ends[3] > 20 ? ends[3] : std::log1p(std::exp(ends[3])));
+        plies[begin + i] = PLIES_UNIT * (outputs[3] > 20 ? outputs[3] : std::log1p(std::exp(outputs[3])));
     }
 }
 

@@ -1,4 +1,4 @@
-// A net computed by the core on a processor, in float32 (winograd.h): leaves in, priors and win-draw-loss out.
+// A net evaluated on the CPU in float32 (winograd.h): batches of leaves in, priors, win-draw-loss and plies out.
 #pragma once
 
 #include <cstdint>
@@ -16,44 +16,46 @@ struct CpuNetShape {
     std::string context;  // "se", "pool" or "none"
 };
 
+// Owns the transformed weights. Immutable after construction: `evaluate` may be called by several threads at once.
 class CpuNet {
 public:
-    // The tensors of a folded net, each layer's weights and then its bias: stem; of every block first, second and what
-    // its context has (squeeze and excite; bias); of the heads reduce and planes, then reduce, hidden, wdl and plies.
-    // Throws std::invalid_argument where there are others than these.
+    // `tensors`: of a net with folded norms, the weights and the bias of each layer: stem; first, second and the layers
+    // of the context (squeeze and excite; bias) of every block; reduce and planes of the policy head; reduce, hidden,
+    // wdl and plies of the value head. Throws std::invalid_argument for a wrong number or size of tensors.
     CpuNet(const CpuNetShape& shape, const std::vector<std::span<const float>>& tensors);
 
-    struct Leaves {
-        std::size_t size, width;  // rows, and moves of a row at most
-        const std::uint64_t* bits;
-        const float* scalars;
-        const std::uint16_t* moves;  // all of them below planes * squares
-        const std::uint16_t* counts;
+    struct Batch {
+        std::size_t size, width;
+        const std::uint64_t* bits;    // [size, bitboards]
+        const float* scalars;         // [size, scalars]
+        const std::uint16_t* moves;   // [size, width] policy indices, all below planes * squares
+        const std::uint16_t* counts;  // [size] moves of each row, at most `width`
     };
-    // priors: [size, width]; wdl: [size, 3]; plies: [size]. Any thread may ask at any time.
-    void evaluate(const Leaves& leaves, float* priors, float* wdl, float* plies) const;
+    // Writes priors: [size, width]; wdl: [size, 3]; plies: [size].
+    void evaluate(const Batch& batch, float* priors, float* wdl, float* plies) const;
 
     const CpuNetShape& shape() const { return shape_; }
 
 private:
     struct Block {
-        Layer first, second, squeeze, excite;  // `squeeze` is the bias of a pooled context
+        Layer first, second, squeeze, excite;  // `squeeze` is the only layer of a pooled context
     };
-    struct Room;  // memory of one thread
+    struct Scratch;  // activations, one per thread
 
-    void unpack(const Leaves& leaves, std::size_t begin, std::size_t count, float* out) const;
-    void add_context(const Block& block, Room& room, std::size_t count) const;
-    void policy(const Leaves& leaves, std::size_t begin, std::size_t count, Room& room, float* priors) const;
-    void value(std::size_t begin, std::size_t count, Room& room, float* wdl, float* plies) const;
-    void pool_board(const float* boards, std::size_t stride, std::size_t channels, std::size_t position, bool most,
+    void multiply(const Layer& layer, const float* in, float* out, bool relu, std::size_t rows) const;
+    void unpack(const Batch& batch, std::size_t begin, std::size_t count, float* out) const;
+    void add_context(const Block& block, Scratch& scratch, std::size_t count) const;
+    void policy(const Batch& batch, std::size_t begin, std::size_t count, Scratch& scratch, float* priors) const;
+    void value(std::size_t begin, std::size_t count, Scratch& scratch, float* wdl, float* plies) const;
+    void pool_board(const float* boards, std::size_t stride, std::size_t channels, std::size_t position, bool with_max,
                     float* out) const;
 
     CpuNetShape shape_;
     const Kernels& kernels_;
     Layer stem_;
     std::vector<Block> blocks_;
-    Layer policy_reduce_, value_reduce_, hidden_, ends_;  // `ends_`: win, draw, loss and plies
-    Floats planes_, planes_bias_;                         // [planes][padded policy channels]
+    Layer policy_reduce_, value_reduce_, hidden_, value_outputs_;  // `value_outputs_`: win, draw, loss, plies
+    Floats planes_, planes_bias_;                                  // [planes][padded policy channels]
 };
 
 }  // namespace selfmate

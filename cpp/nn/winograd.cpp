@@ -14,17 +14,18 @@
 namespace selfmate {
 namespace {
 
-const Kernels BASE_KERNELS = {"base", Machine<4, 4, 2>::convolve, Machine<4, 4, 2>::multiply};
+const Kernels BASE_KERNELS = {
+    .name = "base", .convolve = VectorKernels<4, 4, 2>::convolve, .multiply = VectorKernels<4, 4, 2>::multiply};
 
 std::size_t padded(std::size_t channels) { return (channels + CHANNEL_GROUP - 1) / CHANNEL_GROUP * CHANNEL_GROUP; }
 
-std::size_t place(const Layer& layer, std::size_t output, std::size_t point, std::size_t input) {
+std::size_t weight_index(const Layer& layer, std::size_t output, std::size_t point, std::size_t input) {
     const std::size_t group = output / CHANNEL_GROUP, within = output % CHANNEL_GROUP;
     return ((group * layer.points + point) * layer.inputs + input) * CHANNEL_GROUP + within;
 }
 
 Layer empty_layer(const float* bias, std::size_t outputs, std::size_t inputs, std::size_t points) {
-    Layer layer{padded(inputs), padded(outputs), points, {}, {}};
+    Layer layer{.inputs = padded(inputs), .outputs = padded(outputs), .points = points, .weights = {}, .bias = {}};
     layer.weights.resize(points * layer.inputs * layer.outputs);
     layer.bias.resize(layer.outputs);
     std::memcpy(layer.bias.data(), bias, outputs * sizeof(float));
@@ -33,24 +34,30 @@ Layer empty_layer(const float* bias, std::size_t outputs, std::size_t inputs, st
 
 }  // namespace
 
-void* allocate_wide(std::size_t bytes) {
+void* allocate_aligned(std::size_t bytes) {
     constexpr std::size_t PAGE = std::size_t(2) << 20;
     const std::size_t alignment = bytes < PAGE / 2 ? 64 : PAGE, size = (bytes + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, std::max(size, alignment));
     if (!memory) throw std::bad_alloc();
 #if defined(__linux__)
-    if (alignment == PAGE) madvise(memory, size, MADV_HUGEPAGE);  // a wish
+    if (alignment == PAGE) madvise(memory, size, MADV_HUGEPAGE);  // only a hint
 #endif
     return memory;
 }
 
-void free_wide(void* memory) { std::free(memory); }
+void free_aligned(void* memory) { std::free(memory); }
 
-// The tiles that need the fewest products.
+// Chooses the tile size with the fewest products.
 BoardShape board_shape(std::size_t ranks, std::size_t files) {
     const auto with = [&](std::size_t tile) -> BoardShape {
         const std::size_t wide = (files + tile - 1) / tile, high = (ranks + tile - 1) / tile;
-        return {ranks, files, ranks * files, tile, high * wide, wide, (tile + 2) * (tile + 2)};
+        return {.ranks = ranks,
+                .files = files,
+                .squares = ranks * files,
+                .tile = tile,
+                .tiles = high * wide,
+                .tiles_wide = wide,
+                .points = (tile + 2) * (tile + 2)};
     };
     const BoardShape four = with(4), five = with(5);
     return five.tiles * five.points < four.tiles * four.points ? five : four;
@@ -89,7 +96,7 @@ Layer winograd_layer(const BoardShape& board, const float* weights, const float*
                 for (std::size_t b = 0; b < side; ++b) {
                     double sum = 0;
                     for (std::size_t x = 0; x < 3; ++x) sum += half[a][x] * G[b][x];
-                    layer.weights[place(layer, k, a * side + b, c)] = static_cast<float>(sum);
+                    layer.weights[weight_index(layer, k, a * side + b, c)] = static_cast<float>(sum);
                 }
         }
     return layer;
@@ -98,7 +105,7 @@ Layer winograd_layer(const BoardShape& board, const float* weights, const float*
 Layer dense_layer(const float* weights, const float* bias, std::size_t outputs, std::size_t inputs) {
     Layer layer = empty_layer(bias, outputs, inputs, 1);
     for (std::size_t k = 0; k < outputs; ++k)
-        for (std::size_t c = 0; c < inputs; ++c) layer.weights[place(layer, k, 0, c)] = weights[k * inputs + c];
+        for (std::size_t c = 0; c < inputs; ++c) layer.weights[weight_index(layer, k, 0, c)] = weights[k * inputs + c];
     return layer;
 }
 

@@ -1,17 +1,17 @@
-// The kernels of winograd.h for vectors of a number of lanes. Included by one file for each level of processor, which
-// is compiled with instructions that others must not meet: everything here has to stay inside that file, so nothing
-// of the standard library is used.
+// The kernels of winograd.h for one vector width. Included by one source file per x86-64 level, which is compiled with
+// instructions that other levels cannot execute. Everything here has internal linkage and uses no inline function of
+// the standard library, because the linker could choose that copy for other files.
 #include "nn/winograd.h"
 
 namespace selfmate {
 namespace {
 
-// The transforms of a tile of TILE x TILE squares, which sees SIDE x SIDE: before the products and after them, along one
-// line whose numbers lie `step` apart. A line may be changed in place.
+// The one-dimensional transforms of a tile of TILE x TILE squares with inputs of SIDE x SIDE squares: B' of the input
+// and A' of the output, along one line with the given stride. The input transform may be done in place.
 struct FourByFour {
     static constexpr int TILE = 4, SIDE = 6;
     template <class Vector>
-    static void before(const Vector* in, int step, Vector* out) {
+    static void transform_input(const Vector* in, int step, Vector* out) {
         const Vector d0 = in[0], d1 = in[step], d2 = in[2 * step], d3 = in[3 * step], d4 = in[4 * step];
         const Vector d5 = in[5 * step];
         out[0] = 4 * d0 - 5 * d2 + d4;
@@ -22,7 +22,7 @@ struct FourByFour {
         out[5 * step] = 4 * d1 - 5 * d3 + d5;
     }
     template <class Vector>
-    static void after(const Vector* in, int step, Vector* out, int out_step) {
+    static void transform_output(const Vector* in, int step, Vector* out, int out_step) {
         const Vector a = in[step] + in[2 * step], b = in[step] - in[2 * step];
         const Vector c = in[3 * step] + in[4 * step], d = in[3 * step] - in[4 * step];
         out[0] = in[0] + a + c;
@@ -34,7 +34,7 @@ struct FourByFour {
 struct FiveByFive {
     static constexpr int TILE = 5, SIDE = 7;
     template <class Vector>
-    static void before(const Vector* in, int step, Vector* out) {
+    static void transform_input(const Vector* in, int step, Vector* out) {
         const Vector d0 = in[0], d1 = in[step], d2 = in[2 * step], d3 = in[3 * step], d4 = in[4 * step];
         const Vector d5 = in[5 * step], d6 = in[6 * step];
         out[0] = -2 * d0 + 4 * d1 + 2.5f * d2 - 5 * d3 - .5f * d4 + d5;
@@ -46,7 +46,7 @@ struct FiveByFive {
         out[6 * step] = -2 * d1 + 4 * d2 + 2.5f * d3 - 5 * d4 - .5f * d5 + d6;
     }
     template <class Vector>
-    static void after(const Vector* in, int step, Vector* out, int out_step) {
+    static void transform_output(const Vector* in, int step, Vector* out, int out_step) {
         const Vector a = in[step] + in[2 * step], b = in[step] - in[2 * step];
         const Vector c = in[3 * step] + in[4 * step], d = in[3 * step] - in[4 * step], e = in[5 * step];
         out[0] = in[0] + a + c + e;
@@ -57,9 +57,9 @@ struct FiveByFive {
     }
 };
 
-// LANES floats side by side, ROWS x COLUMNS vectors of sums at a time: as many as there are registers for.
+// Kernels with vectors of LANES floats. ROWS x COLUMNS vectors of sums are accumulated in registers.
 template <int LANES, int ROWS, int COLUMNS>
-struct Machine {
+struct VectorKernels {
     typedef float Vector __attribute__((vector_size(LANES * 4)));
     typedef float Unaligned __attribute__((vector_size(LANES * 4), aligned(4)));
     typedef int Mask __attribute__((vector_size(LANES * 4)));
@@ -68,7 +68,7 @@ struct Machine {
 
     static Vector load(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
     static void store(float* to, Vector vector) { *reinterpret_cast<Unaligned*>(to) = vector; }
-    static Vector rectified(Vector vector) { return vector > 0 ? vector : Vector{}; }
+    static Vector relu(Vector vector) { return vector > 0 ? vector : Vector{}; }
 
     // out[r][0..WIDE] = sum over k of in[r][k] * weights[k][0..WIDE]; weights and out have rows of a whole group.
     template <int R>
@@ -86,7 +86,7 @@ struct Machine {
             for (int j = 0; j < COLUMNS; ++j) store(out + std::size_t(r) * GROUP + std::size_t(j) * LANES, sums[r][j]);
     }
 
-    // The same for any number of rows and a whole group of outputs.
+    // The same for any number of rows and one group of outputs.
     static void products(const float* in, std::size_t rows, std::size_t inputs, const float* weights, float* out) {
         std::size_t row = 0;
         const auto run = [&]<int R>() {
@@ -99,95 +99,103 @@ struct Machine {
         run.template operator()<1>();
     }
 
-    // [position][square][channel] to [point][tile][channel]. A tile sees the squares around it, and zeros beyond.
+    // Input transform: [position][square][channel] to [point][tile][channel]. Squares outside the board are 0.
     template <class Filter>
-    static void transform(const Work& work, std::size_t tiles, float* points, const float* zeros) {
+    static void transform_inputs(const KernelArguments& arguments, std::size_t tiles, float* points,
+                                 const float* zeros) {
         constexpr int SIDE = Filter::SIDE;
-        const std::size_t wide = work.board.tiles_wide, squares = work.board.squares;
+        const std::size_t wide = arguments.board.tiles_wide, squares = arguments.board.squares;
         for (std::size_t tile = 0; tile < tiles; ++tile) {
-            const std::size_t position = tile / work.board.tiles, place = tile % work.board.tiles;
-            const float* const board = work.in + position * squares * work.inputs;
+            const std::size_t position = tile / arguments.board.tiles, place = tile % arguments.board.tiles;
+            const float* const board = arguments.in + position * squares * arguments.inputs;
             const float* from[SIDE * SIDE];
             for (std::size_t y = 0; y < SIDE; ++y)
                 for (std::size_t x = 0; x < SIDE; ++x) {
                     const std::size_t rank = place / wide * Filter::TILE + y - 1;
                     const std::size_t file = place % wide * Filter::TILE + x - 1;
-                    const bool inside = rank < work.board.ranks && file < work.board.files;  // -1 is large
-                    from[y * SIDE + x] = inside ? board + (rank * work.board.files + file) * work.inputs : zeros;
+                    const bool inside = rank < arguments.board.ranks &&
+                                        file < arguments.board.files;  // -1 wraps around to a large number
+                    from[y * SIDE + x] =
+                        inside ? board + (rank * arguments.board.files + file) * arguments.inputs : zeros;
                 }
-            for (std::size_t c = 0; c < work.inputs; c += LANES) {
-                Vector seen[SIDE * SIDE];
-                for (int i = 0; i < SIDE * SIDE; ++i) seen[i] = load(from[i] + c);
-                for (int x = 0; x < SIDE; ++x) Filter::before(seen + x, SIDE, seen + x);
-                for (int y = 0; y < SIDE; ++y) Filter::before(seen + y * SIDE, 1, seen + y * SIDE);
+            for (std::size_t c = 0; c < arguments.inputs; c += LANES) {
+                Vector tile_in[SIDE * SIDE];
+                for (int i = 0; i < SIDE * SIDE; ++i) tile_in[i] = load(from[i] + c);
+                for (int x = 0; x < SIDE; ++x) Filter::transform_input(tile_in + x, SIDE, tile_in + x);
+                for (int y = 0; y < SIDE; ++y) Filter::transform_input(tile_in + y * SIDE, 1, tile_in + y * SIDE);
                 for (std::size_t p = 0; p < SIDE * SIDE; ++p)
-                    store(points + (p * tiles + tile) * work.inputs + c, seen[p]);
+                    store(points + (p * tiles + tile) * arguments.inputs + c, tile_in[p]);
             }
         }
     }
 
-    // [point][tile][channel of the group] to the squares of the board; bias and what stands beside come in.
+    // Output transform: [point][tile][channel of the group] to the board, with bias, residual and relu.
     template <class Filter>
-    static void transform_back(const Work& work, std::size_t tiles, std::size_t group, const float* points) {
+    static void transform_outputs(const KernelArguments& arguments, std::size_t tiles, std::size_t group,
+                                  const float* points) {
         constexpr int SIDE = Filter::SIDE, TILE = Filter::TILE;
-        const std::size_t wide = work.board.tiles_wide, squares = work.board.squares;
+        const std::size_t wide = arguments.board.tiles_wide, squares = arguments.board.squares;
         for (std::size_t tile = 0; tile < tiles; ++tile) {
-            const std::size_t position = tile / work.board.tiles, place = tile % work.board.tiles;
+            const std::size_t position = tile / arguments.board.tiles, place = tile % arguments.board.tiles;
             const std::size_t rank = place / wide * TILE, file = place % wide * TILE;
-            const std::size_t high = work.board.ranks - rank < TILE ? work.board.ranks - rank : TILE;
-            const std::size_t broad = work.board.files - file < TILE ? work.board.files - file : TILE;
+            const std::size_t high = arguments.board.ranks - rank < TILE ? arguments.board.ranks - rank : TILE;
+            const std::size_t broad = arguments.board.files - file < TILE ? arguments.board.files - file : TILE;
             for (std::size_t c = 0; c < GROUP; c += LANES) {
-                Vector seen[SIDE * SIDE], half[TILE * SIDE], out[TILE * TILE];
-                for (std::size_t p = 0; p < SIDE * SIDE; ++p) seen[p] = load(points + (p * tiles + tile) * GROUP + c);
-                for (int x = 0; x < SIDE; ++x) Filter::after(seen + x, SIDE, half + x, SIDE);
-                for (int y = 0; y < TILE; ++y) Filter::after(half + y * SIDE, 1, out + y * TILE, 1);
-                const Vector bias = load(work.bias + group + c);
+                Vector tile_in[SIDE * SIDE], half[TILE * SIDE], out[TILE * TILE];
+                for (std::size_t p = 0; p < SIDE * SIDE; ++p)
+                    tile_in[p] = load(points + (p * tiles + tile) * GROUP + c);
+                for (int x = 0; x < SIDE; ++x) Filter::transform_output(tile_in + x, SIDE, half + x, SIDE);
+                for (int y = 0; y < TILE; ++y) Filter::transform_output(half + y * SIDE, 1, out + y * TILE, 1);
+                const Vector bias = load(arguments.bias + group + c);
                 for (std::size_t y = 0; y < high; ++y)
                     for (std::size_t x = 0; x < broad; ++x) {
-                        const std::size_t square = (rank + y) * work.board.files + file + x;
-                        const std::size_t at = (position * squares + square) * work.outputs + group + c;
+                        const std::size_t square = (rank + y) * arguments.board.files + file + x;
+                        const std::size_t at = (position * squares + square) * arguments.outputs + group + c;
                         Vector sum = out[y * TILE + x] + bias;
-                        if (work.beside) sum += load(work.beside + at);
-                        store(work.out + at, work.rectify ? rectified(sum) : sum);
+                        if (arguments.residual) sum += load(arguments.residual + at);
+                        store(arguments.out + at, arguments.relu ? relu(sum) : sum);
                     }
             }
         }
     }
 
     template <class Filter>
-    static void convolve_tiles(const Work& work) {
+    static void convolve_tiles(const KernelArguments& arguments) {
         constexpr std::size_t POINTS = Filter::SIDE * Filter::SIDE;
-        const std::size_t tiles = work.rows * work.board.tiles;
-        float* const points = work.scratch;
-        float* const sums = points + POINTS * tiles * work.inputs;
+        const std::size_t tiles = arguments.rows * arguments.board.tiles;
+        float* const points = arguments.scratch;
+        float* const sums = points + POINTS * tiles * arguments.inputs;
         float* const zeros = sums + POINTS * tiles * GROUP;
-        for (std::size_t i = 0; i < work.inputs; ++i) zeros[i] = 0;
-        transform<Filter>(work, tiles, points, zeros);
-        for (std::size_t group = 0; group < work.outputs; group += GROUP) {
+        for (std::size_t i = 0; i < arguments.inputs; ++i) zeros[i] = 0;
+        transform_inputs<Filter>(arguments, tiles, points, zeros);
+        for (std::size_t group = 0; group < arguments.outputs; group += GROUP) {
             for (std::size_t p = 0; p < POINTS; ++p)
-                products(points + p * tiles * work.inputs, tiles, work.inputs,
-                         work.weights + (group / GROUP * POINTS + p) * work.inputs * GROUP, sums + p * tiles * GROUP);
-            transform_back<Filter>(work, tiles, group, sums);
+                products(points + p * tiles * arguments.inputs, tiles, arguments.inputs,
+                         arguments.weights + (group / GROUP * POINTS + p) * arguments.inputs * GROUP,
+                         sums + p * tiles * GROUP);
+            transform_outputs<Filter>(arguments, tiles, group, sums);
         }
     }
 
-    static void convolve(const Work& work) {
-        if (work.board.tile == 5)
-            convolve_tiles<FiveByFive>(work);
+    static void convolve(const KernelArguments& arguments) {
+        if (arguments.board.tile == 5)
+            convolve_tiles<FiveByFive>(arguments);
         else
-            convolve_tiles<FourByFour>(work);
+            convolve_tiles<FourByFour>(arguments);
     }
 
-    static void multiply(const Work& work) {
-        for (std::size_t group = 0; group < work.outputs; group += GROUP)
-            for (std::size_t row = 0; row < work.rows; row += ROWS) {
+    static void multiply(const KernelArguments& arguments) {
+        for (std::size_t group = 0; group < arguments.outputs; group += GROUP)
+            for (std::size_t row = 0; row < arguments.rows; row += ROWS) {
                 float sums[ROWS * GROUP];
-                const std::size_t rows = work.rows - row < ROWS ? work.rows - row : ROWS;
-                products(work.in + row * work.inputs, rows, work.inputs, work.weights + group * work.inputs, sums);
+                const std::size_t rows = arguments.rows - row < ROWS ? arguments.rows - row : ROWS;
+                products(arguments.in + row * arguments.inputs, rows, arguments.inputs,
+                         arguments.weights + group * arguments.inputs, sums);
                 for (std::size_t r = 0; r < rows; ++r)
                     for (std::size_t c = 0; c < GROUP; c += LANES) {
-                        const Vector sum = load(sums + r * GROUP + c) + load(work.bias + group + c);
-                        store(work.out + (row + r) * work.outputs + group + c, work.rectify ? rectified(sum) : sum);
+                        const Vector sum = load(sums + r * GROUP + c) + load(arguments.bias + group + c);
+                        store(arguments.out + (row + r) * arguments.outputs + group + c,
+                              arguments.relu ? relu(sum) : sum);
                     }
             }
     }
