@@ -1,5 +1,5 @@
-// The module `_cpu` says which builds of the core this processor can run, and which runs best.
-// It is compiled for the oldest CPU and touches nothing else, so that it can always be asked first.
+// The Python module `_cpu`: which builds of the core this CPU can run, and which is fastest. Compiled for the baseline
+// CPU and independent of the core, because it is imported first.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-// The compiler's own checks also ask whether the operating system saves the AVX registers.
+// __builtin_cpu_supports also checks that the operating system saves the AVX registers.
 static bool runs_v2(void) {
     return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
            __builtin_cpu_supports("popcnt");
@@ -23,8 +23,7 @@ static bool runs_v3(void) {
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
 
-// AMD before Zen 3 (family 0x19) and its Hygon sister run pext as microcode, slower than a magic
-// multiplication by an order of magnitude.
+// AMD before Zen 3 (family 0x19) and Hygon execute pext in microcode, ten times slower than a magic multiplication.
 static bool has_slow_pext(void) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(0, &a, &b, &c, &d)) return true;
@@ -58,15 +57,16 @@ static PyObject* best(PyObject* module, PyObject* unused) {
 }
 
 static PyMethodDef METHODS[] = {
-    {"best", best, METH_NOARGS, "best() -> str\n\nThe build of the core that is fastest here: 'v2' or 'v3'."},
-    {"can_run", can_run, METH_O, "can_run(name) -> bool\n\nWhether this processor has what the named build needs."},
+    {"best", best, METH_NOARGS,
+     "best() -> str\n\nReturn the build of the core that is fastest on this CPU: 'v2' or 'v3'."},
+    {"can_run", can_run, METH_O, "can_run(name) -> bool\n\nReturn whether this CPU supports the named build."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef MODULE = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_cpu",
-    .m_doc = "What this processor can run.",
+    .m_doc = "Builds of the core that this CPU supports.",
     .m_size = 0,
     .m_methods = METHODS,
 };

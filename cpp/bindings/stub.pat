@@ -1,5 +1,5 @@
-# What the generated src/selfmate/_core.pyi cannot know by itself: mypy --strict asks for the types
-# inside a tuple, for == with any object, and for a note where a class has no hash.
+# Corrections of the generated src/selfmate/_core.pyi for mypy --strict: element types of a tuple, == with any object,
+# classes without hash.
 VARIANTS$:
     VARIANTS: tuple[str, ...]
 

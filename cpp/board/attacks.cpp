@@ -23,13 +23,13 @@ constexpr Step ROOK_STEPS[] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}};
 constexpr Step BISHOP_STEPS[] = {{1, 1}, {1, -1}, {-1, -1}, {-1, 1}};
 constexpr Step KNIGHT_STEPS[] = {{1, 2}, {2, 1}, {2, -1}, {1, -2}, {-1, -2}, {-2, -1}, {-2, 1}, {-1, 2}};
 
-constexpr std::size_t ROOK_ENTRIES = 102400;  // sum over the squares of 2^(squares that matter)
+constexpr std::size_t ROOK_ENTRIES = 102400;  // sum over all squares of 2^(relevant squares)
 constexpr std::size_t BISHOP_ENTRIES = 5248;
 alignas(64) Bitboard slider_entries[ROOK_ENTRIES + BISHOP_ENTRIES];
 
 bool on_board(int file, int rank) { return file >= 0 && file < 8 && rank >= 0 && rank < 8; }
 
-Bitboard walk(Square from, Step step, Bitboard occupied) {
+Bitboard ray_attacks(Square from, Step step, Bitboard occupied) {
     Bitboard seen = 0;
     int file = file_of(from) + step.file, rank = rank_of(from) + step.rank;
     for (; on_board(file, rank); file += step.file, rank += step.rank) {
@@ -40,14 +40,14 @@ Bitboard walk(Square from, Step step, Bitboard occupied) {
     return seen;
 }
 
-Bitboard walk_all(Square from, const Step (&steps)[4], Bitboard occupied) {
+Bitboard slider_attacks(Square from, const Step (&steps)[4], Bitboard occupied) {
     Bitboard seen = 0;
-    for (const Step step : steps) seen |= walk(from, step, occupied);
+    for (const Step step : steps) seen |= ray_attacks(from, step, occupied);
     return seen;
 }
 
 template <std::size_t N>
-Bitboard leap(Square from, const Step (&steps)[N]) {
+Bitboard leaper_attacks(Square from, const Step (&steps)[N]) {
     Bitboard seen = 0;
     for (const Step step : steps) {
         const int file = file_of(from) + step.file, rank = rank_of(from) + step.rank;
@@ -56,24 +56,24 @@ Bitboard leap(Square from, const Step (&steps)[N]) {
     return seen;
 }
 
-// The edge square at the end of a ray never blocks anything behind it.
-Bitboard squares_that_matter(Square square, const Step (&steps)[4]) {
+// The squares whose occupancy changes the attacks: the rays without their last squares, which block nothing.
+Bitboard relevant_squares(Square square, const Step (&steps)[4]) {
     const Bitboard edge_ranks = (rank_mask(0) | rank_mask(7)) & ~rank_mask(rank_of(square));
     const Bitboard edge_files = (FILE_A | FILE_H) & ~file_mask(file_of(square));
-    return walk_all(square, steps, 0) & ~edge_ranks & ~edge_files;
+    return slider_attacks(square, steps, 0) & ~edge_ranks & ~edge_files;
 }
 
 Bitboard* fill(SliderTable (&tables)[64], const Step (&steps)[4], const Bitboard (&magics)[64], Bitboard* entries) {
     for (Square square = 0; square < 64; ++square) {
         SliderTable& slider = tables[square];
-        slider.mask = squares_that_matter(square, steps);
+        slider.mask = relevant_squares(square, steps);
         slider.magic = magics[square];
         slider.shift = 64 - count(slider.mask);
         slider.table = entries;
-        // Every subset of the mask, the empty one first and last.
+        // Carry-rippler: every subset of the mask, beginning with the empty one.
         Bitboard occupied = 0;
         do {
-            entries[slider.index(occupied)] = walk_all(square, steps, occupied);
+            entries[slider.index(occupied)] = slider_attacks(square, steps, occupied);
             occupied = (occupied - slider.mask) & slider.mask;
         } while (occupied);
         entries += std::size_t(1) << count(slider.mask);
@@ -86,8 +86,8 @@ struct Loader {
         Bitboard* const bishops = fill(ROOK_TABLES, ROOK_STEPS, ROOK_MAGICS, slider_entries);
         fill(BISHOP_TABLES, BISHOP_STEPS, BISHOP_MAGICS, bishops);
         for (Square a = 0; a < 64; ++a) {
-            KNIGHT_ATTACKS[a] = leap(a, KNIGHT_STEPS);
-            KING_ATTACKS[a] = leap(a, ROOK_STEPS) | leap(a, BISHOP_STEPS);
+            KNIGHT_ATTACKS[a] = leaper_attacks(a, KNIGHT_STEPS);
+            KING_ATTACKS[a] = leaper_attacks(a, ROOK_STEPS) | leaper_attacks(a, BISHOP_STEPS);
             PAWN_ATTACKS[WHITE][a] = pawns_attack<WHITE>(bit(a));
             PAWN_ATTACKS[BLACK][a] = pawns_attack<BLACK>(bit(a));
             ROOK_RAYS[a] = rook_attacks(a, 0);

@@ -1,5 +1,5 @@
-// What each piece attacks. Sliders are looked up in one table, indexed by `pext` where the core is built
-// for it (SELFMATE_PEXT) and by magic multiplication elsewhere; both give the same sets.
+// Attack sets of all pieces. Sliders use one lookup table, indexed by `pext` if the core is built for it
+// (SELFMATE_PEXT) and by magic multiplication otherwise, with equal results.
 #pragma once
 
 #include "board/bitboard.h"
@@ -10,7 +10,7 @@
 
 namespace selfmate {
 
-// The attacks of one slider on one square.
+// The lookup table of one slider on one square.
 struct SliderTable {
     Bitboard mask;  // squares whose occupancy matters
     Bitboard magic;
@@ -27,7 +27,7 @@ struct SliderTable {
     Bitboard operator()(Bitboard occupied) const { return table[index(occupied)]; }
 };
 
-// Filled once when the library is loaded, constant from then on.
+// Filled once when the library is loaded, then constant.
 extern SliderTable ROOK_TABLES[64];
 extern SliderTable BISHOP_TABLES[64];
 extern Bitboard KNIGHT_ATTACKS[64];
@@ -35,8 +35,8 @@ extern Bitboard KING_ATTACKS[64];
 extern Bitboard PAWN_ATTACKS[2][64];
 extern Bitboard ROOK_RAYS[64];    // rook attacks on an empty board
 extern Bitboard BISHOP_RAYS[64];  // bishop attacks on an empty board
-extern Bitboard BETWEEN[64][64];  // squares strictly between two squares of one line, else none
-extern Bitboard LINE[64][64];     // the whole line through two squares, edge to edge, else none
+extern Bitboard BETWEEN[64][64];  // squares strictly between two squares of one line, else empty
+extern Bitboard LINE[64][64];     // the whole line through two squares, edge to edge, else empty
 
 inline Bitboard rook_attacks(Square square, Bitboard occupied) { return ROOK_TABLES[square](occupied); }
 inline Bitboard bishop_attacks(Square square, Bitboard occupied) { return BISHOP_TABLES[square](occupied); }
@@ -51,7 +51,7 @@ Bitboard attacks(Square square, Bitboard occupied) {
     if constexpr (ROLE == KING) return KING_ATTACKS[square];
 }
 
-// All squares that a set of knights attacks.
+// The union of the attacks of a set of knights.
 constexpr Bitboard knights_attack(Bitboard knights) {
     const Bitboard one_left = (knights & ~FILE_A) >> 1;
     const Bitboard one_right = (knights & ~FILE_H) << 1;
@@ -62,7 +62,7 @@ constexpr Bitboard knights_attack(Bitboard knights) {
     return near << 16 | near >> 16 | far << 8 | far >> 8;
 }
 
-// All squares that a set of pawns attacks.
+// The union of the attacks of a set of pawns.
 template <Color COLOR>
 constexpr Bitboard pawns_attack(Bitboard pawns) {
     if constexpr (COLOR == WHITE) return (pawns & ~FILE_A) << 7 | (pawns & ~FILE_H) << 9;

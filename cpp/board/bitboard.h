@@ -1,7 +1,7 @@
-// Squares, pieces, moves and sets of squares: the words every other file is written in.
+// Squares, pieces, moves and bitboards (sets of squares).
 //
-// Every board lies on a 64-bit word with eight squares to a rank: a1 = 0, b1 = 1, a2 = 8. A 5x5 board
-// uses the corner a1..e5 of it, so that tables and shifts are shared by all boards.
+// A bitboard has eight squares per rank: a1 = bit 0, b1 = bit 1, a2 = bit 8. A 5x5 board uses the corner a1..e5, so
+// that all boards share tables and shifts.
 #pragma once
 
 #include <bit>
@@ -45,19 +45,20 @@ constexpr Square take_first(Bitboard& set) {
     return square;
 }
 
-// Moves every square of a set by a step of -9..9; what leaves the board to the side must be masked before.
+// Shifts every square of a set by a step of -9..9. The caller masks squares that would wrap around a side of the board.
 template <int STEP>
 constexpr Bitboard shift(Bitboard set) {
     return STEP >= 0 ? set << (STEP & 63) : set >> (-STEP & 63);
 }
 
-// A set and the squares that touch it.
+// A set and all squares adjacent to it.
 constexpr Bitboard grow(Bitboard set) {
     set |= ((set & ~FILE_H) << 1) | ((set & ~FILE_A) >> 1);
     return set | (set << 8) | (set >> 8);
 }
 
-// From, to, promotion in 16 bits. Castling is king takes own rook; en passant is a pawn's capture of an empty square.
+// Origin, target and promotion in 16 bits. Castling is king takes own rook; en passant is a pawn's diagonal move to an
+// empty square.
 class Move {
 public:
     constexpr Move() = default;
@@ -76,11 +77,10 @@ public:
     constexpr bool operator==(const Move&) const = default;
 
 private:
-    std::uint16_t bits_;  // not set by default: a list of moves is not cleared before it is written
+    std::uint16_t bits_;  // uninitialised by default, so that MoveList does not clear its array
 };
 
-// A side has at most 36 pieces (horde) and no piece more than 27 targets.
-constexpr int MAX_MOVES = 1024;
+constexpr int MAX_MOVES = 1024;  // above 36 pieces (horde) times 27 targets (queen)
 
 inline std::string square_name(Square square) { return {char('a' + file_of(square)), char('1' + rank_of(square))}; }
 

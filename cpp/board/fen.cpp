@@ -63,7 +63,7 @@ void parse_board(const Variant& variant, std::string_view text, State& state) {
             text);
 }
 
-// The outermost rook on one side of the king; the corner if there is none (which `validate` then refuses).
+// The outermost rook on one side of the king; the corner if there is none, which `validate` then rejects.
 Square outermost_rook(const State& state, Color color, bool king_side) {
     const int rank = color == WHITE ? 0 : 7;
     const Square king = state.king(color);
@@ -106,7 +106,7 @@ std::uint16_t parse_number(std::string_view text, const char* what) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "3+3" counts the checks still to give, "+0+0" (Lichess) those given.
+// "3+3" are checks left to give, "+0+0" (Lichess) are checks given.
 bool parse_checks(std::string_view text, State& state) {
     if (text.size() == 3 && is_digit(text[0]) && text[1] == '+' && is_digit(text[2])) {
         state.checks_left[WHITE] = static_cast<std::uint8_t>(text[0] - '0');
@@ -155,7 +155,7 @@ void check_pieces(const Variant& variant, const State& state) {
     }
 }
 
-// What is wrong with one castling right, or nothing.
+// Returns the error of one castling right, or none.
 std::optional<std::string> castling_fault(const State& state, bool chess960, Square rook) {
     const Color color = rank_of(rook) == 0 ? WHITE : BLACK;
     const Square king = state.king(color);
@@ -173,6 +173,7 @@ std::optional<std::string> castling_fault(const State& state, bool chess960, Squ
     return std::nullopt;
 }
 
+// Returns the error of an en passant square, or none.
 std::optional<std::string> en_passant_fault(const Variant& variant, const State& state, Square square) {
     const int rank = state.turn == WHITE ? 5 : 2;
     const Square pawn = square ^ 8, origin = state.turn == WHITE ? square + 8 : square - 8;
@@ -219,7 +220,7 @@ Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
         bad_fen("a FEN has a board, a turn, castling rights and an en passant square; this one has " +
                     std::to_string(fields.size()) + " of them",
                 fen);
-    Setup setup{&variant, chess960, {}};
+    Setup setup{.variant = &variant, .chess960 = chess960, .state = {}};
     State& state = setup.state;
 
     // 1. Board, turn, castling rights, en passant square.
@@ -228,14 +229,14 @@ Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
         bad_fen("the side to move is w or b, not " + in_quotes(fields[1]), fields[1]);
     state.turn = fields[1] == "w" ? WHITE : BLACK;
     parse_castling(fields[2], state);
-    if (!variant.castling) state.castling = 0;  // old antichess FENs name rights that nobody has
+    if (!variant.castling) state.castling = 0;  // old antichess FENs contain castling rights that do not exist
     if (fields[3] != "-") {
         const Square square = parse_square(variant, fields[3]);
         if (square == NO_SQUARE) bad_fen("en passant is a square or -, not " + in_quotes(fields[3]), fields[3]);
         state.ep_square = static_cast<std::uint8_t>(square);
     }
 
-    // 2. Checks left, before the clocks or after them; clocks may be missing, as in an EPD.
+    // 2. Checks left, before or after the clocks; clocks may be missing, as in an EPD.
     std::size_t next = 4;
     bool checks_seen = !variant.counts_checks;
     if (variant.counts_checks) state.checks_left[WHITE] = state.checks_left[BLACK] = 3;
@@ -269,7 +270,7 @@ State validate(const Setup& setup, bool lenient) {
         }
     }
 
-    // 2. A king that could be taken at once (where checks are forbidden, no king may be in check at all).
+    // 2. The side not to move must not be in check (where checks are forbidden, neither side).
     const bool over = variant.has_ended(state);
     if (!(variant.kings_may_explode && over) && !lenient) {
         const auto refuse_check = [&](Color side) {
@@ -283,7 +284,7 @@ State validate(const Setup& setup, bool lenient) {
         if (variant.checks_are_forbidden) refuse_check(state.turn);
     }
 
-    // 3. En passant stays only while a legal capture exists.
+    // 3. Keep the en passant square only if a legal capture exists.
     state.ep_square = NO_SQUARE;
     if (const Square square = setup.state.ep_square; square != NO_SQUARE) {
         const auto fault = en_passant_fault(variant, state, square);

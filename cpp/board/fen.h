@@ -1,5 +1,5 @@
-// FEN in and out (X-FEN and Shredder-FEN), in two steps: text becomes a `Setup`, which may be anything that
-// fits on the board, and a setup becomes a state only if the rules allow it.
+// Reading and writing FEN (X-FEN and Shredder-FEN). Reading has two steps: `parse_fen` turns text into a `Setup`, which
+// may be any arrangement of pieces, and `validate` turns a setup into a state if the rules allow it.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace selfmate {
 struct Setup {
     const Variant* variant;
     bool chess960 = false;
-    State state;  // as it was given; castling and en passant not yet checked, no key
+    State state;  // unchecked castling rights and en passant square, no key
 };
 
-// Throws FenError for what cannot be read.
+// Throws FenError for invalid syntax.
 Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen);
 
-// Throws NoKing, TooManyKings, OppositeCheck, BadCastling, BadEnPassant, … for what the rules do not allow.
-// Lenient: drops castling rights and en passant squares that cannot be, and accepts a king that could be taken
-// at once (in atomic it then can; elsewhere no move takes a king).
+// Throws NoKing, TooManyKings, OppositeCheck, BadCastling, BadEnPassant, … for positions that the rules do not allow.
+// Lenient: drops impossible castling rights and en passant squares, and accepts a king of the side not to move that is
+// attacked (no generated move captures it, except by an explosion in atomic).
 State validate(const Setup& setup, bool lenient);
 
 enum class Castling { X_FEN, SHREDDER };
@@ -28,7 +28,7 @@ std::string write_fen(const Variant& variant, const State& state, Castling castl
 std::string write_epd(const Variant& variant, const State& state, Castling castling = Castling::X_FEN);
 std::string write_board(const Variant& variant, const State& state);
 
-// "a1" … as far as the board goes; NO_SQUARE for anything else.
+// "a1" … on the board of the variant; NO_SQUARE for any other text.
 Square parse_square(const Variant& variant, std::string_view name);
 
 }  // namespace selfmate

@@ -1,20 +1,20 @@
-// Which moves leave one's own king safe, worked out before any move is made. `KingSafety` is the rule of
-// chess; atomic and racing kings state their own in rules/.
+// Legality of moves without making them, from checkers and pins. `KingSafety` is the rule of chess; atomic and racing
+// kings have their own in rules/.
 //
-// A `Legality` answers, for the side US to move:
-//   mask           squares where a piece that is not `restricted` may go, captures included
-//   restricted     pieces whose targets depend on where they stand: `targets(from, attacked)` says which are legal
-//   contested      targets whose legality depends on who goes there: `allows(from, to)` says who may (atomic)
-//   king_targets() where the king may step
-//   en_passant(from, square) whether the pawn on `from` may capture en passant on `square`
-//   safe_for_king(square, occupied) whether the king may stand or pass there (castling)
+// Members of a `Legality`, for the side US to move:
+//   mask                      legal targets of pieces that are not `restricted`, captures included
+//   restricted                pieces whose legal targets are `targets(from, attacked)`
+//   contested                 targets that are legal for a piece only if `allows(from, to)` (atomic)
+//   king_targets()            legal targets of the king, without castling
+//   en_passant(from, square)  whether the pawn on `from` may capture en passant on `square`
+//   safe_for_king(square, occupied)  whether the king may stand on or pass a square (castling)
 #pragma once
 
 #include "board/state.h"
 
 namespace selfmate {
 
-// The squares a board has, for a variant's FILES and RANKS.
+// The squares of a variant's board.
 template <class Rules>
 constexpr Bitboard BOARD = [] {
     Bitboard board = 0;
@@ -37,12 +37,12 @@ struct KingSafety {
         const Bitboard own = state.of(US), them = state.of(THEM);
         mask = BOARD<Rules> & ~own;
         if constexpr (Rules::ROYAL[THEM])
-            mask &= ~state.of(KING);  // a royal king is never taken, even where a lenient setup offers it
+            mask &= ~state.of(KING);  // a royal king is never captured, even if a lenient setup allows it
         if constexpr (!Rules::ROYAL[US]) return;
 
         // 1. Pawns and knights that give check.
         checkers = them & ((PAWN_ATTACKS[US][king] & state.of(PAWN)) | (KNIGHT_ATTACKS[king] & state.of(KNIGHT)));
-        // 2. Sliders that see the king through our own pieces: check if nothing is between, a pin if one piece is.
+        // 2. Sliders that would attack the king without our pieces: a check without blockers, a pin with one.
         Bitboard snipers = them & ((rook_attacks(king, them) & state.straight_sliders()) |
                                    (bishop_attacks(king, them) & state.diagonal_sliders()));
         while (snipers) {
@@ -53,7 +53,7 @@ struct KingSafety {
             else if (!more_than_one(blockers))
                 restricted |= blockers;
         }
-        // 3. A check must be answered on its line; two checks only by the king.
+        // 3. A check is answered by capture or on its line, a double check only by the king.
         if (checkers) mask &= more_than_one(checkers) ? 0 : checkers | BETWEEN[king][first(checkers)];
     }
 

@@ -1,5 +1,5 @@
-// Legal moves, for any rules. A generator walks once over the board and hands sets of targets to a sink:
-// `MoveList` writes the moves down, `MoveCount` only counts them, and both see the same walk.
+// Legal move generation for any rules. The generator passes sets of targets to a sink: `MoveList` stores the moves,
+// `MoveCount` only counts them.
 #pragma once
 
 #include <iterator>
@@ -13,6 +13,7 @@ constexpr int LAST_RANK = Rules::RANKS - 1;
 template <class Rules>
 constexpr Bitboard PROMOTION_RANKS = rank_mask(0) | rank_mask(LAST_RANK<Rules>);
 
+// Holds up to MAX_MOVES moves; 4 more as slack for `write`.
 class MoveList {
 public:
     template <class Rules>
@@ -38,7 +39,7 @@ public:
     void clear() { size_ = 0; }
 
 private:
-    // Four at a time: writing a few moves too many costs less than guessing wrong where the set ends.
+    // Writes four moves per iteration: up to three superfluous writes cost less than a mispredicted branch.
     template <class Make>
     void write(Bitboard targets, Make make) {
         const std::size_t n = static_cast<std::size_t>(count(targets));
@@ -80,7 +81,7 @@ class Generator {
 public:
     Generator(const State& state, const Legality& legal, Sink& sink) : state_(state), legal_(legal), sink_(sink) {}
 
-    // `allowed` narrows the targets; all of them, but for rules that make capturing compulsory.
+    // `allowed` restricts the targets; only compulsory captures use less than the whole board.
     void run(Bitboard allowed) {
         mask_ = legal_.mask & allowed;
         // 1. The king, and castling with it.
@@ -97,7 +98,7 @@ public:
         // 3. Pawns.
         pawns();
         if (state_.ep_square != NO_SQUARE) en_passant();
-        // 4. Captures that are legal for one piece and not for another.
+        // 4. Captures whose legality depends on the capturing piece.
         if constexpr (Legality::HAS_CONTESTED) contested();
     }
 
@@ -190,7 +191,7 @@ private:
             const Bitboard king_path = BETWEEN[king][king_to];
             const Bitboard path = king_path | bit(king_to) | BETWEEN[rook][rook_to] | bit(rook_to);
             if (path & occupied & ~bit(rook)) continue;
-            // The king leaves its square before it passes, and arrives after the rook has moved.
+            // The king is off its square while it passes, and the rook has moved when the king arrives.
             bool safe = legal_.safe_for_king(king_to, (occupied ^ bit(rook)) | bit(rook_to));
             for (Bitboard passed = king_path; safe && passed;)
                 safe = legal_.safe_for_king(take_first(passed), occupied);

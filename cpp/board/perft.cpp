@@ -46,7 +46,7 @@ std::vector<std::pair<Move, std::uint64_t>> divide(const Variant& variant, const
                                                    const Interrupted& interrupted) {
     std::vector<std::pair<Move, std::uint64_t>> result;
     if (depth < 1) return result;
-    // One task for each line of two moves: enough of them to keep all threads busy to the end.
+    // One task for each line of two moves, so that all threads have work until the end.
     std::vector<Task> tasks;
     MoveList moves;
     variant.legal_moves(state, moves);
@@ -54,14 +54,14 @@ std::vector<std::pair<Move, std::uint64_t>> divide(const Variant& variant, const
         State next = state;
         variant.play(next, move);
         if (depth <= 2 || threads == 1) {
-            tasks.push_back({result.size(), next, depth - 1});
+            tasks.push_back({.root_move = result.size(), .state = next, .depth = depth - 1});
         } else {
             MoveList replies;
             variant.legal_moves(next, replies);
             for (const Move reply : replies) {
                 State after = next;
                 variant.play(after, reply);
-                tasks.push_back({result.size(), after, depth - 2});
+                tasks.push_back({.root_move = result.size(), .state = after, .depth = depth - 2});
             }
         }
         result.emplace_back(move, 0);

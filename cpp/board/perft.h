@@ -1,4 +1,4 @@
-// Counting leaves, the proof of the rules, over threads.
+// Perft: counting the leaves of the tree of legal moves, with threads.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,10 @@
 
 namespace selfmate {
 
-// Asked from time to time on the calling thread; true ends the count (whose number is then useless).
+// Polled on the calling thread about every 50 ms; true ends the count, whose number is then undefined.
 using Interrupted = std::function<bool()>;
 
+// The leaves below each legal move.
 std::vector<std::pair<Move, std::uint64_t>> divide(const Variant& variant, const State& state, int depth, int threads,
                                                    const Interrupted& interrupted);
 std::uint64_t perft(const Variant& variant, const State& state, int depth, int threads, const Interrupted& interrupted);

@@ -1,4 +1,4 @@
-// One legal move made on a state, for any rules: the state before it is the way back.
+// Making one legal move on a state, for any rules. There is no unmake: callers keep a copy of the state (state.h).
 #pragma once
 
 #include "board/rules/chess.h"
@@ -27,7 +27,7 @@ void drop_castling(State& state, Bitboard squares) {
     state.castling &= ~squares;
 }
 
-// Takes pieces off the board, key included.
+// Removes pieces from the board and from the key.
 inline void remove(State& state, Bitboard squares) {
     for (Bitboard rest = squares; rest;) {
         const Square square = take_first(rest);
@@ -36,6 +36,8 @@ inline void remove(State& state, Bitboard squares) {
     state.clear(squares);
 }
 
+// Makes a legal move. Long because the six steps share their local state, and are compiled into one function per
+// variant.
 template <class Rules>
 void play(State& state, Move move) {
     const Color us = state.turn, them = ~us;
@@ -45,7 +47,7 @@ void play(State& state, Move move) {
     const bool castles = Rules::CASTLING && contains(state.of(us), to);
     Bitboard captured = state.of(them) & bit(to);
 
-    // 1. What the last move allowed has passed.
+    // 1. Clear the en passant square.
     if (ep_square != NO_SQUARE) {
         state.key ^= ZOBRIST.en_passant[file_of(ep_square)];
         state.ep_square = NO_SQUARE;
@@ -75,7 +77,7 @@ void play(State& state, Move move) {
         state.key ^= ZOBRIST.piece(us, role, from) ^ ZOBRIST.piece(us, arriving, to);
     }
 
-    // 3. In atomic the capturing piece goes with everything around it but pawns.
+    // 3. Atomic: remove the capturing piece and all adjacent pieces but pawns.
     Bitboard gone = bit(from) | bit(to);
     if constexpr (Rules::CAPTURES_EXPLODE)
         if (captured) {
@@ -84,7 +86,7 @@ void play(State& state, Move move) {
             gone |= blast;
         }
 
-    // 4. Castling rights go with the king, and with a rook that moved or was taken.
+    // 4. Castling rights end when the king moves, and when a rook moves or is captured.
     if constexpr (Rules::CASTLING)
         if (state.castling) {
             if (role == KING) gone |= rank_mask(us == WHITE ? 0 : LAST_RANK<Rules>);
@@ -94,7 +96,7 @@ void play(State& state, Move move) {
             drop_castling<Rules>(state, gone);
         }
 
-    // 5. The other side's turn; in 3check every check counts.
+    // 5. Change the side to move; in 3check count a check.
     state.key ^= ZOBRIST.black_to_move;
     state.turn = them;
     state.fullmove_number = static_cast<std::uint16_t>(state.fullmove_number + us);
@@ -106,7 +108,7 @@ void play(State& state, Move move) {
             state.key ^= ZOBRIST.checks_left[us][left];
         }
 
-    // 6. En passant is possible only if such a capture is legal.
+    // 6. Set the en passant square only if such a capture is legal.
     if constexpr (Rules::DOUBLE_STEP)
         if (role == PAWN && (from ^ to) == 16 && rank_of(from) == (us == WHITE ? 1 : LAST_RANK<Rules> - 1)) {
             const Square passed = (from + to) / 2;

@@ -1,5 +1,5 @@
-// The whole state of a position in 96 bytes that are copied at will. Taking a move back is assigning the
-// copy that was kept: no undo record, no allocation.
+// The complete state of a position in 96 bytes. Copy-make: a move is taken back by assigning the copy from before,
+// without undo record or allocation.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ struct alignas(32) State {
     std::uint16_t halfmove_clock = 0;  // plies since the last capture or pawn move
     std::uint16_t fullmove_number = 1;
     Color turn = WHITE;
-    std::uint8_t ep_square = NO_SQUARE;  // set only while a legal capture en passant exists
-    std::uint8_t checks_left[2] = {};    // checks each side has still to give (3check)
+    std::uint8_t ep_square = NO_SQUARE;  // set only if a legal en passant capture exists
+    std::uint8_t checks_left[2] = {};    // checks that each side still has to give (3check)
 
     Bitboard occupied() const { return colors[WHITE] | colors[BLACK]; }
     Bitboard of(Role role) const { return roles[role - 1]; }
@@ -42,7 +42,7 @@ struct alignas(32) State {
         for (Bitboard& set : roles) set &= ~squares;
     }
 
-    // Pieces of both colours that attack a square on a board occupied so.
+    // Pieces of both colours that attack a square, with the given occupancy.
     Bitboard attackers(Square square, Bitboard occupied) const {
         return (rook_attacks(square, occupied) & straight_sliders()) |
                (bishop_attacks(square, occupied) & diagonal_sliders()) | (KNIGHT_ATTACKS[square] & of(KNIGHT)) |
@@ -52,7 +52,7 @@ struct alignas(32) State {
 };
 static_assert(sizeof(State) == 96);
 
-// Zobrist keys. En passant counts by its file, castling by the rook's square, remaining checks by number.
+// Zobrist keys. En passant is hashed by file, castling by the rook's square, checks left by number.
 struct ZobristKeys {
     Key pieces[2][6][64];
     Key castling[64];
@@ -80,7 +80,7 @@ struct ZobristKeys {
 
     constexpr Key piece(Color color, Role role, Square square) const { return pieces[color][role - 1][square]; }
 
-    // The key of a whole state, from nothing.
+    // Computes the key of a state from scratch.
     Key of(const State& state) const {
         Key key = state.turn == BLACK ? black_to_move : 0;
         for (Bitboard squares = state.occupied(); squares;) {

@@ -1,4 +1,4 @@
-// Any bytes as moves in SAN or UCI, one after the other: an error of ours, or a legal move.
+// libFuzzer: any words as SAN or UCI raise an Error or are a legal move.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// A mistake in what a user gave us: a kind that Python knows as an exception of that name
-// (src/selfmate/errors.py), one clear line, and the offending part of the input.
+// The exception for invalid input: `kind` is the name of the Python exception class (src/selfmate/errors.py), `what` a
+// message of one line, `part` the offending part of the input.
 #pragma once
 
 #include <stdexcept>
@@ -21,7 +21,7 @@ private:
     std::string part_;
 };
 
-// Input as it may be shown in a message: short, in quotes, and plain ASCII.
+// Quotes input for a message: at most 40 bytes, with non-ASCII bytes replaced by '?'.
 inline std::string in_quotes(std::string_view text) {
     std::string shown = "'";
     for (const char c : text.substr(0, 40)) shown += c >= ' ' && c < '\x7f' ? c : '?';

@@ -1,4 +1,4 @@
-// Antichess: capturing is compulsory, the king is an ordinary piece, and whoever cannot move has won.
+// Antichess: captures are compulsory, the king is an ordinary piece, and a side without legal move wins.
 #pragma once
 
 #include "board/rules/chess.h"
@@ -22,11 +22,11 @@ struct Antichess : Chess {
     static bool cannot_win(const State& state, Color side) {
         const Bitboard own = state.of(side), them = state.of(~side);
         if (!own || !them) return own;
-        // Bishops that the enemy's bishops can never take.
+        // Only bishops: some of them cannot be captured by the enemy's bishops.
         if (state.occupied() == state.of(BISHOP))
             return ((own & LIGHT_SQUARES) && !(them & LIGHT_SQUARES)) ||
                    ((own & DARK_SQUARES) && !(them & DARK_SQUARES));
-        // Knight against knight is a matter of tempo: each move changes the shade under one knight.
+        // Knight against knight: every move changes the square colour of one knight, so the side to move decides.
         if (state.occupied() == state.of(KNIGHT) && count(state.occupied()) == 2) {
             const bool same_shade = !(state.occupied() & LIGHT_SQUARES) || !(state.occupied() & DARK_SQUARES);
             return (state.turn == side) != same_shade;

@@ -1,14 +1,14 @@
-// Atomic: a capture takes the capturing piece, the captured piece and every piece but pawns around the
-// landing square off the board. Whoever loses the king has lost.
+// Atomic: a capture removes the captured piece, the capturing piece, and every adjacent piece but pawns. A side whose
+// king explodes loses.
 #pragma once
 
 #include "board/rules/chess.h"
 
 namespace selfmate {
 
-// In short: apply the move and its blast; one's own king must stand; if the enemy king is gone the move is
-// legal; if the kings touch it is legal (nobody can take a king without losing his own); otherwise one's own
-// king must not be attacked. Kings never capture. Below, the same without making a move.
+// The rule: make the move with its explosion. The own king must survive. Then the move is legal if the enemy king has
+// exploded, or if the kings are adjacent (capturing one would explode the other), or if the own king is not attacked.
+// Kings never capture. This class computes the same without making moves.
 template <class Rules, Color US>
 struct BlastSafety {
     static constexpr Color THEM = ~US;
@@ -16,12 +16,12 @@ struct BlastSafety {
 
     const State& state;
     Square king;
-    Bitboard enemy_zone;  // landing squares of a capture that takes the enemy king along
+    Bitboard enemy_zone;  // targets of captures that explode the enemy king
     bool touching;
     Bitboard checkers = 0;
     Bitboard restricted = 0;  // pinned pieces
-    Bitboard contested = 0;   // captures whose blast may open a line to our king, or must end a check
-    Bitboard quiet;           // squares that a move without capture may go to
+    Bitboard contested = 0;   // captures that may open a line to our king, or must end a check
+    Bitboard quiet;           // legal targets of moves without capture
     Bitboard mask;
 
     explicit BlastSafety(const State& state_)
@@ -31,14 +31,14 @@ struct BlastSafety {
           touching(contains(enemy_zone, king)) {
         const Bitboard own = state.of(US), them = state.of(THEM), occupied = own | them;
         quiet = ~occupied;
-        const Bitboard harmless = them & ~KING_ATTACKS[king];  // captures that spare our king
+        const Bitboard harmless = them & ~KING_ATTACKS[king];  // captures that do not explode our king
         mask = quiet | harmless;
         if (touching) return;
 
         // 1. Pawns and knights that give check.
         checkers = them & ((PAWN_ATTACKS[US][king] & state.of(PAWN)) | (KNIGHT_ATTACKS[king] & state.of(KNIGHT)));
-        // 2. Sliders on a line with the king: check, a pin, or a line that one capture might clear. A capture
-        //    takes at most three squares of a line and its own origin, and of each side's pawns only one.
+        // 2. Sliders on a line with the king: a check, a pin, or a line that one capture may clear. A capture removes
+        //    at most three adjacent squares of a line and its origin, and at most one pawn of each side.
         Bitboard lines = 0;
         Bitboard aligned =
             them & ((ROOK_RAYS[king] & state.straight_sliders()) | (BISHOP_RAYS[king] & state.diagonal_sliders()));
@@ -55,14 +55,14 @@ struct BlastSafety {
                 !more_than_one(blockers & them & state.of(PAWN)))
                 lines |= between;
         }
-        // 3. Captures around the enemy king win whatever else they do.
+        // 3. A capture that explodes the enemy king is legal whatever line it opens.
         const Bitboard winning = harmless & enemy_zone;
         contested = (checkers ? harmless : harmless & grow(lines)) & ~winning;
         if (checkers) quiet &= more_than_one(checkers) ? 0 : BETWEEN[king][first(checkers)];
         mask = quiet | (harmless & ~contested);
     }
 
-    // For a capture that neither touches our king nor wins.
+    // For a capture that explodes neither king.
     bool survives(Square from, Square to, Bitboard captured) const {
         const Bitboard gone = bit(from) | captured | bit(to) | (KING_ATTACKS[to] & ~state.of(PAWN));
         const Bitboard occupied = state.occupied() & ~gone;
@@ -128,7 +128,7 @@ struct Atomic : Chess {
         if (!(them & kings)) return false;
         if (!(own & ~kings)) return true;
         if (them & ~kings) {
-            // Some piece may explode beside its own king, unless only bishops are left that never meet.
+            // A piece may explode beside its own king, unless only bishops of opposite square colours are left.
             if (const Bitboard bishops = state.of(BISHOP); state.occupied() == (bishops | kings)) {
                 const auto never_meet = [&](Bitboard ours, Bitboard theirs) {
                     return !(bishops & own & ~ours) && !(bishops & them & ~theirs);
@@ -137,7 +137,7 @@ struct Atomic : Chess {
             }
             return false;
         }
-        // Against a bare king nothing can be captured: it must be mated.
+        // Against a bare king nothing can be captured: only mate wins.
         if (state.of(QUEEN) | state.of(PAWN)) return false;
         const Bitboard knights = state.of(KNIGHT);
         if (count(knights | state.of(BISHOP) | state.of(ROOK)) == 1) return true;

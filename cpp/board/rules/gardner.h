@@ -1,4 +1,4 @@
-// Gardner's minichess: five files, five ranks, and no moves that need more room.
+// Gardner's minichess: 5x5 squares, without double steps and castling.
 #pragma once
 
 #include "board/rules/chess.h"

@@ -1,4 +1,4 @@
-// Horde: White has no king but a crowd of pawns and wins by mate; Black wins by taking everything.
+// Horde: White has pawns and no king, and wins by mate; Black wins by capturing all white pieces.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ struct Horde : Chess {
     static bool has_ended(const State& state) { return !state.of(WHITE); }
     static Outcome ending(const State&) { return {Termination::HORDE_DESTROYED, Winner::BLACK}; }
 
-    // Black can always hope to take everything. White's cases were worked out by Stephanos Papazis
-    // (horde-insufficient-material-tests), whom Lichess follows: which black pieces would have to shut in their
-    // own king for what is left of the horde to mate it.
+    // Black can always capture everything. White's cases are those of Stephanos Papazis
+    // (horde-insufficient-material-tests), as in Lichess: whether black pieces can block their own king so that the
+    // remaining white pieces mate it.
     static bool cannot_win(const State& state, Color side) {
         if (side == BLACK) return false;
         const Material white(state, WHITE), black(state, BLACK);
@@ -52,7 +52,7 @@ private:
 
         int bishops() const { return light_bishops + dark_bishops; }
         bool bishop_pair() const { return light_bishops && dark_bishops; }
-        // The king aside; of one shade, more than two bishops are worth no more than two.
+        // Without the king; more than two bishops of one square colour count as two.
         int size() const {
             return pawns + knights + rooks + queens + std::min(light_bishops, 2) + std::min(dark_bishops, 2);
         }
@@ -61,7 +61,7 @@ private:
 
     static bool can_mate(const Material& white, const Material& black) {
         const int size = white.size();
-        // Black's bishops that stand on the shade of White's bishops, and the others.
+        // Black's bishops on the square colour of White's bishops, and on the other one.
         const int same = white.light_bishops ? black.light_bishops : black.dark_bishops;
         const int other = white.light_bishops ? black.dark_bishops : black.light_bishops;
         if (size == 0) return false;

@@ -1,4 +1,4 @@
-// King of the hill: chess, and a king that reaches the centre has won.
+// King of the hill: chess, and a king on one of the four central squares wins.
 #pragma once
 
 #include "board/rules/chess.h"

@@ -1,4 +1,4 @@
-// Three-check: chess, and whoever has given the third check has won.
+// Three-check: chess, and the third check wins.
 #pragma once
 
 #include "board/rules/chess.h"
