@@ -10,25 +10,23 @@
 namespace selfmate {
 namespace {
 
-std::uint64_t signature_of(const Variant& variant, const State& state, int depth) {
+std::uint64_t tree_signature(const Variant& variant, const State& state, int depth) {
     MoveList moves;
     variant.legal_moves(state, moves);
     std::uint64_t sum = mix(state.key + moves.size());
     for (const Move move : moves) {
         State next = state;
         variant.play(next, move);
-        const std::uint64_t below = depth > 1 ? signature_of(variant, next, depth - 1) : mix(next.key);
-        sum += mix(state.key ^ move.bits()) ^ below;  // a sum, so that the order of generation does not count
+        const std::uint64_t below = depth > 1 ? tree_signature(variant, next, depth - 1) : mix(next.key);
+        sum += mix(state.key ^ move.bits()) ^ below;  // a sum does not depend on the order of generation
     }
     return sum;
 }
 
-std::uint64_t search_signature_of(const Variant& variant, const State& state, bool gumbel) {
-    SearchConfig config;
-    config.gumbel = gumbel;
-    config.stop_when_proven = false;
+std::uint64_t search_signature(const Variant& variant, const State& state, bool gumbel) {
+    const SearchConfig config{.gumbel = gumbel, .stop_when_proven = false};
     Search search;
-    search.begin(variant, state, {}, config, gumbel ? 64 : 300, 1);
+    search.begin({.variant = variant, .root = state, .config = config, .visits = gumbel ? 64u : 300u, .seed = 1});
     search.run(find_native_evaluator("fake"));
     std::uint64_t sum = 0;
     for (const MoveStats& stats : search.moves()) sum += mix(stats.move.bits() ^ mix(stats.visits));
@@ -55,7 +53,7 @@ Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_
         states.push_back(state);
         variant.play(state, moves[random.below(static_cast<std::uint32_t>(moves.size()))]);
     }
-    // 2. Write their moves down until the time is over.
+    // 2. Generate their moves until the time is over.
     std::size_t generated = 0, visited = 0;
     const auto begin = Clock::now();
     double elapsed = 0;
@@ -72,7 +70,7 @@ Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_
 }
 
 std::uint64_t signature() {
-    // One busy position beside the start of each variant, for castling, en passant, promotion and the variant's own end.
+    // Positions beside the start of each variant, for castling, en passant, promotion and the variant's own end.
     static constexpr std::pair<std::string_view, std::string_view> EXTRA[] = {
         {"chess", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"},
         {"atomic", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"},
@@ -87,8 +85,8 @@ std::uint64_t signature() {
     std::uint64_t sum = 0;
     const auto add = [&](const Variant& variant, std::string_view fen) {
         const State state = validate(parse_fen(variant, false, fen), false);
-        sum = mix(sum ^ signature_of(variant, state, 3));
-        for (const bool gumbel : {false, true}) sum = mix(sum ^ search_signature_of(variant, state, gumbel));
+        sum = mix(sum ^ tree_signature(variant, state, 3));
+        for (const bool gumbel : {false, true}) sum = mix(sum ^ search_signature(variant, state, gumbel));
     };
     for (const Variant& variant : variants()) add(variant, variant.start);
     for (const auto& [name, fen] : EXTRA) add(*find_variant(name), fen);

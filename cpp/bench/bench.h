@@ -1,4 +1,5 @@
-// Measures of the core: the speed of move generation, and the signature that tells when behaviour has changed.
+// Benchmarks of the core: the speed of move generation, and the bench signature, which changes with the behaviour of
+// rules or search.
 #pragma once
 
 #include "board/variant.h"
@@ -8,11 +9,11 @@ namespace selfmate {
 struct Rate {
     double positions_per_second, moves_per_second;
 };
-// One thread writes down the legal moves of positions from random games, over and over, for some seconds.
+// Generates the legal moves of positions from random games for `seconds`, on one thread.
 Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_t seed, double seconds);
 
-// A checksum over all variants: keys and legal moves of trees from fixed positions, and the visits of searches
-// there under the `fake` evaluator. Equal on every machine.
+// A checksum over all variants: keys and legal moves of trees from fixed positions, and the visits of searches from
+// there with the `fake` evaluator. Equal on every machine.
 std::uint64_t signature();
 
 }  // namespace selfmate

@@ -1,4 +1,4 @@
-// How a game ends, and why.
+// Results of games and their reasons.
 #pragma once
 
 #include "board/bitboard.h"
@@ -21,7 +21,7 @@ enum class Termination : std::uint8_t {
     NO_PIECES_LEFT,
     NO_MOVES_LEFT,
     HORDE_DESTROYED,
-    ADJUDICATED,  // by a referee; the rules never say so
+    ADJUDICATED,  // by a referee or by score, not by the rules
 };
 
 struct Reason {
@@ -30,27 +30,31 @@ struct Reason {
     const char* phrase;
 };
 inline constexpr Reason REASONS[] = {
-    {Termination::CHECKMATE, "CHECKMATE", "checkmate"},
-    {Termination::STALEMATE, "STALEMATE", "stalemate"},
-    {Termination::INSUFFICIENT_MATERIAL, "INSUFFICIENT_MATERIAL", "insufficient material"},
-    {Termination::SEVENTYFIVE_MOVES, "SEVENTYFIVE_MOVES", "75 moves without progress"},
-    {Termination::FIVEFOLD_REPETITION, "FIVEFOLD_REPETITION", "fivefold repetition"},
-    {Termination::FIFTY_MOVES, "FIFTY_MOVES", "50 moves without progress"},
-    {Termination::THREEFOLD_REPETITION, "THREEFOLD_REPETITION", "threefold repetition"},
-    {Termination::KING_EXPLODED, "KING_EXPLODED", "king exploded"},
-    {Termination::KING_ON_HILL, "KING_ON_HILL", "king on the hill"},
-    {Termination::THREE_CHECKS, "THREE_CHECKS", "three checks"},
-    {Termination::RACE_WON, "RACE_WON", "race won"},
-    {Termination::RACE_DRAWN, "RACE_DRAWN", "race drawn"},
-    {Termination::NO_PIECES_LEFT, "NO_PIECES_LEFT", "no pieces left"},
-    {Termination::NO_MOVES_LEFT, "NO_MOVES_LEFT", "no moves left"},
-    {Termination::HORDE_DESTROYED, "HORDE_DESTROYED", "horde destroyed"},
-    {Termination::ADJUDICATED, "ADJUDICATED", "adjudicated"},
+    {.termination = Termination::CHECKMATE, .name = "CHECKMATE", .phrase = "checkmate"},
+    {.termination = Termination::STALEMATE, .name = "STALEMATE", .phrase = "stalemate"},
+    {.termination = Termination::INSUFFICIENT_MATERIAL,
+     .name = "INSUFFICIENT_MATERIAL",
+     .phrase = "insufficient material"},
+    {.termination = Termination::SEVENTYFIVE_MOVES, .name = "SEVENTYFIVE_MOVES", .phrase = "75 moves without progress"},
+    {.termination = Termination::FIVEFOLD_REPETITION, .name = "FIVEFOLD_REPETITION", .phrase = "fivefold repetition"},
+    {.termination = Termination::FIFTY_MOVES, .name = "FIFTY_MOVES", .phrase = "50 moves without progress"},
+    {.termination = Termination::THREEFOLD_REPETITION,
+     .name = "THREEFOLD_REPETITION",
+     .phrase = "threefold repetition"},
+    {.termination = Termination::KING_EXPLODED, .name = "KING_EXPLODED", .phrase = "king exploded"},
+    {.termination = Termination::KING_ON_HILL, .name = "KING_ON_HILL", .phrase = "king on the hill"},
+    {.termination = Termination::THREE_CHECKS, .name = "THREE_CHECKS", .phrase = "three checks"},
+    {.termination = Termination::RACE_WON, .name = "RACE_WON", .phrase = "race won"},
+    {.termination = Termination::RACE_DRAWN, .name = "RACE_DRAWN", .phrase = "race drawn"},
+    {.termination = Termination::NO_PIECES_LEFT, .name = "NO_PIECES_LEFT", .phrase = "no pieces left"},
+    {.termination = Termination::NO_MOVES_LEFT, .name = "NO_MOVES_LEFT", .phrase = "no moves left"},
+    {.termination = Termination::HORDE_DESTROYED, .name = "HORDE_DESTROYED", .phrase = "horde destroyed"},
+    {.termination = Termination::ADJUDICATED, .name = "ADJUDICATED", .phrase = "adjudicated"},
 };
 
 constexpr const char* phrase(Termination termination) { return REASONS[static_cast<std::size_t>(termination)].phrase; }
 
-enum class Winner : std::uint8_t { WHITE, BLACK, NOBODY };
+enum class Winner : std::uint8_t { WHITE, BLACK, NONE };  // NONE: a draw
 
 constexpr Winner winner(Color color) { return color == WHITE ? Winner::WHITE : Winner::BLACK; }
 

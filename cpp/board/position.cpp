@@ -105,28 +105,28 @@ std::string Position::uci(Move move) const {
 
 Move Position::parse_uci(std::string_view uci) const { return normalise(parse_move(uci)); }
 
-Move Position::normalise(Move move) const {
-    const MoveList moves = legal_moves();
-    const auto has = [&](Move wanted) { return std::find(moves.begin(), moves.end(), wanted) != moves.end(); };
-    if (has(move)) return move;
+Move normalise(const Variant& variant, bool chess960, const State& state, Move move) {
+    MoveList moves;
+    variant.legal_moves(state, moves);
+    if (std::find(moves.begin(), moves.end(), move) != moves.end()) return move;
 
-    // A king that goes two files castles towards that side.
+    // A king move to the g- or c-file means castling towards that side.
     const Square from = move.from(), to = move.to();
-    if (contains(state_.of(state_.turn, KING), from) && rank_of(from) == rank_of(to) && move.promotion() == NO_ROLE)
+    if (contains(state.of(state.turn, KING), from) && rank_of(from) == rank_of(to) && move.promotion() == NO_ROLE)
         for (const Move legal : moves)
-            if (legal.from() == from && is_castling(legal) && (legal.to() > from) == (to > from) &&
+            if (legal.from() == from && is_castling(state, legal) && (legal.to() > from) == (to > from) &&
                 file_of(to) == (to > from ? 6 : 2))
                 return legal;
 
-    // Say why.
+    // Find the reason for the message.
     std::string why;
-    if (!((variant_->board >> from) & (variant_->board >> to) & 1))
+    if (!((variant.board >> from) & (variant.board >> to) & 1))
         why = "it leaves the board";
-    else if (variant_->has_ended(state_))
+    else if (variant.has_ended(state))
         why = "the game is over";
-    else if (!contains(state_.occupied(), from))
+    else if (!contains(state.occupied(), from))
         why = "no piece stands on " + square_name(from);
-    else if (!contains(state_.of(state_.turn), from))
+    else if (!contains(state.of(state.turn), from))
         why = "the piece on " + square_name(from) + " belongs to the other side";
     else if (std::any_of(moves.begin(), moves.end(),
                          [&](Move legal) { return legal.from() == from && legal.to() == to; }))
@@ -134,8 +134,8 @@ Move Position::normalise(Move move) const {
                                           : "it cannot become that piece";
     else
         why = "that piece cannot go there now";
-    throw Error("IllegalMove", write_move(move) + " is not legal: " + why + " (" + fen(own_castling()) + ")",
-                write_move(move));
+    const std::string fen = write_fen(variant, state, chess960 ? Castling::SHREDDER : Castling::X_FEN);
+    throw Error("IllegalMove", write_move(move) + " is not legal: " + why + " (" + fen + ")", write_move(move));
 }
 
 int repetitions(const State& state, std::span<const Key> past) {
@@ -146,20 +146,20 @@ int repetitions(const State& state, std::span<const Key> past) {
 }
 
 std::optional<Outcome> outcome(const Variant& variant, const State& state, std::span<const Key> past, bool claim_draw) {
-    // 1. The variant's own end, then no legal moves: a win goes before any draw.
+    // 1. The variant's own end, then no legal moves: a win takes precedence over every draw.
     if (variant.has_ended(state)) return variant.ending(state);
     std::optional<Outcome> stuck;
     if (!variant.count_moves(state)) stuck = variant.without_moves(state, variant.checkers(state, state.turn));
-    if (stuck && stuck->winner != Winner::NOBODY) return stuck;
-    // 2. Draws that hold by themselves.
-    const auto draw = [](Termination termination) { return Outcome{termination, Winner::NOBODY}; };
+    if (stuck && stuck->winner != Winner::NONE) return stuck;
+    // 2. Automatic draws.
+    const auto draw = [](Termination termination) { return Outcome{termination, Winner::NONE}; };
     if (variant.cannot_win(state, WHITE) && variant.cannot_win(state, BLACK))
         return draw(Termination::INSUFFICIENT_MATERIAL);
     if (stuck) return stuck;
     if (state.halfmove_clock >= 150) return draw(Termination::SEVENTYFIVE_MOVES);
     const int seen = repetitions(state, past);
     if (seen >= 5) return draw(Termination::FIVEFOLD_REPETITION);
-    // 3. Draws that somebody has to claim.
+    // 3. Draws that must be claimed.
     if (claim_draw && state.halfmove_clock >= 100) return draw(Termination::FIFTY_MOVES);
     if (claim_draw && seen >= 3) return draw(Termination::THREEFOLD_REPETITION);
     return std::nullopt;

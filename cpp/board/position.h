@@ -1,4 +1,4 @@
-// A position with the moves that led to it: what a game knows and a bare state does not.
+// A position with its game history: moves, past states and keys.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,25 @@ struct VariantName {
     const Variant* variant;
     bool chess960;
 };
-// "atomic", and "chess960" or "atomic960" for the same rules with castling from any squares.
+// Resolves "atomic", and "chess960" or "atomic960" for the same rules with castling from any squares. Throws
+// UnknownVariant.
 VariantName resolve_variant(std::string_view name);
 std::vector<std::string> variant_names();
 
-// How often a position has occurred, this time included; `past`: keys of the positions before it, oldest first.
+// How often a position has occurred, including this time. `past`: keys of the positions before it, oldest first.
 int repetitions(const State& state, std::span<const Key> past);
 
-// How the game has ended, if it has. Threefold repetition and the fifty-move rule count only when claimed.
+// The outcome of the game, or none. Threefold repetition and the fifty-move rule count only if claimed.
 std::optional<Outcome> outcome(const Variant& variant, const State& state, std::span<const Key> past, bool claim_draw);
 
+// Castling is king takes own rook.
+inline bool is_castling(const State& state, Move move) { return contains(state.of(state.turn), move.to()); }
+
+// Returns the legal move that `move` means: castling may be written as the king's two steps or as king takes rook.
+// Throws IllegalMove.
+Move normalise(const Variant& variant, bool chess960, const State& state, Move move);
+
+// Move, state and key stacks have the same length. `play` does not check legality.
 class Position {
 public:
     Position(std::string_view variant_name, std::optional<std::string_view> fen, bool lenient);
@@ -44,7 +53,7 @@ public:
     std::string fen(Castling castling) const { return write_fen(*variant_, state_, castling); }
     Castling own_castling() const { return chess960_ ? Castling::SHREDDER : Castling::X_FEN; }
 
-    bool is_castling(Move move) const { return contains(state_.of(state_.turn), move.to()); }
+    bool is_castling(Move move) const { return selfmate::is_castling(state_, move); }
     bool is_en_passant(Move move) const;
     bool is_capture(Move move) const;
     Bitboard checkers() const { return variant_->checkers(state_, state_.turn); }
@@ -52,8 +61,7 @@ public:
     // UCI: castling as the king's two steps, in chess960 as king takes rook.
     std::string uci(Move move) const;
     Move parse_uci(std::string_view uci) const;
-    // Both ways to write castling become king takes rook; throws IllegalMove.
-    Move normalise(Move move) const;
+    Move normalise(Move move) const { return selfmate::normalise(*variant_, chess960_, state_, move); }
 
     std::span<const Key> past_keys() const { return keys_; }  // of the positions before this one, oldest first
     int repetitions() const { return selfmate::repetitions(state_, keys_); }

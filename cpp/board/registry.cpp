@@ -47,6 +47,8 @@ constexpr Variant table_of() {
         .capture_is_compulsory = Rules::CAPTURE_IS_COMPULSORY,
         .checks_are_forbidden = Rules::CHECKS_ARE_FORBIDDEN,
         .colors_differ = Rules::COLORS_DIFFER,
+        .hill = Rules::HILL,
+        .race_goal = Rules::RACE_GOAL,
         .royal = {Rules::ROYAL[WHITE], Rules::ROYAL[BLACK]},
         .max_pieces = {Rules::MAX_PIECES[WHITE], Rules::MAX_PIECES[BLACK]},
         .board = BOARD<Rules>,

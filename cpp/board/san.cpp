@@ -20,7 +20,7 @@ std::string without_suffix(const Position& position, Move move) {
         if (position.is_capture(move)) san += char('a' + file_of(move.from()));
     } else {
         san += upper(role);
-        // Other pieces of the same kind that can go there: tell by file, else by rank, else by both.
+        // Disambiguate from other pieces of the same role: by file, else by rank, else by both.
         Bitboard others = 0;
         for (const Move other : position.legal_moves())
             if (other.to() == move.to() && other.from() != move.from() && state.role_at(other.from()) == role &&
@@ -42,7 +42,7 @@ std::string without_suffix(const Position& position, Move move) {
     return san;
 }
 
-// What a SAN says about a move; NO_ROLE, -1 and NO_SQUARE where it says nothing.
+// The parts of a SAN; NO_ROLE, -1 and NO_SQUARE for absent ones.
 struct SanParts {
     bool castles = false, king_side = false;
     Role role = PAWN, promotion = NO_ROLE;
@@ -65,7 +65,7 @@ SanParts read(std::string_view san, const Variant& variant) {
         parts.king_side = rest.size() == 3;
         return parts;
     }
-    // From the back: promotion, target square, then from the front the piece, and origin between.
+    // Promotion and target from the back, then the piece from the front, then the origin between them.
     const auto role_named = [](char letter) {
         return letter >= 'A' && letter <= 'Z' ? role_of(char(letter - 'A' + 'a')) : NO_ROLE;
     };
@@ -107,9 +107,9 @@ std::string write_san(const Position& position, Move move) {
     const Variant& variant = position.variant();
     State next = position.state();
     variant.play(next, move);
-    if (variant.has_ended(next)) return variant.ending(next).winner == Winner::NOBODY ? san : san + '#';
+    if (variant.has_ended(next)) return variant.ending(next).winner == Winner::NONE ? san : san + '#';
     const bool check = variant.checkers(next, next.turn);
-    if (!variant.count_moves(next) && variant.without_moves(next, check).winner != Winner::NOBODY) return san + '#';
+    if (!variant.count_moves(next) && variant.without_moves(next, check).winner != Winner::NONE) return san + '#';
     return check ? san + '+' : san;
 }
 
@@ -126,7 +126,7 @@ Move parse_san(const Position& position, std::string_view san) {
         if (parts.castles || move.to() != parts.to || state.role_at(move.from()) != parts.role) continue;
         if (parts.file >= 0 && parts.file != file_of(move.from())) continue;
         if (parts.rank >= 0 && parts.rank != rank_of(move.from())) continue;
-        // A pawn that captures names its file: "d5" is never exd5.
+        // A pawn capture must name its file: "d5" is not exd5.
         if (parts.role == PAWN && parts.file < 0 && file_of(move.from()) != file_of(move.to())) continue;
         if (move.promotion() != parts.promotion) {
             other_promotion = true;

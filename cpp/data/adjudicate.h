@@ -1,6 +1,7 @@
-// What players say of their positions, in centipawns, and ends by it, for those who ask for them.
+// Adjudication: ending a game by the scores that the players report for their positions. Off unless asked for.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -8,29 +9,30 @@
 
 namespace selfmate {
 
-// A value (-1 to 1) as lc0 writes it: 90 tan(1.5637541897 value). The value is what counts; centipawns are for programs
-// and people that want them.
+// Converts a value (-1 to 1) to centipawns by lc0's formula, 90 tan(1.5637541897 value). Only for output and
+// adjudication: search and training use values.
 int centipawns(double value);
 
-using Score = std::optional<int>;  // the mover's, in centipawns; none: it said nothing
+using Score = std::optional<int>;  // in centipawns, for the side that moved; none: not reported
 
-// So many centipawns in the last so many moves of a side, from a move of the game on.
+// A threshold that a side's scores must reach in its last `moves` moves, from move number `from_move` of the game on.
 struct ScoreRule {
     int centipawns;
-    std::uint32_t moves, after;
+    std::uint32_t moves, from_move;
 };
 struct ScoreRules {
-    std::optional<ScoreRule> resign;  // lost, when a side says so of itself
-    std::optional<ScoreRule> win;     // lost, when both sides say so
-    std::optional<ScoreRule> draw;    // drawn, when both sides see no more than this
+    std::optional<ScoreRule> resign{};  // a loss for a side whose own scores are at most -centipawns
+    std::optional<ScoreRule> win{};     // a loss for a side if both sides' scores agree on it
+    std::optional<ScoreRule> draw{};    // a draw if both sides' scores are within +-centipawns
 };
 
-struct ScoreEnd {
+struct Adjudication {
     Winner winner;
     const char* reason;
 };
-// The end of a game after a move of `mover`, the `number`-th of the game; `scores` has every move so far.
-std::optional<ScoreEnd> end_by_score(const ScoreRules& rules, std::span<const Score> scores, Color mover,
-                                     std::uint32_t number);
+// Returns the end of a game after a move of `mover`, or none. `scores`: of every move so far; `move_number`: of the
+// last move, as in a FEN.
+std::optional<Adjudication> adjudicate(const ScoreRules& rules, std::span<const Score> scores, Color mover,
+                                       std::uint32_t move_number);
 
 }  // namespace selfmate

@@ -24,7 +24,7 @@ void Buffer::add(GameRecord record) {
     changed_ = true;
 }
 
-SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror_some) {
+SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror) {
     if (!positions_) throw Error("RecordError", "the buffer has no position to sample", "");
     if (changed_) {
         ends_.clear();
@@ -47,58 +47,61 @@ SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror_som
     batch.root_value.resize(size);
     batch.game_ids.resize(size);
 
-    threads_.each(size, [&](std::size_t row) {
-        // 1. Any trained position of the window with equal chance.
-        Random random(seed, row);
-        const std::size_t drawn = static_cast<std::size_t>(random.bits() % positions_);
-        const std::size_t which =
-            static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), drawn) - ends_.begin());
-        const GameRecord& game = games_[which];
-        const TrainedPosition& position = game.positions[drawn - (ends_[which] - game.positions.size())];
-
-        // 2. Replay the game up to it.
-        State state = validate(parse_fen(*variant_, game.chess960, game.start_fen), false);
-        std::vector<Key> keys;
-        for (std::size_t ply = 0; ply < position.ply; ++ply) {
-            keys.push_back(state.key);
-            variant_->play(state, game.moves[ply]);
-        }
-        const bool repeated = repetitions(state, keys) > 1;
-
-        // 3. Inputs, and targets by policy index; a position without castling rights may be mirrored.
-        const bool mirrored = mirror_some && !state.castling && (random.bits() & 1);
-        Bitboard* const bits = &batch.bits[row * BITBOARDS];
-        encode(*variant_, state, repeated, bits, &batch.scalars[row * SCALARS]);
-        if (mirrored)
-            for (int i = 0; i < BITBOARDS; ++i) bits[i] = mirror(*variant_, bits[i]);
-        const auto index_of = [&](Move move) {
-            const std::uint16_t index = move_index(*variant_, move, state.turn);
-            return mirrored ? mirror_index(*variant_, index) : index;
-        };
-        float sum = 0;
-        for (const Target& target : position.targets) sum += target.weight;
-        for (std::size_t i = 0; i < std::min(position.targets.size(), width); ++i) {
-            batch.policy_index[row * width + i] = index_of(position.targets[i].move);
-            batch.policy_weight[row * width + i] = sum > 0 ? position.targets[i].weight / sum : 0;
-        }
-        MoveList legal;
-        variant_->legal_moves(state, legal);
-        const std::size_t count = std::min(legal.size(), width);
-        for (std::size_t i = 0; i < count; ++i) batch.legal_index[row * width + i] = index_of(legal[i]);
-        batch.legal_counts[row] = static_cast<std::uint16_t>(count);
-
-        // 4. What became of the game.
-        if (game.outcome) {
-            const bool draw = game.outcome->winner == Winner::NOBODY;
-            const bool won = game.outcome->winner == winner(state.turn);
-            batch.wdl[row * 3 + (draw ? 1 : won ? 0 : 2)] = 1;
-        }
-        batch.value_weight[row] = game.outcome ? 1.0f : 0.0f;
-        batch.plies[row] = static_cast<float>(game.moves.size() - position.ply);
-        batch.root_value[row] = position.value;
-        batch.game_ids[row] = game.id;
-    });
+    threads_.each(size, [&](std::size_t row) { sample_row(batch, row, seed, mirror); });
     return batch;
+}
+
+void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::uint64_t seed, bool mirror_allowed) const {
+    const std::size_t width = static_cast<std::size_t>(encoding_.max_moves);
+    // 1. A trained position of the window, uniformly.
+    Random random(seed, row);
+    const std::size_t drawn = static_cast<std::size_t>(random.bits() % positions_);
+    const std::size_t which =
+        static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), drawn) - ends_.begin());
+    const GameRecord& game = games_[which];
+    const TrainedPosition& position = game.positions[drawn - (ends_[which] - game.positions.size())];
+
+    // 2. Replay the game up to that position.
+    State state = validate(parse_fen(*variant_, game.chess960, game.start_fen), false);
+    std::vector<Key> keys;
+    for (std::size_t ply = 0; ply < position.ply; ++ply) {
+        keys.push_back(state.key);
+        variant_->play(state, game.moves[ply]);
+    }
+    const bool repeated = repetitions(state, keys) > 1;
+
+    // 3. Inputs, and policy targets by policy index. Only a position without castling rights may be mirrored.
+    const bool mirrored = mirror_allowed && !state.castling && (random.bits() & 1);
+    Bitboard* const bits = &batch.bits[row * BITBOARDS];
+    encode(*variant_, state, repeated, bits, &batch.scalars[row * SCALARS]);
+    if (mirrored)
+        for (int i = 0; i < BITBOARDS; ++i) bits[i] = mirror(*variant_, bits[i]);
+    const auto index_of = [&](Move move) {
+        const std::uint16_t index = move_index(*variant_, move, state.turn);
+        return mirrored ? mirror_index(*variant_, index) : index;
+    };
+    float sum = 0;
+    for (const Target& target : position.targets) sum += target.weight;
+    for (std::size_t i = 0; i < std::min(position.targets.size(), width); ++i) {
+        batch.policy_index[row * width + i] = index_of(position.targets[i].move);
+        batch.policy_weight[row * width + i] = sum > 0 ? position.targets[i].weight / sum : 0;
+    }
+    MoveList legal;
+    variant_->legal_moves(state, legal);
+    const std::size_t count = std::min(legal.size(), width);
+    for (std::size_t i = 0; i < count; ++i) batch.legal_index[row * width + i] = index_of(legal[i]);
+    batch.legal_counts[row] = static_cast<std::uint16_t>(count);
+
+    // 4. Value targets: the result of the game.
+    if (game.outcome) {
+        const bool draw = game.outcome->winner == Winner::NONE;
+        const bool won = game.outcome->winner == winner(state.turn);
+        batch.wdl[row * 3 + (draw ? 1 : won ? 0 : 2)] = 1;
+    }
+    batch.value_weight[row] = game.outcome ? 1.0f : 0.0f;
+    batch.plies[row] = static_cast<float>(game.moves.size() - position.ply);
+    batch.root_value[row] = position.value;
+    batch.game_ids[row] = game.id;
 }
 
 }  // namespace selfmate

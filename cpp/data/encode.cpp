@@ -15,7 +15,7 @@ constexpr int JUMPS[8][2] = {{1, 2}, {2, 1}, {2, -1}, {1, -2}, {-1, -2}, {-2, -1
 int reach(const Variant& variant) { return variant.files - 1; }  // boards are square
 int first_promotion_plane(const Variant& variant) { return 8 * reach(variant) + KNIGHT_PLANES; }
 
-// The plane of every move that is no underpromotion, for one size of board.
+// The plane of every move but underpromotions, by [from * 64 + to], for one size of board.
 std::array<std::uint8_t, 64 * 64> planes_for(int reach) {
     std::array<std::uint8_t, 64 * 64> planes;
     planes.fill(NO_PLANE);
@@ -57,7 +57,13 @@ int mirrored_plane(const Variant& variant, int plane) {
 Encoding encoding_of(const Variant& variant) {
     const int squares = variant.files * variant.ranks;
     const int planes = first_promotion_plane(variant) + 3 * static_cast<int>(variant.promotions.size() - 1);
-    return {variant.name, variant.files, variant.ranks, squares, planes, planes * squares, squares == 64 ? 256 : 128};
+    return {.variant = variant.name,
+            .files = variant.files,
+            .ranks = variant.ranks,
+            .squares = squares,
+            .planes = planes,
+            .policy_size = planes * squares,
+            .max_moves = squares == 64 ? 256 : 128};
 }
 
 void encode(const Variant& variant, const State& state, bool repeated, Bitboard* bits, float* scalars) {

@@ -10,7 +10,7 @@ namespace selfmate {
 namespace {
 
 constexpr std::string_view MAGIC = "SMG2";
-constexpr std::string_view MATCH_MAGIC = "SMG3";  // the same with the black seat and the referee's word
+constexpr std::string_view MATCH_MAGIC = "SMG3";  // SMG2 with the black seat and the referee's reason
 constexpr std::uint8_t NO_OUTCOME = 255;
 
 class Writer {
@@ -25,7 +25,7 @@ public:
         number(static_cast<std::uint16_t>(value.size()));
         bytes.append(value);
     }
-    // Seven bits a byte, as most counts are small.
+    // LEB128: seven bits per byte, because most counts are small.
     void count(std::uint32_t value) {
         for (; value >= 128; value >>= 7) bytes += static_cast<char>(value | 128);
         bytes += static_cast<char>(value);
@@ -68,8 +68,8 @@ private:
     std::string_view rest_;
 };
 
-// Values in steps of 1/127, and the square roots of weights in steps of 1/255: far finer than a search is sure of,
-// and small weights keep two digits.
+// Quantisation: values in steps of 1/127, square roots of weights in steps of 1/255. Both are finer than the error of a
+// search; the square root keeps two digits of small weights.
 std::int8_t value_code(float value) {
     return static_cast<std::int8_t>(std::lround(std::clamp(value, -1.0f, 1.0f) * 127));
 }
@@ -79,7 +79,7 @@ std::uint8_t weight_code(float weight) {
 }
 float weight_of(std::uint8_t code) { return static_cast<float>(code) * static_cast<float>(code) / (255 * 255); }
 
-// The legal moves in an order that no generator can change. A move is kept as its place among them.
+// The legal moves in an order that does not depend on the generator. A move is stored as its index among them.
 std::vector<Move> sorted_moves(const Position& position) {
     const MoveList legal = position.legal_moves();
     std::vector<Move> moves(legal.begin(), legal.end());
@@ -87,19 +87,38 @@ std::vector<Move> sorted_moves(const Position& position) {
     return moves;
 }
 
-std::size_t place_of(Move move, const std::vector<Move>& moves) {
+std::size_t index_of(Move move, const std::vector<Move>& moves) {
     const auto found = std::find(moves.begin(), moves.end(), move);
     if (found == moves.end()) throw Error("RecordError", "not a game record: a move of it is not legal", "");
     return static_cast<std::size_t>(found - moves.begin());
 }
 
+// Reads the moves of a record and returns the sorted legal moves of every position, [plies + 1].
+std::vector<std::vector<Move>> read_moves(Reader& in, GameRecord& record, std::size_t plies) {
+    std::vector<std::vector<Move>> legal;
+    try {
+        Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
+        for (std::size_t ply = 0;; ++ply) {
+            legal.push_back(sorted_moves(position));
+            if (ply == plies) break;
+            const std::uint32_t index = in.count();
+            if (index >= legal.back().size()) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
+            record.moves.push_back(legal.back()[index]);
+            position.play(record.moves.back());
+        }
+    } catch (const Error& error) {
+        if (std::string_view(error.kind()) == "RecordError") throw;
+        Reader::fail(error.what());
+    }
+    return legal;
+}
+
 }  // namespace
 
-// Head, moves, then what was found at the trained positions: number by number over the whole game, for like stands
-// beside like and compresses well.
+// Header, moves, then the trained positions by column (all plies, all values, …), which compresses better than by row.
 std::string write_record(const GameRecord& record) {
     Writer out;
-    const bool match = record.white_seat || record.black_seat || !record.ending.empty();
+    const bool match = record.white_seat || record.black_seat || !record.referee_reason.empty();
     out.bytes = match ? MATCH_MAGIC : MAGIC;
     out.number(record.id);
     out.text(record.variant->name);
@@ -109,7 +128,7 @@ std::string write_record(const GameRecord& record) {
     out.number(record.white_seat);
     if (match) {
         out.number(record.black_seat);
-        out.text(record.ending);
+        out.text(record.referee_reason);
     }
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->termination) : NO_OUTCOME);
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->winner) : NO_OUTCOME);
@@ -127,7 +146,7 @@ std::string write_record(const GameRecord& record) {
             values.number(value_code(trained->value));
             net_values.number(value_code(trained->net_value));
             std::vector<Target> found(legal.size());
-            for (const Target& target : trained->targets) found[place_of(target.move, legal)] = target;
+            for (const Target& target : trained->targets) found[index_of(target.move, legal)] = target;
             for (const Target& target : found) {
                 visits.count(target.visits);
                 weights.number(weight_code(target.weight));
@@ -136,7 +155,7 @@ std::string write_record(const GameRecord& record) {
             ++trained;
         }
         if (ply == record.moves.size()) break;
-        out.count(static_cast<std::uint32_t>(place_of(record.moves[ply], legal)));
+        out.count(static_cast<std::uint32_t>(index_of(record.moves[ply], legal)));
         position.play(record.moves[ply]);
     }
     for (const Writer* column : {&plies, &values, &net_values, &visits, &weights}) out.bytes += column->bytes;
@@ -144,7 +163,7 @@ std::string write_record(const GameRecord& record) {
 }
 
 GameRecord read_record(std::string_view bytes) {
-    // 1. The head
+    // 1. The header
     Reader in(bytes);
     const std::string_view magic = in.take(MAGIC.size());
     if (magic != MAGIC && magic != MATCH_MAGIC) Reader::fail("it does not begin with " + std::string(MAGIC));
@@ -160,34 +179,20 @@ GameRecord read_record(std::string_view bytes) {
     record.white_seat = in.number<std::uint8_t>();
     if (magic == MATCH_MAGIC) {
         record.black_seat = in.number<std::uint8_t>();
-        record.ending = in.text();
+        record.referee_reason = in.text();
     }
     const std::uint8_t termination = in.number<std::uint8_t>(), winner = in.number<std::uint8_t>();
     if (termination != NO_OUTCOME) {
         if (termination > static_cast<std::uint8_t>(Termination::ADJUDICATED) ||
-            winner > static_cast<std::uint8_t>(Winner::NOBODY))
+            winner > static_cast<std::uint8_t>(Winner::NONE))
             Reader::fail("its outcome is none of ours");
         record.outcome = Outcome{Termination(termination), Winner(winner)};
     }
     const std::size_t plies = in.number<std::uint16_t>(), trained = in.number<std::uint16_t>();
     if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it ends too early");
 
-    // 2. The moves, each one a place among the legal ones
-    std::vector<std::vector<Move>> legal;
-    try {
-        Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
-        for (std::size_t ply = 0;; ++ply) {
-            legal.push_back(sorted_moves(position));
-            if (ply == plies) break;
-            const std::uint32_t place = in.count();
-            if (place >= legal.back().size()) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
-            record.moves.push_back(legal.back()[place]);
-            position.play(record.moves.back());
-        }
-    } catch (const Error& error) {
-        if (std::string_view(error.kind()) == "RecordError") throw;
-        Reader::fail(error.what());
-    }
+    // 2. The moves, each an index into the sorted legal moves
+    const std::vector<std::vector<Move>> legal = read_moves(in, record, plies);
 
     // 3. The trained positions
     record.positions.resize(trained);
@@ -200,7 +205,8 @@ GameRecord read_record(std::string_view bytes) {
     for (TrainedPosition& position : record.positions) position.value = value_of(in.number<std::int8_t>());
     for (TrainedPosition& position : record.positions) position.net_value = value_of(in.number<std::int8_t>());
     for (TrainedPosition& position : record.positions)
-        for (const Move move : legal[position.ply]) position.targets.push_back({move, in.count(), 0});
+        for (const Move move : legal[position.ply])
+            position.targets.push_back({.move = move, .visits = in.count(), .weight = 0});
     for (TrainedPosition& position : record.positions) {
         for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
         std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });

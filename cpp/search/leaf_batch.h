@@ -1,4 +1,4 @@
-// Leaves as an evaluator takes them: rows of bitboards, scalars and policy indices.
+// Batches of leaves as an evaluator reads them: one row of bitboards, scalars and policy indices per leaf.
 #pragma once
 
 #include <vector>
@@ -8,19 +8,20 @@
 
 namespace selfmate {
 
-// Where rows are written: memory of our own (LeafBatch), or of whoever moves them to a device.
+// The memory that rows are written to, owned by a LeafBatch or by the caller (pinned memory of a device). B is the
+// number of rows.
 struct LeafRows {
-    Bitboard* bits = nullptr;         // [size, BITBOARDS]
-    float* scalars = nullptr;         // [size, SCALARS]
-    std::uint16_t* moves = nullptr;   // [size, width]; what lies beyond a row's moves is some other index
-    std::uint16_t* counts = nullptr;  // [size]
-    Key* keys = nullptr;              // [size]
-    std::size_t width = 0;            // moves that a row has room for
+    Bitboard* bits = nullptr;         // [B, BITBOARDS]
+    float* scalars = nullptr;         // [B, SCALARS]
+    std::uint16_t* moves = nullptr;   // [B, width] policy indices; beyond a row's count the content is unspecified
+    std::uint16_t* counts = nullptr;  // [B] legal moves of each row
+    Key* keys = nullptr;              // [B] hash of the encoder's input
+    std::size_t width = 0;
 
-    void write(std::size_t row, const Variant& variant, const Search& search, std::uint32_t id) const {
-        const Leaf& leaf = search.leaf(id);
+    void write(std::size_t row, const Variant& variant, const Search& search, std::uint32_t leaf_id) const {
+        const Leaf& leaf = search.leaf(leaf_id);
         encode(variant, leaf.state, leaf.repeated, bits + row * BITBOARDS, scalars + row * SCALARS);
-        const std::span<const Edge> edges = search.leaf_edges(id);
+        const std::span<const Edge> edges = search.leaf_edges(leaf_id);
         const std::size_t count = std::min(edges.size(), width);
         for (std::size_t i = 0; i < count; ++i)
             moves[row * width + i] = move_index(variant, edges[i].move, leaf.state.turn);
@@ -29,6 +30,7 @@ struct LeafRows {
     }
 };
 
+// Owns the rows of one batch. `ticket` identifies the batch when its evaluations are applied.
 struct LeafBatch {
     std::uint64_t ticket = 0;
     std::size_t size = 0, width = 0;
@@ -48,7 +50,14 @@ struct LeafBatch {
           counts(size),
           keys(size) {}
 
-    LeafRows rows() { return {bits.data(), scalars.data(), moves.data(), counts.data(), keys.data(), width}; }
+    LeafRows rows() {
+        return {.bits = bits.data(),
+                .scalars = scalars.data(),
+                .moves = moves.data(),
+                .counts = counts.data(),
+                .keys = keys.data(),
+                .width = width};
+    }
 };
 
 }  // namespace selfmate

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/encode.h"
+#include "util/portable_math.h"
 #include "util/random.h"
 
 namespace selfmate {
@@ -16,7 +17,7 @@ void uniform(const Variant&, const State&, Key, std::span<const Move> moves, flo
     wdl[0] = wdl[1] = wdl[2] = 1.0f / 3;
 }
 
-// Depends on the position and on each move alone, never on the order of generation.
+// A prior depends on the position and the move, not on the order of generation.
 void fake(const Variant& variant, const State& state, Key key, std::span<const Move> moves, float* priors, float* wdl) {
     float sum = 0;
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -35,19 +36,19 @@ void fake(const Variant& variant, const State& state, Key key, std::span<const M
 
 // ---- heuristic-1 -------------------------------------------------------------------------------
 
-// In pawns. Kings are judged by danger instead.
-constexpr float WORTH[7] = {0, 1, 3, 3.25f, 5, 9, 0};
+// In pawns. The king has no value of its own: its safety is scored below.
+constexpr float PIECE_VALUES[7] = {0, 1, 3, 3.25f, 5, 9, 0};
 constexpr float MOBILITY = 0.04f;    // per attacked square
 constexpr float KING_ZONE = 0.15f;   // per attacked square beside the enemy king
-constexpr float EXPLOSION = 2.5f;    // per enemy piece we attack whose capture takes the king along
-constexpr float PAWN_STEP = 0.06f;   // per rank a pawn has gone
-constexpr float HILL_STEP = 0.6f;    // per step nearer to the centre (king of the hill)
-constexpr float RACE_STEP = 1.2f;    // per rank of the race (racing kings)
-constexpr float CHECK_GIVEN = 1.5f;  // per check (3check)
+constexpr float EXPLOSION = 2.5f;    // per attacked enemy piece whose capture explodes the enemy king (atomic)
+constexpr float PAWN_STEP = 0.06f;   // per rank that a pawn has advanced
+constexpr float HILL_STEP = 0.6f;    // per king step towards the hill (king of the hill)
+constexpr float RACE_STEP = 1.2f;    // per rank of the king (racing kings)
+constexpr float CHECK_GIVEN = 1.5f;  // per check given (3check)
 constexpr float TEMPO = 0.15f;
-constexpr float HALF_WAY = 4.0f;  // a lead of this many pawns is worth 0.5
+constexpr float HALF_VALUE_LEAD = 4.0f;  // the lead, in pawns, that has the value 0.5
 
-// Everything one side attacks, and how much.
+// The squares that one side attacks. `mobility` counts each piece's targets, without pawns and kings.
 struct Attacks {
     Bitboard all = 0, by_pawns = 0;
     int mobility = 0;
@@ -74,17 +75,18 @@ Attacks attacks_of(const State& state, Color side, Bitboard board) {
 float material(const State& state, Color side) {
     float sum = 0;
     for (int role = PAWN; role <= QUEEN; ++role)
-        sum += WORTH[role] * static_cast<float>(count(state.of(side, Role(role))));
+        sum += PIECE_VALUES[role] * static_cast<float>(count(state.of(side, Role(role))));
     return sum;
 }
 
+// King moves to the four central squares.
 int steps_to_hill(Square king) {
     const int file = file_of(king), rank = rank_of(king);
     return std::max({3 - file, file - 4, 3 - rank, rank - 4, 0});
 }
 
-// What one side has, in pawns.
-float standing(const Variant& variant, const State& state, Color side, const Attacks& own) {
+// The score of one side, in pawns.
+float side_score(const Variant& variant, const State& state, Color side, const Attacks& own) {
     float sum = material(state, side) + MOBILITY * static_cast<float>(own.mobility);
     for (Bitboard pawns = state.of(side, PAWN); pawns;) {
         const int rank = rank_of(take_first(pawns));
@@ -100,20 +102,21 @@ float standing(const Variant& variant, const State& state, Color side, const Att
             }
         }
     if (variant.counts_checks) sum += CHECK_GIVEN * static_cast<float>(3 - state.checks_left[side]);
-    if (variant.name == "kingofthehill") sum -= HILL_STEP * static_cast<float>(steps_to_hill(state.king(side)));
-    if (variant.checks_are_forbidden) sum += RACE_STEP * static_cast<float>(rank_of(state.king(side)));
+    if (variant.hill) sum -= HILL_STEP * static_cast<float>(steps_to_hill(state.king(side)));
+    if (variant.race_goal) sum += RACE_STEP * static_cast<float>(rank_of(state.king(side)));
     return sum;
 }
 
-float judge(const Variant& variant, const State& state, const Attacks& own, const Attacks& theirs) {
+// The lead of the side to move, in pawns.
+float lead_of_mover(const Variant& variant, const State& state, const Attacks& own, const Attacks& theirs) {
     const Color us = state.turn;
-    if (variant.capture_is_compulsory)  // antichess: whoever has less is nearer to the end
+    if (variant.capture_is_compulsory)  // antichess: the side with fewer pieces is nearer to its win
         return 0.5f * (material(state, ~us) - material(state, us)) + TEMPO;
-    return standing(variant, state, us, own) - standing(variant, state, ~us, theirs) + TEMPO;
+    return side_score(variant, state, us, own) - side_score(variant, state, ~us, theirs) + TEMPO;
 }
 
-// How tempting a move looks at first sight, as a logit.
-float tempting(const Variant& variant, const State& state, Move move, const Attacks& own, const Attacks& theirs) {
+// The policy logit of a move.
+float move_logit(const Variant& variant, const State& state, Move move, const Attacks& own, const Attacks& theirs) {
     const Color us = state.turn;
     const Square from = move.from(), to = move.to();
     const Role role = state.role_at(from);
@@ -122,28 +125,28 @@ float tempting(const Variant& variant, const State& state, Move move, const Atta
     const Role victim = captures ? std::max(PAWN, state.role_at(to)) : NO_ROLE;
     float logit = 0;
     if (variant.capture_is_compulsory)
-        return 0.2f * (WORTH[role] - WORTH[victim]) + (contains(theirs.all, to) ? 0.5f : 0.0f);
+        return 0.2f * (PIECE_VALUES[role] - PIECE_VALUES[victim]) + (contains(theirs.all, to) ? 0.5f : 0.0f);
     if (captures && variant.kings_may_explode) {
         const Bitboard blast = KING_ATTACKS[to] & ~state.of(PAWN);
         if (blast & state.of(~us, KING)) return 6;
-        logit += 0.4f * (WORTH[victim] - WORTH[role]);
+        logit += 0.4f * (PIECE_VALUES[victim] - PIECE_VALUES[role]);
         for (Bitboard rest = blast & state.occupied() & ~bit(from); rest;) {
             const Square square = take_first(rest);
-            logit += (contains(state.of(~us), square) ? 0.4f : -0.4f) * WORTH[state.role_at(square)];
+            logit += (contains(state.of(~us), square) ? 0.4f : -0.4f) * PIECE_VALUES[state.role_at(square)];
         }
         return logit;
     }
-    if (captures) logit += 0.5f + 0.4f * WORTH[victim];
+    if (captures) logit += 0.5f + 0.4f * PIECE_VALUES[victim];
     if (move.promotion() != NO_ROLE) logit += move.promotion() == QUEEN ? 2.5f : -1.0f;
-    // Where it comes from and where it goes to.
-    const float worth = role == KING ? 0 : WORTH[role];
+    // Attacks on the origin and on the target.
+    const float worth = role == KING ? 0 : PIECE_VALUES[role];
     if (contains(theirs.by_pawns, from)) logit += 0.25f * worth;
     const bool guarded = contains(own.by_pawns, to) || (role != PAWN && contains(own.all, to) && role != KING);
     if (role != KING && contains(theirs.by_pawns, to))
         logit -= 0.3f * worth;
     else if (role != KING && contains(theirs.all, to) && !guarded)
         logit -= 0.2f * worth;
-    // A look at the enemy king.
+    // Checks, and in atomic attacks beside the enemy king.
     if (variant.royal[~us]) {
         const Square king = state.king(~us);
         const Bitboard occupied = state.occupied() ^ bit(from);
@@ -157,9 +160,8 @@ float tempting(const Variant& variant, const State& state, Move move, const Atta
         if (variant.kings_may_explode && king != NO_SQUARE && (seen & KING_ATTACKS[king] & state.of(~us)))
             logit += 1.0f;
     }
-    if (role == KING && variant.name == "kingofthehill")
-        logit += 0.8f * static_cast<float>(steps_to_hill(from) - steps_to_hill(to));
-    if (role == KING && variant.checks_are_forbidden) logit += 1.0f * static_cast<float>(rank_of(to) - rank_of(from));
+    if (role == KING && variant.hill) logit += 0.8f * static_cast<float>(steps_to_hill(from) - steps_to_hill(to));
+    if (role == KING && variant.race_goal) logit += 1.0f * static_cast<float>(rank_of(to) - rank_of(from));
     return logit;
 }
 
@@ -167,17 +169,17 @@ void heuristic_1(const Variant& variant, const State& state, Key, std::span<cons
                  float* wdl) {
     const Attacks own = attacks_of(state, state.turn, variant.board),
                   theirs = attacks_of(state, ~state.turn, variant.board);
-    // 1. Value: a lead in pawns, squeezed between -1 and 1.
-    const float lead = judge(variant, state, own, theirs);
-    const float value = lead / (HALF_WAY + std::fabs(lead));
+    // 1. Value: the lead in pawns, mapped to -1..1.
+    const float lead = lead_of_mover(variant, state, own, theirs);
+    const float value = lead / (HALF_VALUE_LEAD + std::fabs(lead));
     const float draw = 0.25f * (1 - std::fabs(value));
     wdl[0] = (1 - draw + value) / 2;
     wdl[1] = draw;
     wdl[2] = (1 - draw - value) / 2;
-    // 2. Policy: a softmax of first sights.
+    // 2. Policy: a softmax of the logits.
     double sum = 0;
     for (std::size_t i = 0; i < moves.size(); ++i) {
-        const double weight = exp_of(std::clamp(tempting(variant, state, moves[i], own, theirs), -4.0f, 6.0f));
+        const double weight = exp_of(std::clamp(move_logit(variant, state, moves[i], own, theirs), -4.0f, 6.0f));
         priors[i] = static_cast<float>(weight);
         sum += weight;
     }

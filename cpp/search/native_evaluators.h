@@ -1,8 +1,8 @@
-// Evaluators that need no net: `uniform`, `fake` (a hash, for golden trees) and `heuristic-1`, a small
-// hand-made judge of every variant that is frozen so that it stays a yardstick. A better one gets a new name.
+// Evaluators without a net, compiled into the core: `uniform`; `fake`, a hash of the position and the moves for golden
+// trees and the bench signature; `heuristic-1`, a hand-written evaluation of every variant. `heuristic-1` is frozen,
+// because ratings are measured against it: an improved version gets a new name.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -10,11 +10,12 @@
 
 namespace selfmate {
 
-// Fills a prior for each legal move (they sum to 1) and win, draw, loss for the side to move.
+// Writes the prior of each legal move (float[moves.size()], sum 1) and win, draw, loss for the side to move (float[3],
+// sum 1). `key`: hash of the encoder's input (see `encoded_key`).
 using NativeEvaluator = void (*)(const Variant&, const State&, Key key, std::span<const Move> moves, float* priors,
                                  float* wdl);
 
-// Null when there is none of that name.
+// Returns null for an unknown name.
 NativeEvaluator find_native_evaluator(std::string_view name);
 
 }  // namespace selfmate

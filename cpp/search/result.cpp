@@ -1,18 +1,19 @@
-// What a search has found: the move to play, and what is known of the others.
+// The result of a search: the move to play and the statistics of all moves.
 #include <algorithm>
 #include <cmath>
 
 #include "search/search.h"
+#include "util/portable_math.h"
 
 namespace selfmate {
 
-// What the value of a root edge surely is: KataGo's five standard errors below its mean. A first deviation of 1, the
-// largest there can be, stands for what has not been seen.
+// Lower confidence bound of a root edge's value (KataGo): five standard errors below the mean. One deviation of 1, the
+// largest possible, is added as a prior.
 double Search::lower_bound(std::size_t i) const {
-    constexpr double ERRORS = 5;
+    constexpr double STANDARD_ERRORS = 5;
     const Edge& edge = tree_.edges_of(root())[i];
-    const double variance = (deviation_[i] + 1) / (deviations_[i] + 1.0);
-    return static_cast<double>(edge.value) - ERRORS * std::sqrt(variance / edge.visits);
+    const double variance = (squared_deviations_[i] + 1) / (deviation_counts_[i] + 1.0);
+    return static_cast<double>(edge.value) - STANDARD_ERRORS * std::sqrt(variance / edge.visits);
 }
 
 std::size_t Search::best(std::uint32_t at) const {
@@ -29,7 +30,8 @@ std::size_t Search::best(std::uint32_t at) const {
                 best = i;
         return best;
     }
-    // 2. Otherwise the most visited that is not lost; Gumbel breaks ties by its own score, PUCT by value, then prior.
+    // 2. Otherwise the most visited move that is not lost; ties by the Gumbel score, or by value and then prior for
+    // PUCT.
     const bool gumbel = config_.gumbel && !at;
     if (gumbel) completed_values(scratch_);
     const auto score = [&](std::size_t i) -> double {
@@ -43,18 +45,20 @@ std::size_t Search::best(std::uint32_t at) const {
     };
     for (std::size_t i = best + 1; i < n; ++i)
         if (is_considered(at, i) && better(i, best)) best = i;
-    // 3. Or one whose value is surely higher, if it has a fair share of the visits (KataGo: 0.15).
-    if (!at && deviation_.size() == n && edges[best].visits) {
-        constexpr double SHARE = 0.15;
-        const double enough = SHARE * edges[best].visits;
+    // 3. With `lcb`: the highest lower bound among moves with at least a share of the best move's visits (KataGo:
+    // 0.15).
+    if (!at && squared_deviations_.size() == n && edges[best].visits) {
+        constexpr double MIN_VISIT_SHARE = 0.15;
+        const double min_visits = MIN_VISIT_SHARE * edges[best].visits;
         for (std::size_t i = 0; i < n; ++i)
-            if (is_considered(at, i) && !edges[i].proof.known() && edges[i].visits >= enough &&
+            if (is_considered(at, i) && !edges[i].proof.known() && edges[i].visits >= min_visits &&
                 lower_bound(i) > lower_bound(best))
                 best = i;
     }
     return best;
 }
 
+// Samples a root edge in proportion to visits^(1 / temperature); proven losses are never sampled.
 std::size_t Search::sample(double temperature, Random& random) const {
     const std::size_t n = root().edges;
     if (temperature <= 0 || root().proof.known()) return best();
@@ -80,7 +84,7 @@ std::vector<MoveStats> Search::moves(std::uint32_t at) const {
     if (proof(at).known()) {
         if (n) weights[chosen] = 1;
     } else if (config_.gumbel && !at) {
-        // The improved policy: softmax of logits and completed values, without what is lost.
+        // The improved policy (Danihelka et al. 2022): softmax of logits and completed Q; 0 for proven losses.
         completed_values(weights);
         double high = -1e300, sum = 0;
         for (std::size_t i = 0; i < n; ++i)
@@ -110,14 +114,23 @@ std::vector<MoveStats> Search::moves(std::uint32_t at) const {
     std::vector<MoveStats> stats;
     for (const std::size_t i : order) {
         const Edge& edge = edges[i];
-        stats.push_back({edge.move, edge.visits, edge.proof.known() ? edge.proof.value() : edge.value, edge.draw,
-                         edge.prior, static_cast<float>(weights[i]), edge.proof, std::nullopt});
-        if (edge.child != NO_NODE && !tree_.nodes[edge.child].waiting)
+        stats.push_back({
+            .move = edge.move,
+            .visits = edge.visits,
+            .value = edge.proof.known() ? edge.proof.value() : edge.value,
+            .draw = edge.draw,
+            .prior = edge.prior,
+            .weight = static_cast<float>(weights[i]),
+            .proof = edge.proof,
+            .net_value = std::nullopt,
+        });
+        if (edge.child != NO_NODE && !tree_.nodes[edge.child].unevaluated)
             stats.back().net_value = -tree_.nodes[edge.child].net_value;
     }
     return stats;
 }
 
+// The line of most visits, or of the best proofs, that begins with an edge of a node.
 std::vector<Move> Search::principal_variation(std::size_t first, std::uint32_t at) const {
     std::vector<Move> line;
     const Edge* edge = tree_.edges_of(tree_.nodes[at]) + first;
@@ -139,7 +152,7 @@ std::vector<Move> Search::principal_variation(std::size_t first, std::uint32_t a
     }
 }
 
-std::uint32_t Search::node_behind(Move move) const {
+std::uint32_t Search::root_child(Move move) const {
     for (std::size_t i = 0; i < root().edges; ++i)
         if (const Edge& edge = tree_.edges_of(root())[i]; edge.move == move) return edge.child;
     return NO_NODE;

@@ -1,5 +1,5 @@
-// The search tree: nodes and their edges in two growing arrays that are reused from search to search, so that
-// a playout allocates nothing.
+// The search tree: nodes and edges in two growing arrays that are reused from search to search, so that a playout
+// allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -11,66 +11,37 @@
 #include <vector>
 
 #include "board/bitboard.h"
+#include "search/proof.h"
 
 namespace selfmate {
 
-// What is known for certain about a position, for the side to move there: nothing, a draw, or a win or loss
-// in so many plies with best play.
-class Proof {
-public:
-    constexpr Proof() = default;
-    static constexpr Proof draw() { return Proof(1); }
-    static constexpr Proof win(int plies) { return Proof(2 + plies); }
-    static constexpr Proof loss(int plies) { return Proof(-2 - plies); }
-
-    constexpr bool known() const { return raw_ != 0; }
-    constexpr bool is_draw() const { return raw_ == 1; }
-    constexpr bool is_win() const { return raw_ > 1; }
-    constexpr bool is_loss() const { return raw_ < 0; }
-    constexpr int plies() const { return is_win() ? raw_ - 2 : is_loss() ? -2 - raw_ : 0; }
-    constexpr float value() const { return is_win() ? 1.0f : is_loss() ? -1.0f : 0.0f; }
-
-    // The same fact one ply earlier, for the side that moved here.
-    constexpr Proof for_mover() const {
-        if (is_win()) return loss(plies() + 1);
-        if (is_loss()) return win(plies() + 1);
-        return *this;
-    }
-    // Whether the side that has the choice prefers this to the other: quick wins, then draws, then slow losses.
-    constexpr bool better_than(Proof other) const { return rank() > other.rank(); }
-    constexpr bool operator==(const Proof&) const = default;
-
-private:
-    constexpr explicit Proof(int raw) : raw_(static_cast<std::int16_t>(raw)) {}
-    constexpr int rank() const { return is_win() ? 20000 - plies() : is_loss() ? -20000 + plies() : 0; }
-    std::int16_t raw_ = 0;
-};
-
 constexpr std::uint32_t NO_NODE = 0xffffffff;
-constexpr std::uint32_t BUSY = 0xfffffffe;  // a node that some thread is making
+constexpr std::uint32_t EXPANDING = 0xfffffffe;  // the child of an edge that a playout is expanding
 
+// A legal move of a node. Values are in -1..1, for the side that moves along the edge.
 struct Edge {
     float prior;
-    float value = 0;  // mean over the visits, for the side that moves along this edge
-    float draw = 0;   // mean share of draws
+    float value = 0;  // mean over the visits
+    float draw = 0;   // mean probability of a draw over the visits
     std::uint32_t visits = 0;
-    std::uint32_t child = NO_NODE;
+    std::uint32_t child = NO_NODE;  // index of a node, NO_NODE or EXPANDING
     Move move;
-    std::uint16_t in_flight = 0;
-    Proof proof;  // for the side that moves along this edge
+    std::uint16_t in_flight = 0;  // playouts that passed this edge and are not backed up yet
+    Proof proof;
 };
 static_assert(sizeof(Edge) <= 40);
 
+// A position. Values are in -1..1, for the side to move.
 struct Node {
     std::uint32_t first_edge = 0;
     std::uint16_t edges = 0;
     Proof proof;
-    bool waiting = false;     // for its evaluation
-    float net_value = 0;      // the evaluator's word
-    float value = 0;          // mean over the visits, for the side to move here
-    float visited_prior = 0;  // prior of the edges that have been tried
+    bool unevaluated = false;  // a leaf whose evaluation has not been applied yet
+    float net_value = 0;       // of the evaluator
+    float value = 0;           // mean over the visits
+    float visited_prior = 0;   // sum of the priors of edges with visits or playouts in flight
     std::uint32_t visits = 0;
-    std::uint32_t in_flight = 0;
+    std::uint32_t in_flight = 0;  // playouts that passed this node and are not backed up yet
 };
 
 inline Node new_node(std::size_t first_edge, std::size_t edges, Proof proof) {
@@ -82,9 +53,9 @@ inline Node new_node(std::size_t first_edge, std::size_t edges, Proof proof) {
     return node;
 }
 
-// A growing array of plain values. The C library gives large blocks pages of their own and moves pages, not
-// bytes, when they grow; what is cut off goes back to the system. A vector would hold old and new at once, and a
-// limit of memory could not be kept.
+// A growing array of trivially copyable values by `realloc`, which remaps the pages of large blocks instead of copying
+// them and returns truncated memory to the system. A std::vector holds the old and the new block at once while it
+// grows, which would exceed a memory limit.
 template <class T>
 class Arena {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -113,19 +84,19 @@ public:
     const T& operator[](std::size_t i) const { return data_[i]; }
 
     void clear() { size_ = 0; }
-    // Room for n more, to be written by the caller.
+    // Appends n uninitialised values and returns the first.
     T* add(std::size_t n) {
         reserve(n);
         size_ += n;
         return data_ + size_ - n;
     }
-    // Makes room: what is added next, up to n, moves nothing.
+    // Adding up to n values after this call does not move the array.
     void reserve(std::size_t n) {
         if (size_ + n > capacity_) reallocate(std::max(size_ + n, capacity_ + capacity_ / 2 + 64));
     }
     std::size_t capacity() const { return capacity_; }
-    // Keeps the first n, and no more memory than twice what they need.
-    void cut(std::size_t n) {
+    // Truncates to n values, and frees memory beyond twice their size.
+    void truncate(std::size_t n) {
         size_ = n;
         if (capacity_ > 2 * n + 64) reallocate(n + 64);
     }
@@ -142,6 +113,9 @@ private:
     std::size_t size_ = 0, capacity_ = 0;
 };
 
+// Owns all nodes and edges of a search; node 0 is the root. Invariants: a node's index is larger than its parent's, and
+// the edges of a node are contiguous, behind those of every node with a smaller index. Nodes may be unreachable (an
+// abandoned leaf) until the next `compact`.
 class Tree {
 public:
     Arena<Node> nodes;
@@ -155,37 +129,37 @@ public:
     const Edge* edges_of(const Node& node) const { return edges.data() + node.first_edge; }
     std::size_t bytes() const { return nodes.size() * sizeof(Node) + edges.size() * sizeof(Edge); }
 
-    // Makes `root` the first node and keeps what lies below it and has had so many visits, in place: a node always
-    // lies behind its parent, and its edges behind those of every node before it. An edge that loses its node keeps
-    // what it knows.
-    void keep(std::uint32_t root, std::uint32_t least_visits) {
-        // 1. Who stays, and where to.
-        std::vector<std::uint32_t> place(nodes.size(), NO_NODE);
-        place[root] = 0;
+    // Makes `root` node 0 and keeps its descendants that have at least `min_visits` visits, as far as their parents are
+    // kept. In-place, in two passes. An edge whose child is dropped keeps its statistics. No leaf may be in flight.
+    void compact(std::uint32_t root, std::uint32_t min_visits) {
+        // 1. New index of every node that is kept.
+        std::vector<std::uint32_t> new_index(nodes.size(), NO_NODE);
+        new_index[root] = 0;
         std::uint32_t kept = 0;
         for (std::uint32_t i = root; i < nodes.size(); ++i) {
-            if (place[i] == NO_NODE) continue;
-            place[i] = kept++;
+            if (new_index[i] == NO_NODE) continue;
+            new_index[i] = kept++;
             const Edge* const of = edges_of(nodes[i]);
             for (std::uint32_t j = 0; j < nodes[i].edges; ++j)
-                if (of[j].child != NO_NODE && nodes[of[j].child].visits >= least_visits) place[of[j].child] = 0;
+                if (of[j].child != NO_NODE && nodes[of[j].child].visits >= min_visits)
+                    new_index[of[j].child] = 0;  // reached; the index follows when the loop arrives there
         }
-        // 2. Everyone moves forward.
+        // 2. Move nodes and edges to the front.
         std::uint32_t next_edge = 0;
-        for (std::uint32_t i = root; i < place.size(); ++i) {
-            if (place[i] == NO_NODE) continue;
+        for (std::uint32_t i = root; i < new_index.size(); ++i) {
+            if (new_index[i] == NO_NODE) continue;
             Node node = nodes[i];
             for (std::uint32_t j = 0; j < node.edges; ++j) {
                 Edge edge = edges[node.first_edge + j];
-                if (edge.child != NO_NODE) edge.child = place[edge.child];
+                if (edge.child != NO_NODE) edge.child = new_index[edge.child];
                 edges[next_edge + j] = edge;
             }
             node.first_edge = next_edge;
             next_edge += node.edges;
-            nodes[place[i]] = node;
+            nodes[new_index[i]] = node;
         }
-        nodes.cut(kept);
-        edges.cut(next_edge);
+        nodes.truncate(kept);
+        edges.truncate(next_edge);
     }
 };
 

@@ -1,5 +1,5 @@
-// Racing kings: no move may give check to either king, and the first king on the eighth rank wins; Black,
-// who moves second, may still draw by arriving with the very next move.
+// Racing kings: no move may give check to either king, and the first king on the eighth rank wins. Black moves second
+// and may still draw by reaching it with the next move.
 #pragma once
 
 #include "board/rules/chess.h"
@@ -12,7 +12,7 @@ struct NoChecks : KingSafety<Rules, US> {
     using Base::king, Base::mask, Base::restricted, Base::state;
 
     Bitboard pinned;
-    Bitboard unmasking = 0;  // our pieces that stand between our slider and the enemy king
+    Bitboard unmasking = 0;  // our pieces between one of our sliders and the enemy king
     Square enemy_king;
 
     explicit NoChecks(const State& state_) : Base(state_), pinned(restricted), enemy_king(state_.king(~US)) {
@@ -38,7 +38,7 @@ struct NoChecks : KingSafety<Rules, US> {
     }
 
 private:
-    // Squares from which such a piece would not attack the enemy king.
+    // Squares from which a piece of this role does not attack the enemy king.
     Bitboard quiet_for(Role role) const {
         const Bitboard occupied = state.occupied();
         Bitboard checks = 0;
@@ -58,23 +58,23 @@ struct RacingKings : Chess {
     static constexpr bool SHUFFLED = false;
     static constexpr bool CHECKS_ARE_FORBIDDEN = true;
     static constexpr bool COLORS_DIFFER = true;
-    static constexpr Bitboard GOAL = rank_mask(7);
+    static constexpr Bitboard RACE_GOAL = rank_mask(7);
 
     template <class Rules, Color US>
     using Legality = NoChecks<Rules, US>;
 
     static bool has_ended(const State& state) {
-        if (!(state.of(KING) & GOAL)) return false;
-        if (state.turn == WHITE || (state.of(BLACK, KING) & GOAL)) return true;
-        // White has arrived: Black goes on only if his king can follow at once.
+        if (!(state.of(KING) & RACE_GOAL)) return false;
+        if (state.turn == WHITE || (state.of(BLACK, KING) & RACE_GOAL)) return true;
+        // White's king has arrived: the game goes on only if Black's king can reach the goal with the next move.
         const Square king = state.king(BLACK);
-        for (Bitboard steps = KING_ATTACKS[king] & GOAL & ~state.of(BLACK); steps;)
+        for (Bitboard steps = KING_ATTACKS[king] & RACE_GOAL & ~state.of(BLACK); steps;)
             if (!(state.attackers(take_first(steps), state.occupied() ^ bit(king)) & state.of(WHITE))) return false;
         return true;
     }
     static Outcome ending(const State& state) {
-        const bool white = state.of(WHITE, KING) & GOAL, black = state.of(BLACK, KING) & GOAL;
-        if (white && black) return {Termination::RACE_DRAWN, Winner::NOBODY};
+        const bool white = state.of(WHITE, KING) & RACE_GOAL, black = state.of(BLACK, KING) & RACE_GOAL;
+        if (white && black) return {Termination::RACE_DRAWN, Winner::NONE};
         return {Termination::RACE_WON, winner(white ? WHITE : BLACK)};
     }
     static bool cannot_win(const State&, Color) { return false; }
