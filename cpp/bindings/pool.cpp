@@ -212,14 +212,15 @@ void bind_batches(nb::class_<Pool>& pool) {
             "news"_a, "seconds"_a, "Block until `Pool.news` differs from `news`, at most for `seconds`.")
         .def(
             "gather_into",
-            [](Pool& self, LeafBuffers& room, std::uint8_t evaluator) {
+            [](Pool& self, LeafBuffers& buffers, std::uint8_t evaluator) {
                 nb::gil_scoped_release release;
-                room.size = 0;
-                room.ticket = self.gather(
-                    evaluator, [&](std::size_t rows, std::size_t max_moves) { return room.allocate(rows, max_moves); });
+                buffers.size = 0;
+                buffers.ticket = self.gather(evaluator, [&](std::size_t rows, std::size_t max_moves) {
+                    return buffers.allocate(rows, max_moves);
+                });
             },
-            "room"_a, "evaluator"_a = 0,
-            "As `gather`, but write the batch into `room`. Its size is 0 if there is no batch now.")
+            "buffers"_a, "evaluator"_a = 0,
+            "As `gather`, but write the batch into `buffers`. Its size is 0 if there is no batch now.")
         .def(
             "gather",
             [](Pool& self, std::uint8_t evaluator) {

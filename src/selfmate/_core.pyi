@@ -500,7 +500,7 @@ class Leaves:
     @property
     def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
-class LeafRoom:
+class LeafBuffers:
     """
     Caller-owned memory for batches of leaves, such as pinned memory that a device reads: flat arrays, as many
     rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.
@@ -908,9 +908,9 @@ class Pool:
     def wait(self, news: int, seconds: float) -> None:
         """Block until `Pool.news` differs from `news`, at most for `seconds`."""
 
-    def gather_into(self, room: LeafRoom, evaluator: int = 0) -> None:
+    def gather_into(self, buffers: LeafBuffers, evaluator: int = 0) -> None:
         """
-        As `gather`, but write the batch into `room`. Its size is 0 if there is no batch now.
+        As `gather`, but write the batch into `buffers`. Its size is 0 if there is no batch now.
         """
 
     def gather(self, evaluator: int = 0) -> Leaves:
@@ -1012,12 +1012,17 @@ class Buffer:
     @property
     def game_ids(self) -> list[int]: ...
 
+class CpuLayer:
+    """A layer of a CpuNet: the fields of LayerSpec, and its folded tensors."""
+
+    def __init__(self, *, name: str, kind: str, inputs: int, outputs: int, kernel: int, reads: str, writes: str, pooling: str, onto: str, residual: str, activation: str, weight: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
 class CpuNet:
     """A net on the CPU in float32 with Winograd convolutions. Thread-safe."""
 
-    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, blocks: int, channels: int, policy_channels: int, value_channels: int, context: str, tensors: Sequence[Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]]) -> None:
+    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer]) -> None:
         """
-        `tensors`: weights and bias of each layer of a net with folded norms, in the order of their use.
+        `layers` in the order of their computation. Raises ValueError if they do not fit together.
         """
 
     def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchError, SelfmateError, Termination
-from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat
+from selfmate._core import GameRecord, LeafBuffers, Pool, ScoreRules, SearchConfig, Seat
 from selfmate._core import encoding as encoding_of
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator, EvaluatorLane
@@ -51,7 +51,7 @@ def test_leaves_in_memory_of_others_are_the_same(variant: str) -> None:
         np.zeros(rows * encoding.max_moves, np.uint16),
         np.zeros(rows, np.uint16),
     )
-    room = LeafRoom(*arrays, [8, 12, 16, 20, 24, 28, 32, encoding.max_moves])
+    room = LeafBuffers(*arrays, [8, 12, 16, 20, 24, 28, 32, encoding.max_moves])
     widths = set()
     for _ in range(60):
         leaves = plain.gather()
@@ -76,14 +76,14 @@ def test_leaves_in_memory_of_others_are_the_same(variant: str) -> None:
 
 def test_a_room_that_is_too_small_is_refused() -> None:
     facts = encoding_of("gardner")
-    room = LeafRoom(
+    room = LeafBuffers(
         np.zeros(facts.bitboards, np.uint64), np.zeros(facts.scalars, np.float32), np.zeros(128, np.uint16),
         np.zeros(1, np.uint16), [128],
     )  # fmt: skip
     with pytest.raises(SearchError, match="room for 1 leaves, not"):
         make_pool().gather_into(room)
     with pytest.raises(ValueError, match="as many rows"):
-        LeafRoom(np.zeros(1, np.uint64), np.zeros(1, np.float32), np.zeros(1, np.uint16), np.zeros(2, np.uint16), [8])
+        LeafBuffers(*(np.zeros(1, kind) for kind in (np.uint64, np.float32, np.uint16)), np.zeros(2, np.uint16), [8])
 
 
 @pytest.mark.parametrize("turns", [1, 40, 150, 400])

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from selfmate import _core
-from selfmate._core import LeafRoom, Pool
+from selfmate._core import LeafBuffers, Pool
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.backends import Precision
 from selfmate.evaluator.base import MAX_PLIES, Evaluation, Evaluator, EvaluatorLane, checked, pieces
@@ -231,12 +231,12 @@ class GpuLane(EvaluatorLane):
             ]
         self._arrays = [tensor.numpy() for tensor in self._pinned_inputs]
         bits, scalars, moves, counts = self._arrays
-        self.leaves = LeafRoom(
+        self.leaves = LeafBuffers(
             bits.view(np.uint64), scalars, moves.view(np.uint16), counts.view(np.uint16), self._widths
         )
         self._size = self._width = 0
 
-    def gather(self, pool: Pool, evaluator: int) -> LeafRoom:
+    def gather(self, pool: Pool, evaluator: int) -> LeafBuffers:
         """Gather leaves into the pinned memory."""
         pool.gather_into(self.leaves, evaluator)
         self._size, self._width = self.leaves.size, self.leaves.width

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from selfmate._core import CpuNet, cpu_kernels
+from selfmate._core import CpuLayer, CpuNet, cpu_kernels
 from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
-from selfmate.nn.architecture import folded_tensors
+from selfmate.nn.architecture import PLIES_UNIT, LayerSpec, folded_tensors, layers
 from selfmate.nn.checkpoint import Card, describe, read_net_tensors, tensors_of
 from selfmate.nn.config import NetConfig
 from selfmate.nn.leaves import LeafBatch, Leaves
@@ -20,11 +20,12 @@ from selfmate.util.cpu import cores
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from selfmate.nn.net import Net
 
-__all__ = ["WinogradEvaluator"]
+__all__ = ["WinogradEvaluator", "cpu_layer", "cpu_net"]
 
 LARGEST_PIECE: Final = 64
 SMALLEST_PIECE: Final = 2
@@ -44,19 +45,7 @@ class WinogradEvaluator(Evaluator):
         self._config = config
         work = config.blocks * config.channels**2 * config.ranks * config.files
         self._smallest = min(LARGEST_PIECE, max(SMALLEST_PIECE, LEAST_WORK // work))
-        self._net = CpuNet(
-            ranks=config.ranks,
-            files=config.files,
-            bitboards=config.bitboards,
-            scalars=config.scalars,
-            planes=config.planes,
-            blocks=config.blocks,
-            channels=config.channels,
-            policy_channels=config.policy_channels,
-            value_channels=config.value_channels,
-            context=config.context,
-            tensors=[array for layer in folded_tensors(config, tensors).values() for array in layer],
-        )
+        self._net = cpu_net(config, tensors)
         self._executor = ThreadPoolExecutor(self.threads, "winograd") if self.threads > 1 else None
 
     def evaluate(self, leaves: Leaves) -> Evaluation:
@@ -82,3 +71,36 @@ def _read(source: Net | str | Path) -> tuple[NetConfig, Mapping[str, NDArray[Any
     if isinstance(source, str | Path):
         return read_net_tensors(source)
     return source.config, tensors_of(source), describe(source)
+
+
+def cpu_net(config: NetConfig, tensors: Mapping[str, NDArray[Any]]) -> CpuNet:
+    """Return the net of the core, from the tensors of a net on disk."""
+    weights = folded_tensors(config, tensors)
+    return CpuNet(
+        ranks=config.ranks,
+        files=config.files,
+        bitboards=config.bitboards,
+        scalars=config.scalars,
+        planes=config.planes,
+        plies_unit=PLIES_UNIT,
+        layers=[cpu_layer(layer, *weights[layer.name]) for layer in layers(config)],
+    )
+
+
+def cpu_layer(layer: LayerSpec, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> CpuLayer:
+    """Return a layer of a `CpuNet`."""
+    return CpuLayer(
+        name=layer.name,
+        kind=layer.kind,
+        inputs=layer.inputs,
+        outputs=layer.outputs,
+        kernel=layer.kernel,
+        reads=layer.reads,
+        writes=layer.writes,
+        pooling=layer.pooling,
+        onto=layer.onto,
+        residual=layer.residual,
+        activation=layer.activation,
+        weight=weight,
+        bias=bias,
+    )
