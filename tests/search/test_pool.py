@@ -83,7 +83,8 @@ def test_a_room_that_is_too_small_is_refused() -> None:
     with pytest.raises(SearchError, match="room for 1 leaves, not"):
         make_pool().gather_into(room)
     with pytest.raises(ValueError, match="as many rows"):
-        LeafBuffers(*(np.zeros(1, kind) for kind in (np.uint64, np.float32, np.uint16)), np.zeros(2, np.uint16), [8])
+        bits, scalars, moves = np.zeros(1, np.uint64), np.zeros(1, np.float32), np.zeros(1, np.uint16)
+        LeafBuffers(bits, scalars, moves, np.zeros(2, np.uint16), [8])
 
 
 @pytest.mark.parametrize("turns", [1, 40, 150, 400])

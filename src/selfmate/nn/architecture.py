@@ -5,14 +5,16 @@
 `vector` ([B, C]) hold what lies between. A register is overwritten as soon as it is needed again, so that a program
 that follows the list holds few tensors at a time.
 
-A new head, block or tower of existing kinds of layers is added in `layers` alone (and as a field of `NetConfig`).
-A new kind of layer, pooling or activation is also added to
+A new block, tower or head of existing kinds of layers is added in `layers` alone, and as a field of `NetConfig`. A new
+kind of layer, pooling or activation is also added to
 
-- `Net._compute` and `ACTIVATIONS` of `nn/net.py`, for training,
+- `Net.branch`, `pooled` or `ACTIVATIONS` of `nn/net.py`, for PyTorch,
 - `_Writer.layer` of `nn/onnx_graph.py`, for ONNX Runtime and OpenVINO,
-- `CpuNet` of `cpp/nn/cpu_net.cpp`, for play on a CPU.
+- `CpuNet` of `cpp/nn/cpu_net.cpp`, for the CPU kernels of the core.
 
-A new output is added to `OUTPUTS` here, and to what each of these makes of the outputs (softmax, unit).
+A new output is added to `OUTPUTS`, and where these three turn outputs into an evaluation (softmax, unit of plies).
+Beside these, `nn/transfer.py` relies on the names of stem and blocks, `evaluator/openvino.py` on two 1x1 convolutions
+that read the end of the tower, and `fuse_for_tensor_cores` on the names of the first and the last policy layer.
 
 Nothing here needs PyTorch. B is the batch, C the channels, R the ranks, F the files.
 
