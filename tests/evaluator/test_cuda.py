@@ -16,7 +16,7 @@ from selfmate.nn.checkpoint import save
 from selfmate.nn.config import NetConfig
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.net import Net
-from selfmate.recipe.recipe import change, load
+from selfmate.recipe.reader import change, load
 from selfmate.search.driver import drive
 from selfmate.train.learner import Learner
 from selfmate.train.loop import Summary, train

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from selfmate import SelfmateError
-from selfmate.recipe.recipe import Recipe, change, load, smoke
+from selfmate.recipe.reader import change, load, smoke
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir import directory as run_module
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import FORMAT

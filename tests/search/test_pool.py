@@ -17,7 +17,7 @@ from selfmate._core import encoding as encoding_of
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Answer, Desk, Evaluator
 from selfmate.nn.leaves import Leaves
-from selfmate.recipe.recipe import change, load
+from selfmate.recipe.reader import change, load
 from selfmate.search import autotune as pool_module
 from selfmate.search.driver import drive
 from selfmate.train.selfplay import choose_at_once

@@ -13,7 +13,9 @@ from selfmate import SelfmateError
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig
 from selfmate.nn.config import GARDNER, NetConfig
 from selfmate.nn.net import PLIES_UNIT, Net
-from selfmate.recipe.recipe import LearnerPart, at, change, load, smoke
+from selfmate.recipe.reader import change, load, smoke
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import LearnerPart
 from selfmate.train.learner import Diverged, Learner
 from selfmate.train.window import Window
 

@@ -32,8 +32,8 @@ from selfmate.match.openings import balanced_openings
 from selfmate.match.play import Standing, play_match
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import load
-from selfmate.recipe.recipe import smoke as smoke_recipe
+from selfmate.recipe.reader import load
+from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State
 from selfmate.train import dashboard as view_module
@@ -286,7 +286,7 @@ def test_other_recipes_go_round_too(tmp_path: Path, recipe: str) -> None:
 
 
 def test_nothing_starts_before_the_recipe_is_right(tmp_path: Path) -> None:
-    with pytest.raises(SelfmateError, match="there is no such key"):
+    with pytest.raises(SelfmateError, match="unknown key"):
         go(tmp_path / "run", "selfplay.vists=3")
     with pytest.raises(SelfmateError, match="no recipe is called 'gardner'"):
         go(tmp_path / "run", recipe="gardner")

@@ -16,8 +16,8 @@ from selfmate._core import Buffer, GameRecord
 from selfmate.nn.checkpoint import load
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
-from selfmate.recipe.recipe import load as load_recipe
-from selfmate.recipe.recipe import smoke as smoke_recipe
+from selfmate.recipe.reader import load as load_recipe
+from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run, read_run
 from selfmate.rundir.format import RunError
 from selfmate.train import warm_start as inherit_module

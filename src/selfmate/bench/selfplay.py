@@ -23,7 +23,9 @@ from selfmate.bench.report import BenchReport, Table
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
-from selfmate.recipe.recipe import Recipe, at, change, load
+from selfmate.recipe.reader import change, load
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import Recipe
 from selfmate.search.autotune import GPU_LANES
 from selfmate.search.driver import Turn, drive, one_thread
 from selfmate.train.selfplay import choose_at_once, selfplay_pool

@@ -32,7 +32,9 @@ import msgspec
 from msgspec import Struct
 
 from selfmate.errors import clip
-from selfmate.recipe.recipe import MAY_CHANGE, Recipe, RecipeError, change, differences, from_toml
+from selfmate.recipe.reader import RecipeError, change, differences, from_toml
+from selfmate.recipe.schema import MAY_CHANGE, Recipe
+from selfmate.recipe.writer import to_toml
 from selfmate.rundir.format import (
     FORMAT,
     Appendix,
@@ -289,7 +291,7 @@ def _begin(
 ) -> tuple[Manifest, Recipe, State]:
     """Write what a new run begins with; the manifest last, for it makes the directory a run."""
     wanted = change(recipe, settings)
-    stamp = write_file(directory / "recipe.toml", wanted.to_toml().encode("utf-8"))
+    stamp = write_file(directory / "recipe.toml", to_toml(wanted).encode("utf-8"))
     manifest = Manifest(
         format=FORMAT,
         variant=wanted.variant.name,

@@ -21,7 +21,7 @@ from selfmate.match.openings import balanced_openings
 from selfmate.match.play import Standing, play_match
 from selfmate.match.record_pgn import as_game
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import at
+from selfmate.recipe.schedule import at
 from selfmate.rundir.directory import Run
 from selfmate.search.player import Player
 from selfmate.search.spec import label, net_name

@@ -29,7 +29,8 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator.cuda import device_errors
 from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
 from selfmate.nn.net import NO_MOVE, PLIES_UNIT, Net
-from selfmate.recipe.recipe import LearnerPart, at
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
 from selfmate.train.batch import Batch, as_tensors
 from selfmate.train.cuda_step import GpuSteps
@@ -102,7 +103,7 @@ class Learner:
     """A net in training, its average, its optimizer and its step.
 
     >>> from selfmate.nn.config import GARDNER, NetConfig
-    >>> from selfmate.recipe.recipe import load
+    >>> from selfmate.recipe.reader import load
     >>> learner = Learner(Net(NetConfig.sized(GARDNER)), load("gardner-laptop").learner, seed=1)
     >>> learner.step
     0

@@ -34,8 +34,10 @@ from selfmate.nn import checkpoint as weights
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net, rounded
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import Recipe, at, change, load
-from selfmate.recipe.recipe import smoke as smoke_recipe
+from selfmate.recipe.reader import change, load
+from selfmate.recipe.reader import smoke as smoke_recipe
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Checkpoint, Parent, RunError
 from selfmate.search.autotune import GPU_LANES

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from selfmate._core import Pool, SearchConfig
 from selfmate.evaluator.base import Evaluator
-from selfmate.recipe.recipe import Recipe, SearchPart, at
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import Recipe, SearchPart
 from selfmate.search.autotune import best_batch, is_on_gpu, room_for_trees, with_spare
 from selfmate.util.text import many
 

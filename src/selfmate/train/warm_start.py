@@ -17,7 +17,8 @@ from selfmate.nn.checkpoint import read_card
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
 from selfmate.nn.transfer import take_over, without_context
-from selfmate.recipe.recipe import Recipe, at
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run, read_run
 from selfmate.rundir.format import (
     AVERAGE_PREFIX,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from selfmate._core import Buffer, GameRecord
-from selfmate.recipe.recipe import LearnerPart, at
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import LearnerPart
 from selfmate.util.random_streams import stream
 
 __all__ = ["Window"]
