@@ -19,7 +19,7 @@ from selfmate.nn.net import Net
 from selfmate.recipe.reader import change, load
 from selfmate.search.driver import drive
 from selfmate.train.learner import Learner
-from selfmate.train.loop import Summary, train
+from selfmate.train.session import Summary, train
 from uci_process import Uci, best_move, field, infos, said
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")

@@ -12,7 +12,7 @@ from command import Run as Command
 from selfmate.rundir.directory import read_run
 from selfmate.rundir.format import RunError
 from selfmate.rundir.pack import pack
-from selfmate.train.loop import train
+from selfmate.train.session import train
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "selfplay.cycles=3")
 

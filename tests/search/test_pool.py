@@ -20,7 +20,7 @@ from selfmate.nn.leaves import Leaves
 from selfmate.recipe.reader import change, load
 from selfmate.search import autotune as pool_module
 from selfmate.search.driver import drive
-from selfmate.train.selfplay import choose_at_once
+from selfmate.train.selfplay import choose_concurrency
 
 
 def make_pool(variant: str = "gardner", games: int = 40) -> Pool:
@@ -131,7 +131,7 @@ def chosen(
     monkeypatch.setattr(pool_module, "_batch_speed", speed)
     recipe = change(load("atomic"), settings)
     evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
-    slots, rows, why = choose_at_once(recipe, cast(Evaluator, evaluator), 3)
+    slots, rows, why = choose_concurrency(recipe, cast(Evaluator, evaluator), 3)
     assert rows in (0, *speeds)
     return slots, why, asked
 

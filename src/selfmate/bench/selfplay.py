@@ -28,7 +28,7 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.search.autotune import GPU_LANES
 from selfmate.search.driver import Turn, drive, one_thread
-from selfmate.train.selfplay import choose_at_once, selfplay_pool
+from selfmate.train.selfplay import choose_concurrency, selfplay_pool
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
 
@@ -78,10 +78,10 @@ def selfplay(
     part = wanted.selfplay
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
     evaluator = _open(wanted, net, device, compile)
-    at_once = choose_at_once(wanted, evaluator, lanes)
+    concurrency = choose_concurrency(wanted, evaluator, lanes)
     # 1. What the evaluator can do without a search behind it
     tell(0, 1, "the evaluator alone")
-    pool = selfplay_pool(wanted, 0, seed=1, at_once=at_once, lanes=lanes, threads=1 if device == "cpu" else 0)
+    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=1 if device == "cpu" else 0)
     alone = max(0.5, min(5.0, seconds / 4))
     top = ceiling(evaluator, pool.lane_rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
@@ -129,7 +129,7 @@ def selfplay(
         "settings": list(overrides),
         "variant": wanted.variant.name,
         "evaluator": evaluator.name,
-        "slots": at_once.slots,
+        "slots": concurrency.slots,
         "leaves": part.leaves,
         "lanes": lanes,
         "seconds": round(elapsed, 3),
@@ -166,12 +166,12 @@ def selfplay(
         *((f"lanes: {name}", f"{share:.1%}") for name, share in values["lane_share"].items()),
         *((f"GPU: {name}", f"{share:.1%}") for name, share in values["gpu_share"].items()),
     )
-    title = f"Self-play, {recipe}, {evaluator.name}, {many(lanes, 'lane')}, {many(at_once.slots, 'game')} of "
+    title = f"Self-play, {recipe}, {evaluator.name}, {many(lanes, 'lane')}, {many(concurrency.slots, 'game')} of "
     title += many(part.leaves, "leaf", "leaves")
     return BenchReport(
         (Table(title, ("figure", "measured"), shown),),
         (
-            f"{at_once.why}.",
+            f"{concurrency.reason}.",
             f"{processor_name()}, {elapsed:.1f} s, {many(len(records), 'game')}, load {os.getloadavg()[0]:.1f}",
         ),
         values,

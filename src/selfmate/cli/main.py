@@ -234,7 +234,7 @@ def train(
     Example: selfmate train gardner-laptop --run runs/larger --from runs/mine --set net.blocks=6
     """
     try:
-        from selfmate.train.loop import train as train_run
+        from selfmate.train.session import train as train_run
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from error
     summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)

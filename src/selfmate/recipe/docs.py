@@ -23,7 +23,7 @@ A recipe is one TOML file that describes a run completely. `selfmate train RECIP
 of a shipped recipe: {names}. `--set section.key=value` changes single keys. Unknown keys, values out of range and keys
 that cannot go together are refused with one line that names all of them.
 
-- **schedule**: the number may be a schedule `[[cycle, value], ...]`, where each value holds from its cycle on; the first cycle is 0.
+- **schedule**: the number may be a schedule `[[cycle, value], ...]`: a value holds from its cycle on, the first is 0.
 - **resume**: `--set` may change the key when a run is resumed.
 - A key without a default must be in the file.
 """
