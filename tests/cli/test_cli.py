@@ -125,7 +125,7 @@ def test_bench_prints_what_openbench_reads(run: Run) -> None:
         (("perft", "chess", "3", "--nonsense"), "--nonsense"),
         (("bench", "everything"), "everything"),
         (("bench", "movegen", "--repeats", "0"), "repeats"),
-        (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "a whole number or a schedule"),
+        (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "a whole number from 1 to 100,000 or a schedule"),
         (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "'abc'"),
         (("demo", "xiangqi"), "xiangqi"),
         (("demo", "atomic", "--seed", "-1"), "seed"),

@@ -288,7 +288,7 @@ def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run
 
 def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:
     for arguments, reason in (
-        ((str(tmp_path),), "not a run: there is no manifest.json"),
+        ((str(tmp_path),), "not a run directory: it has no manifest.json"),
         ((str(trained), "--games", "3"), "--games: every opening is played twice, so 3 is not possible; 2 or 4 is"),
         ((str(trained), "--x", "days"), "--x: games, positions, steps, minutes, not 'days'"),
         ((str(trained), "--json", "--csv"), "do not go together"),

@@ -186,7 +186,7 @@ def test_a_kill_while_games_are_copied_leaves_nothing_behind(
 
 
 def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"not a run: there is no manifest\.json"):
+    with pytest.raises(RunError, match=r"not a run directory: it has no manifest\.json"):
         go(tmp_path / "new", source=tmp_path)
     with pytest.raises(RunError, match="a run of gardner; the recipe plays atomic"):
         train("atomic-laptop", tmp_path / "new", smoke=True, device="cpu", source=source)
