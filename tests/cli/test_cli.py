@@ -193,7 +193,7 @@ def test_version(run: Run) -> None:
 
 def test_train_says_its_exit_codes(run: Run) -> None:
     text = " ".join(run("train", "--help").out.split())
-    assert "leaves with exit code 130 or 143" in text
+    assert "exits with code 130 or 143" in text
 
 
 def commands() -> list[tuple[str, ...]]:
