@@ -39,7 +39,7 @@ build/python-files: FORCE
 .PHONY: FORCE
 FORCE:
 
-SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat build/python-files $(CPP)
+SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-files $(CPP)
 
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute or two)"
@@ -73,6 +73,7 @@ check: .venv/installed-dev  ## ruff, import layers, mypy --strict, clang-format,
 	lint-imports --no-cache
 	mypy --strict
 	clang-format --dry-run -Werror $(CPP)
+	python tools/check_includes.py
 	@diff -u src/selfmate/_core.pyi build/dev/_core.pyi || \
 		{ echo "src/selfmate/_core.pyi is stale: run 'make stub'"; exit 1; }
 	$(CONFIGURE) -B build/check -DCMAKE_BUILD_TYPE=Release \
