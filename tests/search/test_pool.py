@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchError, SelfmateError, Termination
-from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat
+from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat, SelfPlayConfig
 from selfmate._core import encoding as encoding_of
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Answer, Desk, Evaluator
@@ -25,9 +25,23 @@ from selfmate.train.selfplay import choose_concurrency
 
 def make_pool(variant: str = "gardner", games: int = 40) -> Pool:
     pool = Pool(
-        variant, SearchConfig(gumbel=True), seed=7, visits=12, fast_visits=4, full_probability=0.5, random_plies=3,
-        temperature=1.0, temperature_plies=8, max_plies=60, slots=16, lanes=2, threads=2, leaves_per_slot=2,
-    )  # fmt: skip
+        variant,
+        SearchConfig(gumbel=True),
+        SelfPlayConfig(
+            visits=12,
+            fast_visits=4,
+            full_probability=0.5,
+            random_plies=3,
+            temperature=1.0,
+            temperature_plies=8,
+            max_plies=60,
+        ),
+        seed=7,
+        slots=16,
+        lanes=2,
+        threads=2,
+        leaves_per_slot=2,
+    )
     pool.start(0, games)
     return pool
 

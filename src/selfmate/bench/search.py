@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from selfmate import _core
-from selfmate._core import Pool, Search, SearchConfig
+from selfmate._core import Pool, Search, SearchConfig, SelfPlayConfig
 from selfmate.bench.movegen import Tell
 from selfmate.board.epd import Tactic, read_tactics
 from selfmate.board.position import Position
@@ -139,7 +139,14 @@ def search(
         for count in threads:
             tell(step, steps, f"{many(games, 'game')}, {many(count, 'thread')}")
             step += 1
-            pool = Pool("atomic", config, seed=1, visits=64, random_plies=4, slots=games, threads=count)
+            pool = Pool(
+                "atomic",
+                config,
+                SelfPlayConfig(visits=64, full_probability=1, random_plies=4, temperature=0),
+                seed=1,
+                slots=games,
+                threads=count,
+            )
             pool.start(0, games)
             began, worked = time.perf_counter(), time.process_time()
             pool.run("heuristic-1")
@@ -497,7 +504,14 @@ class _PlainOnnx(Evaluator):
 
 def _leaves(variant: str, size: int) -> Leaves:
     """Gather leaves from as many random games."""
-    pool = Pool(variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=size, threads=1)
+    pool = Pool(
+        variant,
+        SearchConfig(),
+        SelfPlayConfig(visits=64, full_probability=1, random_plies=16, temperature=0),
+        seed=1,
+        slots=size,
+        threads=1,
+    )
     pool.start(0, size)
     return pool.gather()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from selfmate import _core
-from selfmate._core import Buffer, GameRecord, Pool, SearchConfig
+from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.bench.movegen import Tell
 from selfmate.bench.report import BenchReport, Table
 from selfmate.errors import SelfmateError
@@ -196,7 +196,14 @@ def ceiling(
     def work(lane: int) -> None:
         try:
             prepare()
-            pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
+            pool = Pool(
+                evaluator.variant,
+                SearchConfig(),
+                SelfPlayConfig(visits=64, full_probability=1, random_plies=16, temperature=0),
+                seed=1,
+                slots=rows,
+                threads=1,
+            )
             pool.start(0, rows)
             desk = evaluator.desk(rows)
             held = desk.gather(pool, 0)
@@ -246,7 +253,13 @@ def train_speed(
     batch = at(wanted.learner.batch, 0)
     # 1. Games to learn from
     tell(0, 3, "games")
-    pool = Pool(wanted.variant.name, SearchConfig(gumbel=True), seed=1, visits=8, random_plies=8, slots=256)
+    pool = Pool(
+        wanted.variant.name,
+        SearchConfig(gumbel=True),
+        SelfPlayConfig(visits=8, full_probability=1, random_plies=8, temperature=0),
+        seed=1,
+        slots=256,
+    )
     pool.start(0, 512)
     pool.run("heuristic-1")
     buffer = Buffer(wanted.variant.name, 10_000_000, 0)

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Name
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 from pydantic_core import PydanticCustomError
 
-from selfmate._core import VARIANTS
+from selfmate._core import VARIANTS, ConfigField, SearchConfig, SelfPlayConfig
 from selfmate.errors import UnknownVariant
 from selfmate.nn.config import LIMITS, SIZES, Context
-from selfmate.recipe.core_fields import SEARCH_FIELDS, SELFPLAY_FIELDS, ConfigField
 from selfmate.recipe.schedule import at, start_cycles
 
 __all__ = [
@@ -147,11 +146,11 @@ def core_keys(fields: Iterable[ConfigField], **defaults: Any) -> Callable[[type[
     """Add the fields of a struct of the core to a section, after its own keys; `defaults` replace the struct's."""
 
     def add(part: type[AnyCorePart]) -> type[AnyCorePart]:
-        keys = {
-            field.name: (_core_type(field), key(field.help, defaults.get(field.name, field.default)))
-            for field in fields
-            if field.in_recipe
-        }
+        keys = {}
+        for field in fields:
+            if field.in_recipe:
+                default = ... if field.is_required else defaults.get(field.name, field.default)
+                keys[field.name] = (_core_type(field), key(field.help, default))
         made = create_model(part.__name__, __base__=part, __module__=__name__, __doc__=part.__doc__, **keys)  # type: ignore[call-overload]
         made.core_keys = frozenset(keys)
         return made  # type: ignore[no-any-return]
@@ -195,12 +194,12 @@ class NetPart(Part):
         return {name: value for name, value in self if name != "size" and value is not None}
 
 
-@core_keys(SEARCH_FIELDS, gumbel=True)  # the struct's default is for playing
+@core_keys(SearchConfig.fields(), gumbel=True)  # the struct's default is for playing
 class SearchPart(CorePart):
     """The search, in self-play and in matches (matches drop the noise)."""
 
 
-@core_keys(SELFPLAY_FIELDS)
+@core_keys(SelfPlayConfig.fields())
 class SelfPlayPart(CorePart):
     """Self-play games."""
 

@@ -277,7 +277,7 @@ class Learner:
         """Return samples as tensors on the device."""
         return Batch(*(tensor.to(self.device) for tensor in as_tensors(samples)))
 
-    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, ...]:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):

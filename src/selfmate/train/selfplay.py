@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from selfmate._core import GameRecord, Pool, SearchConfig
+from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.schedule import at
@@ -39,8 +39,8 @@ GAMES_AHEAD: Final = {"cpu": 0, "cuda": 200_000}
 
 def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
     """Return the search of a recipe at a cycle; matches are played without noise."""
-    values = part.core_values(cycle)
-    return SearchConfig(**values if noise else values | {"gumbel_scale": 0.0, "noise_epsilon": 0.0})
+    config = SearchConfig(**part.core_values(cycle))
+    return config if noise else config.without_noise()
 
 
 class Concurrency(NamedTuple):
@@ -79,13 +79,13 @@ def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurr
     return Pool(
         recipe.variant.name,
         search_config(recipe.search, cycle, noise=True),
+        SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
         seed=seed,
         slots=concurrency.slots,
         lanes=lanes,
         threads=threads,
         leaves_per_slot=recipe.selfplay.leaves,
         batch=concurrency.batch,
-        **recipe.selfplay.core_values(cycle),
     )
 
 
