@@ -1,9 +1,11 @@
 #include "bench/bench.h"
 
+#include <bit>
 #include <chrono>
 #include <vector>
 
 #include "board/fen.h"
+#include "search/pool.h"
 #include "search/search.h"
 #include "util/random.h"
 
@@ -31,6 +33,26 @@ std::uint64_t search_signature(const Variant& variant, const State& state, bool 
     std::uint64_t sum = 0;
     for (const MoveStats& stats : search.moves()) sum += mix(stats.move.bits() ^ mix(stats.visits));
     return mix(sum ^ search.tree().nodes.size());
+}
+
+// Everything but the scores in centipawns, which come from libm.
+std::uint64_t signature_of(const GameRecord& game) {
+    std::uint64_t sum = mix(game.id << 16 | game.random_plies);
+    const auto add = [&](std::uint64_t number) { sum = mix(sum ^ number); };
+    for (const Move move : game.moves) add(move.bits());
+    add(game.outcome ? 256 + 16 * static_cast<std::uint64_t>(game.outcome->winner) +
+                           static_cast<std::uint64_t>(game.outcome->termination)
+                     : 0);
+    for (const TrainedPosition& position : game.positions) {
+        add(position.ply);
+        add(std::bit_cast<std::uint32_t>(position.value));
+        add(std::bit_cast<std::uint32_t>(position.net_value));
+        std::uint64_t targets = 0;  // a sum: they are keyed by move, not by order
+        for (const Target& target : position.targets)
+            targets += mix(target.move.bits() ^ mix(target.visits ^ mix(std::bit_cast<std::uint32_t>(target.weight))));
+        add(targets);
+    }
+    return sum;
 }
 
 }  // namespace
@@ -90,6 +112,31 @@ std::uint64_t signature() {
     };
     for (const Variant& variant : variants()) add(variant, variant.start);
     for (const auto& [name, fen] : EXTRA) add(*find_variant(name), fen);
+    return sum;
+}
+
+std::uint64_t selfplay_signature() {
+    constexpr std::uint64_t GAMES = 8;
+    std::uint64_t sum = 0;
+    for (const Variant& variant : variants())
+        for (const bool gumbel : {false, true}) {
+            const PoolConfig config{.variant = &variant,
+                                    .seed = 1,
+                                    .selfplay = {.fast_visits = 5,
+                                                 .full_probability = 0.5,
+                                                 .random_plies = 4,
+                                                 .temperature = 0.8,
+                                                 .temperature_plies = 16,
+                                                 .max_plies = 80},
+                                    .slots = GAMES};
+            const SearchConfig search{.gumbel = gumbel, .noise_alpha = 0.3f, .noise_epsilon = 0.25f};
+            Pool pool(config, {Seat{.search = search, .visits = 24}});
+            std::vector<GameSpec> games(GAMES);
+            for (std::uint64_t game = 0; game < GAMES; ++game) games[game].id = game;
+            pool.add(std::move(games));
+            pool.run(find_native_evaluator("fake"));
+            for (const GameRecord& game : pool.drain()) sum = mix(sum ^ signature_of(game));
+        }
     return sum;
 }
 

@@ -75,6 +75,14 @@ NB_MODULE(SELFMATE_MODULE, m) {
         },
         "Return the checksum of rules and search over every variant, equal on every machine (bench/signature.txt).");
     m.def(
+        "selfplay_signature",
+        [] {
+            nb::gil_scoped_release release;
+            return selfplay_signature();
+        },
+        "Return the checksum of self-play records of every variant, with noise, temperature, random plies and fast\n"
+        "searches; equal on every machine (bench/signature.txt).");
+    m.def(
         "generate_rate",
         [](nb::str name, std::size_t positions, std::uint64_t seed, double seconds) {
             const VariantName variant = resolve_variant(text_of(name));

@@ -113,7 +113,7 @@ struct SearchConfig {
 // The moves of self-play games. The defaults are those of a recipe.
 struct SelfPlayConfig {
     // Playout-cap randomisation (KataGo): a move is searched with `visits` and trained on with `full_probability`,
-    // otherwise searched with `fast_visits` and only played.
+    // otherwise searched with `fast_visits`, without Dirichlet noise, and only played.
     std::uint32_t visits = 0;
     std::uint32_t fast_visits = 1;
     double full_probability = 0.25;

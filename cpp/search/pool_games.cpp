@@ -79,10 +79,14 @@ void Pool::begin_search(Slot& slot) {
     const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
     const bool forced = config_.variant->count_moves(slot.state) == 1;
     const std::uint32_t visits = slot.full_search ? seat.visits : config_.selfplay.fast_visits;
+    SearchConfig search = seat.search;
+    // A fast search only plays: its position is not trained on, and Dirichlet noise would make its move worse (KataGo).
+    // Gumbel noise stays, because it draws the move.
+    if (!slot.full_search) search.noise_epsilon = 0;
     slot.search.begin({.variant = *config_.variant,
                        .root = slot.state,
                        .history = std::span(slot.keys).last(reach),
-                       .config = seat.search,
+                       .config = search,
                        .visits = forced ? 1 : visits,
                        .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits()});
 }

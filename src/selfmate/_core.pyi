@@ -1207,6 +1207,12 @@ def signature() -> int:
     Return the checksum of rules and search over every variant, equal on every machine (bench/signature.txt).
     """
 
+def selfplay_signature() -> int:
+    """
+    Return the checksum of self-play records of every variant, with noise, temperature, random plies and fast
+    searches; equal on every machine (bench/signature.txt).
+    """
+
 def generate_rate(variant: str, positions: int, seed: int, seconds: float) -> tuple[float, float]:
     """
     Return (positions, legal moves) per second of move generation on one thread, over positions of random games.

@@ -44,7 +44,7 @@ def _bench(
     if signature and context.invoked_subcommand is None:
         from selfmate import _core
 
-        print(_core.signature())
+        print(f"{_core.signature()}\nselfplay {_core.selfplay_signature()}")
     elif context.invoked_subcommand is None:
         from selfmate.bench.movegen import total
 

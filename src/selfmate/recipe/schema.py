@@ -215,7 +215,9 @@ class LearnerPart(Part):
     optimizer: Literal["adamw", "sgd"] = key("adamw, or sgd with Nesterov momentum 0.9", "adamw")
     learning_rate: Scheduled[Annotated[float, number(above=0, maximum=10)]] = key("learning rate after the warm-up")
     warmup: Annotated[int, whole(0, 10_000_000)] = key("steps over which the learning rate rises from zero", 100)
-    weight_decay: Scheduled[Annotated[float, number(0, 10)]] = key("decoupled weight decay, on matrices only", 1e-4)
+    weight_decay: Scheduled[Annotated[float, number(0, 10)]] = key(
+        "on matrices only; decoupled in adamw, L2 in sgd", 1e-4
+    )
     clip: Scheduled[Annotated[float, number(above=0, maximum=1e9)]] = key("largest norm of the gradient", 1.0)
     batch: Scheduled[Annotated[int, whole(1, 65_536)]] = key("positions per step")
     reuse: Scheduled[Annotated[float, number(above=0, maximum=1000)]] = key("mean times that a position is sampled")
