@@ -17,6 +17,7 @@ from rich.console import Console
 from command import Run
 from selfmate import read_games
 from selfmate.cli.arena import Wishes, make_plan
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
@@ -29,7 +30,6 @@ from selfmate.rating.match_stats import Match
 from selfmate.rating.pgn_results import read_all
 from selfmate.rating.sprt import Sprt
 from selfmate.search.player import Player
-from selfmate.search.result import PlayerError
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 THREE_CHECK_START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1"

@@ -12,12 +12,12 @@ import pytest
 
 from selfmate import Game, Position, SelfmateError
 from selfmate.match.referee import ScoreRule, Table, Terms, Turn, play_game
-from selfmate.match.spec import MoveLimit, TimeControl
 from selfmate.match.uci_client import Engine, EngineError, Fault
 from selfmate.match.uci_parse import Score, Thought
+from selfmate.search.limit import Clock, Limit
 
-NODES = MoveLimit(nodes=10)
-CLOCK = MoveLimit(control=TimeControl(1.0, 0.1))
+NODES = Limit(nodes=10)
+CLOCK = Limit(clock=Clock(1.0, 0.1))
 DANCE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
 
@@ -51,7 +51,7 @@ def play(
     *,
     variant: str = "chess",
     fen: str | None = None,
-    limit: MoveLimit = NODES,
+    limit: Limit = NODES,
     terms: Terms | None = None,
 ) -> Table:
     table = Table(7, variant, fen, (limit, limit), terms)
@@ -169,7 +169,7 @@ def test_the_margin_is_not_exceeded() -> None:
 
 def test_a_time_for_each_move() -> None:
     black = Script(seconds=0.2)
-    table = play(Script(seconds=0.1), black, limit=MoveLimit(movetime=100), terms=Terms(move_margin=0.05))
+    table = play(Script(seconds=0.1), black, limit=Limit(seconds=0.1), terms=Terms(move_margin=0.05))
     assert table.verdict is not None
     assert (table.verdict.result, table.verdict.fault) == ("1-0", Fault.TIME_LOSS)
     assert black.heard[0][2] == "go movetime 100"

@@ -22,12 +22,13 @@ import arena_games
 from command import Run
 from selfmate import Position, read_games
 from selfmate.cli.arena import Wishes, make_plan
+from selfmate.errors import PlayerError
 from selfmate.match.match_file import MatchFile, MatchFileError
 from selfmate.match.report import Report, faults
-from selfmate.match.spec import ContestantError, MoveLimit, read_contestant
+from selfmate.match.spec import ContestantError, read_contestant
 from selfmate.match.tournament import play
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import PlayerError
 
 FAKE = Path(__file__).parents[1] / "helpers" / "fake_engine.py"
 OURS = f"uci:{sys.executable} -m selfmate uci"
@@ -543,7 +544,8 @@ def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:
         assert all("[%clk 0:00:0" in node.comment for node in game.mainline())
 
 
-@pytest.mark.skipif(STOCKFISH is None, reason="Stockfish (Debian: stockfish) is not installed")
+@pytest.mark.engine
+@pytest.mark.skipif(STOCKFISH is None, reason="needs Stockfish: apt install stockfish")
 def test_stockfish() -> None:
     players = (
         "heuristic-1?visits=20",
@@ -572,7 +574,7 @@ def test_a_few_timed_games_of_our_engines_without_a_fault() -> None:
 
 def test_a_command_with_everything() -> None:
     text = "uci:cat -u 'my file'?tc=1+0.02&option.Skill+Level=3&option.Path=%2Fa%26b&env.A=b+c&dir=/tmp&name=The+cat"
-    contestant = read_contestant(text, MoveLimit(nodes=5))
+    contestant = read_contestant(text, Limit(nodes=5))
     assert contestant.engine is not None
     assert contestant.engine.command == ("cat", "-u", "my file")
     assert contestant.engine.options == (("Skill Level", "3"), ("Path", "/a&b"))
@@ -587,7 +589,7 @@ def test_a_path_with_spaces_and_a_question_mark(tmp_path: Path) -> None:
         program = tmp_path / name
         program.write_text("#!/bin/sh\n", encoding="ascii")
         program.chmod(0o755)
-        contestant = read_contestant(f"uci:{program}", MoveLimit(nodes=5))
+        contestant = read_contestant(f"uci:{program}", Limit(nodes=5))
         assert contestant.engine is not None
         assert contestant.engine.command == (str(program),)
         assert contestant.label == f"{name} (5 nodes)"
@@ -599,7 +601,7 @@ def test_a_path_with_spaces_and_a_question_mark(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read_is_refused(query: str) -> None:
     with pytest.raises(ContestantError, match=r"^cat: |^tc "):
-        read_contestant(f"uci:cat?{query}", MoveLimit(nodes=5))
+        read_contestant(f"uci:cat?{query}", Limit(nodes=5))
 
 
 @pytest.mark.parametrize(
@@ -626,14 +628,14 @@ def test_what_cannot_be_read_is_refused(query: str) -> None:
 )
 def test_what_does_not_suit_a_player_is_refused(text: str, message: str) -> None:
     with pytest.raises(ContestantError) as caught:
-        read_contestant(text, MoveLimit(nodes=5))
+        read_contestant(text, Limit(nodes=5))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_net_on_a_clock_keeps_all_that_it_was_given() -> None:
-    contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", MoveLimit())
+    contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", Limit())
     assert contestant.engine is not None
     assert (contestant.engine.environment, contestant.engine.directory) == ({"A": "b"}, Path("/tmp"))
     assert contestant.label == "heuristic-1 (1+0 s, Contempt 20)"  # not the same player as without it
-    assert read_contestant("heuristic-1?visits=1", MoveLimit()).label == "heuristic-1 (1 visit)"
+    assert read_contestant("heuristic-1?visits=1", Limit()).label == "heuristic-1 (1 visit)"

@@ -14,11 +14,12 @@ from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings, is_pgn, read_openings
 from selfmate.match.referee import CLOCK_MARGIN, MOVE_MARGIN, ScoreRule, Terms
 from selfmate.match.report import CSV_HEADINGS, Report, as_csv, show, standing_notes
-from selfmate.match.spec import Contestant, MoveLimit, TimeControl, on_device, read_contestant
+from selfmate.match.spec import Contestant, on_device, read_contestant
 from selfmate.match.tournament import Plan, ask_names, play
 from selfmate.match.uci_client import PATIENCE
 from selfmate.rating.match_stats import Model
 from selfmate.rating.sprt import Sprt
+from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
 from selfmate.search.spec import RANDOM
 from selfmate.util.files import check_target, write_output
@@ -127,13 +128,12 @@ def _contestants(wishes: Wishes) -> list[Contestant]:
         raise SelfmateError("--visits-a and --visits-b are for two players; with more, write NAME?visits=N")
     if len(wishes.players) > 2 and wishes.test is not None:
         raise SelfmateError("--sprt is for two players")
-    control = None if wishes.tc is None else TimeControl.read(wishes.tc)
+    clock = None if wishes.tc is None else Clock.parse(wishes.tc)
+    seconds = None if wishes.movetime is None else wishes.movetime / 1000
     contestants = []
     for index, text in enumerate(wishes.players):
         visits = (own[index] if index < 2 else None) or everybody
-        limit = MoveLimit(
-            visits=visits, nodes=wishes.nodes, depth=wishes.depth, movetime=wishes.movetime, control=control
-        )
+        limit = Limit(visits=visits, nodes=wishes.nodes, depth=wishes.depth, seconds=seconds, clock=clock)
         contestants.append(read_contestant(text, limit))
         if index < 2 and own[index] and contestants[-1].player in ("", RANDOM):
             raise SelfmateError(

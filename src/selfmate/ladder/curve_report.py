@@ -29,7 +29,7 @@ from selfmate.rating.match_stats import Match, Scored, count_games
 from selfmate.rundir.format import Manifest, State
 from selfmate.search.spec import run_name
 from selfmate.util.files import write_file
-from selfmate.util.svg_chart import Level, Panel, Series, draw, escape
+from selfmate.util.svg_chart import Panel, ReferenceLine, Series, draw, escape
 from selfmate.util.terminal import say
 from selfmate.util.text import many, percent, rounded, signed, tenths
 
@@ -173,7 +173,9 @@ class Report:
             [(x(moment), rating.elo) for moment, rating in self.points],
             [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
         )
-        levels = [Level(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")]
+        levels = [
+            ReferenceLine(rung.name, rating.elo) for rung, rating in self.rungs if not rung.name.startswith("level")
+        ]
         title = f"Elo, {self.title}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
         panels = [Panel(title, [elo], levels, height=300)]
         for name in LOSSES:

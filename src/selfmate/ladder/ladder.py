@@ -42,10 +42,11 @@ from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
 from selfmate.match.referee import Terms
 from selfmate.match.report import faults, score
-from selfmate.match.spec import Contestant, MoveLimit, on_device, read_contestant
+from selfmate.match.spec import Contestant, on_device, read_contestant
 from selfmate.match.tournament import Plan, ask_names
 from selfmate.rating.elo import Results, fit
 from selfmate.rating.match_stats import Match, score_of_elo
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.util.cpu import cores
 from selfmate.util.files import write_output
@@ -217,7 +218,8 @@ def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: 
     """Let a player climb the ladder of its variant."""
     began = time.monotonic()
     # 1. Who climbs, and which ladder.
-    net = on_device(read_contestant(who, MoveLimit(visits=wishes.visits, movetime=wishes.movetime)), wishes.device)
+    seconds = None if wishes.movetime is None else wishes.movetime / 1000
+    net = on_device(read_contestant(who, Limit(visits=wishes.visits, seconds=seconds)), wishes.device)
     if not net.player and wishes.variant is None:
         raise SelfmateError(f"{net.name} may play any variant: --variant says which")
     seat = (
@@ -303,15 +305,15 @@ def rate(who: str, wishes: Wishes, progress: Bar, notice: Notice = lambda text: 
     )
 
 
-def _own_seconds(limit: MoveLimit) -> float:
+def _own_seconds(limit: Limit) -> float:
     """Say what a game takes beside the moves of a rung: a player with a time for its move takes it every time.
 
     Visits are reckoned as quick, since how fast they are nobody knows beforehand.
 
-    >>> _own_seconds(MoveLimit(visits=64)), _own_seconds(MoveLimit(movetime=100))
+    >>> _own_seconds(Limit(visits=64)), _own_seconds(Limit(seconds=0.1))
     (0.5, 3.5)
     """
-    return GAME_SECONDS + MOVES * (limit.movetime or 0) / 1000
+    return GAME_SECONDS + MOVES * (limit.seconds or 0.0)
 
 
 def _prior(names: Sequence[str], spacing: Spacing) -> Beliefs:

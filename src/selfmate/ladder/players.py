@@ -22,9 +22,10 @@ from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError
 from selfmate.ladder.reference_engines import Answer, Yardstick
-from selfmate.match.spec import Contestant, MoveLimit
+from selfmate.match.spec import Contestant
 from selfmate.match.uci_client import EngineSpec
 from selfmate.rating.elo import Results, fit
+from selfmate.search.limit import Limit
 from selfmate.search.spec import RANDOM
 from selfmate.util.text import other_format
 
@@ -100,7 +101,7 @@ class Rung(NamedTuple):
     """Its rating as long as nothing is known of it."""
     think: float
     """Seconds that a move takes, about."""
-    limit: MoveLimit
+    limit: Limit
     options: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -119,21 +120,21 @@ class Rung(NamedTuple):
 
 def rungs_of(variant: str) -> list[Rung]:
     """List the rungs of a variant, those of one kind from the weakest to the strongest."""
-    rungs = [Rung(ANCHOR, OWN, 0.0, 0.0, MoveLimit())]
+    rungs = [Rung(ANCHOR, OWN, 0.0, 0.0, Limit())]
     for step, visits in enumerate(VISITS):
         think = visits / VISITS_PER_SECOND
-        rungs.append(Rung(f"heuristic {visits}", OWN, 400 + 150 * step, think, MoveLimit(visits=visits)))
+        rungs.append(Rung(f"heuristic {visits}", OWN, 400 + 150 * step, think, Limit(visits=visits)))
     for step, nodes in enumerate(NODES):
         think = nodes / NODES_PER_SECOND
-        rungs.append(Rung(f"fairy {_short(nodes)}", FAIRY, 600 + 250 * step, think, MoveLimit(nodes=nodes)))
+        rungs.append(Rung(f"fairy {_short(nodes)}", FAIRY, 600 + 250 * step, think, Limit(nodes=nodes)))
     for step, (skill, depth, movetime) in enumerate(LEVELS):
         think = 0.01 if depth <= SHALLOW else movetime / 1000
-        limit, skilled = MoveLimit(depth=depth, movetime=movetime), (("Skill Level", str(skill)),)
+        limit, skilled = Limit(depth=depth, seconds=movetime / 1000), (("Skill Level", str(skill)),)
         rungs.append(Rung(f"level {step + 1}", FAIRY, 600 + 200 * step, think, limit, skilled))
     if variant == "chess":
         for step, elo in enumerate(STOCKFISH_ELO):
             options = (("UCI_LimitStrength", "true"), ("UCI_Elo", str(elo)))
-            limit = MoveLimit(movetime=STOCKFISH_MS)
+            limit = Limit(seconds=STOCKFISH_MS / 1000)
             rungs.append(Rung(f"stockfish {elo}", STOCKFISH, 900 + 200 * step, STOCKFISH_MS / 1000, limit, options))
     return rungs
 

@@ -12,7 +12,7 @@ from selfmate.errors import SelfmateError
 from selfmate.ladder.ladder import LadderReport, rating_line
 from selfmate.rating.match_stats import score_of_elo
 from selfmate.util.files import check_target, write_output
-from selfmate.util.svg_chart import Axis, apart, escape, page, ticks
+from selfmate.util.svg_chart import Axis, escape, page, spread_labels, ticks
 from selfmate.util.text import many, rounded
 
 __all__ = ["draw", "write_picture"]
@@ -83,7 +83,7 @@ def draw(report: LadderReport) -> str:
         parts.append(f'<polyline points="{line}" fill="none" stroke="{CURVE}" stroke-width="2"/>')
         parts.append(f'<path d="M{x(standing.elo):.1f} {TOP}V{bottom}" stroke="{CURVE}" stroke-dasharray="4 4"/>')
     # 5. The rungs: names below, scores above.
-    places = apart([x(rung.elo) for rung in rungs], APART, LEFT, right)
+    places = spread_labels([x(rung.elo) for rung in rungs], APART, LEFT, right)
     for rung, place in zip(rungs, places, strict=True):
         match, at = report.matches.get(rung.name), x(rung.elo)
         ink, weight = (POINT, "600") if match else (GREY, "400")

@@ -1,10 +1,10 @@
 """One game under our rules: every move is checked, every clock is ours, and what goes wrong has a name and an author.
 
 >>> import sys
->>> from selfmate.match.spec import MoveLimit
 >>> from selfmate.match.uci_client import Engine, EngineSpec
+>>> from selfmate.search.limit import Limit
 >>> ours = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("WeightsFile", "heuristic-1"),))
->>> table = Table(0, "gardner", None, (MoveLimit(nodes=50), MoveLimit(nodes=20)))
+>>> table = Table(0, "gardner", None, (Limit(nodes=50), Limit(nodes=20)))
 >>> with Engine(ours) as white, Engine(ours) as black:
 ...     for engine in (white, black):
 ...         engine.play_variant("gardner")
@@ -27,9 +27,10 @@ from selfmate._core import Move, ScoreRules
 from selfmate.board.pgn import Game
 from selfmate.board.position import Position
 from selfmate.errors import MoveError, SelfmateError, clip
-from selfmate.match.spec import MoveLimit
+from selfmate.match.spec import go_command
 from selfmate.match.uci_client import PATIENCE, Engine, EngineError, Fault
 from selfmate.match.uci_parse import Score, Thought
+from selfmate.search.limit import Limit
 
 __all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "kind_of", "play_game"]
 
@@ -197,7 +198,7 @@ class Finished:
     moves: Sequence[Move | str]
     turns: Sequence[Turn]
     """What is known of each move."""
-    limits: tuple[MoveLimit, MoveLimit]
+    limits: tuple[Limit, Limit]
     verdict: Verdict
 
     def game(self, names: Sequence[str], event: str) -> Game:
@@ -207,7 +208,7 @@ class Finished:
         headers["Event"], headers["Round"] = event, str(self.number)
         headers["Date"] = date.today().strftime("%Y.%m.%d")
         headers["White"], headers["Black"] = names
-        controls = [str(limit.control or "?") for limit in self.limits]
+        controls = [str(limit.clock or "?") for limit in self.limits]
         if controls != ["?", "?"]:
             headers["TimeControl"] = controls[0] if controls[0] == controls[1] else "?"
         headers["Termination"] = self.verdict.termination
@@ -235,7 +236,7 @@ class Table:
         number: int,
         variant: str,
         fen: str | None,
-        limits: tuple[MoveLimit, MoveLimit],
+        limits: tuple[Limit, Limit],
         terms: Terms | None = None,
     ) -> None:
         self.number = number
@@ -249,7 +250,7 @@ class Table:
         self.moves: list[str] = []
         """In UCI, as engines hear them."""
         self.turns: list[Turn] = []
-        self.clocks = [0.0 if limit.control is None else limit.control.base for limit in limits]
+        self.clocks = [0.0 if limit.clock is None else limit.clock.remaining for limit in limits]
         self._fen = None if fen is None or self.start == Position(variant) else self.start.fen()
         self.verdict: Verdict | None = None
         self._look()
@@ -266,14 +267,15 @@ class Table:
         # 1. How long it may take. The other's clock is shown only where it has one.
         clock = self.clocks[side]
         given, margin = self.terms.patience, 0.0
-        if limit.control is not None:
+        if limit.clock is not None:
             given, margin = clock, self.terms.margin
-        elif limit.movetime is not None:
-            given, margin = limit.movetime / 1000, self.terms.move_margin
-        shown = tuple(self.clocks[each] if self.limits[each].control else clock for each in (0, 1))
+        elif limit.seconds is not None:
+            given, margin = limit.seconds, self.terms.move_margin
+        shown = tuple(self.clocks[each] if self.limits[each].clock else clock for each in (0, 1))
         # 2. Ask.
         try:
-            thought = engine.think(self._fen, self.moves, limit.go((shown[0], shown[1])), seconds=given + margin)
+            go = go_command(limit, (shown[0], shown[1]))
+            thought = engine.think(self._fen, self.moves, go, seconds=given + margin)
         except EngineError as error:
             self.forfeit(side, error.fault or Fault.CRASH, str(error))
             return None
@@ -282,8 +284,8 @@ class Table:
             kind = Fault.TIME_LOSS if limit.is_timed else Fault.HANG
             self.forfeit(side, kind, f"{thought.seconds:.3f} s for a move of at most {given:.3f} s")
             return None
-        if limit.control is not None:
-            self.clocks[side] = max(0.0, clock - thought.seconds) + limit.control.increment
+        if limit.clock is not None:
+            self.clocks[side] = max(0.0, clock - thought.seconds) + limit.clock.increment
         # 4. Is it a move?
         try:
             move = self.position.parse_uci(thought.move)
@@ -299,7 +301,7 @@ class Table:
             score=thought.score,
             depth=thought.depth,
             nodes=thought.nodes,
-            clock=self.clocks[side] if self.limits[side].control is not None else None,
+            clock=self.clocks[side] if self.limits[side].clock is not None else None,
         )
 
     def play(self, move: Move, turn: Turn | None = None) -> None:

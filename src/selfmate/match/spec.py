@@ -7,9 +7,9 @@ a question mark, joined by `&`; `+` is a space and `%XX` any other sign there:
     uci:stockfish?nodes=1000&option.Skill+Level=3&name=Fish+3
     uci:node --no-experimental-fetch uci.js?movetime=100&dir=/opt/fairy&env.NODE_ENV=production
 
->>> fish = read_contestant("uci:cat?nodes=1000&option.Skill+Level=3", MoveLimit())
+>>> fish = read_contestant("uci:cat?nodes=1000&option.Skill+Level=3", Limit())
 >>> fish.limit, fish.engine.options
-(MoveLimit(visits=None, nodes=1000, depth=None, movetime=None, control=None), (('Skill Level', '3'),))
+(Limit(nodes=1000), (('Skill Level', '3'),))
 
 A net that has visits is searched by us, in one batch with all its other games. A net on a clock is our own engine in a
 process, like any other.
@@ -18,7 +18,6 @@ process, like any other.
 from __future__ import annotations
 
 import difflib
-import re
 import shlex
 import shutil
 import sys
@@ -27,11 +26,19 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.errors import PlayerError, SelfmateError, clip
 from selfmate.match.uci_client import EngineSpec
+from selfmate.search.limit import Clock, Limit
 from selfmate.search.spec import RANDOM, find_player
 
-__all__ = ["Contestant", "ContestantError", "MoveLimit", "TimeControl", "on_device", "read_contestant", "split_command"]
+__all__ = [
+    "Contestant",
+    "ContestantError",
+    "go_command",
+    "on_device",
+    "read_contestant",
+    "split_command",
+]
 
 
 UCI: Final = "uci:"
@@ -51,95 +58,36 @@ class ContestantError(SelfmateError):
     """A contestant that cannot be, or has limits that contradict each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeControl:
-    """A clock for the game, and what is added after every move, in seconds.
+def _check_limit(limit: Limit, whose: str) -> None:
+    """Raise `ContestantError` if parts of a limit contradict each other."""
+    if limit.seconds is not None and limit.clock is not None:
+        raise ContestantError(f"{whose}: movetime and tc contradict each other; give one of them", whose)
+    if limit.visits is not None and limit.is_timed:
+        what = "movetime" if limit.clock is None else "tc"
+        raise ContestantError(f"{whose}: visits and {what} contradict each other; give one of them", whose)
+    if limit.visits is not None and limit.nodes is not None:
+        raise ContestantError(f"{whose}: visits are for nets and nodes for engines; give one of them", whose)
 
-    >>> str(TimeControl.read("1+0.02")), TimeControl.read("60").increment
-    ('1+0.02', 0.0)
+
+def go_command(limit: Limit, clocks: tuple[float, float]) -> str:
+    """Return UCI's `go` for a limit; `clocks` are the seconds that White and Black have left.
+
+    >>> go_command(Limit(clock=Clock(1.0, 0.02), nodes=9), (0.5, 1.0))
+    'go wtime 500 btime 1000 winc 20 binc 20 nodes 9'
     """
-
-    base: float
-    increment: float = 0.0
-
-    @classmethod
-    def read(cls, text: str) -> TimeControl:
-        """Read `seconds+increment`, or seconds alone."""
-        found = re.fullmatch(r"([0-9]{1,7}(?:\.[0-9]{1,6})?)(?:\+([0-9]{1,7}(?:\.[0-9]{1,6})?))?", text.strip())
-        if found is None or float(found[1]) <= 0:
-            raise ContestantError(f"tc is written SECONDS+INCREMENT, such as 10+0.1, not {clip(text)!r}", text)
-        return cls(float(found[1]), float(found[2] or 0))
-
-    def __str__(self) -> str:
-        return f"{self.base:g}+{self.increment:g}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveLimit:
-    """What a move may cost. Visits are for nets that we search ourselves, all the others for engines."""
-
-    visits: int | None = None
-    nodes: int | None = None
-    depth: int | None = None
-    movetime: int | None = None
-    """Milliseconds."""
-    control: TimeControl | None = None
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether seconds count."""
-        return self.movetime is not None or self.control is not None
-
-    @property
-    def is_set(self) -> bool:
-        """Whether it limits anything."""
-        return self.is_timed or any(each is not None for each in (self.visits, self.nodes, self.depth))
-
-    def check(self, whose: str) -> None:
-        """Refuse what contradicts itself."""
-        if self.movetime is not None and self.control is not None:
-            raise ContestantError(f"{whose}: movetime and tc contradict each other; give one of them", whose)
-        if self.visits is not None and self.is_timed:
-            what = "movetime" if self.control is None else "tc"
-            raise ContestantError(f"{whose}: visits and {what} contradict each other; give one of them", whose)
-        if self.visits is not None and self.nodes is not None:
-            raise ContestantError(f"{whose}: visits are for nets and nodes for engines; give one of them", whose)
-
-    def go(self, clocks: tuple[float, float]) -> str:
-        """Write UCI's `go`, with what the clocks of White and Black show, in seconds.
-
-        >>> MoveLimit(control=TimeControl(1, 0.02), nodes=9).go((0.5, 1.0))
-        'go wtime 500 btime 1000 winc 20 binc 20 nodes 9'
-        """
-        words = ["go"]
-        if self.control is not None:
-            white, black = (max(1, int(1000 * clock)) for clock in clocks)
-            added = round(1000 * self.control.increment)
-            words.append(f"wtime {white} btime {black} winc {added} binc {added}")
-        if self.movetime is not None:
-            words.append(f"movetime {self.movetime}")
-        nodes = self.nodes if self.nodes is not None else self.visits
-        if nodes is not None:
-            words.append(f"nodes {nodes}")
-        if self.depth is not None:
-            words.append(f"depth {self.depth}")
-        return " ".join(words)
-
-    def __str__(self) -> str:
-        parts = [
-            f"{number} {unit if number == 1 else units}"
-            for number, unit, units in (
-                (self.visits, "visit", "visits"),
-                (self.nodes, "node", "nodes"),
-                (self.movetime, "ms", "ms"),
-            )
-            if number is not None
-        ]
-        if self.depth is not None:
-            parts.append(f"depth {self.depth}")
-        if self.control is not None:
-            parts.append(f"{self.control} s")
-        return ", ".join(parts)
+    words = ["go"]
+    if limit.clock is not None:
+        white, black = (max(1, int(1000 * clock)) for clock in clocks)
+        added = round(1000 * limit.clock.increment)
+        words.append(f"wtime {white} btime {black} winc {added} binc {added}")
+    if limit.seconds is not None:
+        words.append(f"movetime {round(1000 * limit.seconds)}")
+    nodes = limit.nodes if limit.nodes is not None else limit.visits
+    if nodes is not None:
+        words.append(f"nodes {nodes}")
+    if limit.depth is not None:
+        words.append(f"depth {limit.depth}")
+    return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +100,7 @@ class Contestant:
     """The player that we search for; empty for a foreign engine."""
     engine: EngineSpec | None
     """The process that plays; None for a seat among our own games."""
-    limit: MoveLimit
+    limit: Limit
     name: str
     """For tables and PGN. That of a foreign engine is only its program's until it has been asked."""
     named: bool = False
@@ -169,14 +117,14 @@ class Contestant:
         return f"{self.name} ({', '.join(parts)})" if parts else self.name
 
 
-def read_contestant(text: str, usual: MoveLimit) -> Contestant:
+def read_contestant(text: str, usual: Limit) -> Contestant:
     """Read who takes part; `usual` are limits for those who bring none of their own.
 
-    >>> read_contestant("heuristic-1", MoveLimit()).label
+    >>> read_contestant("heuristic-1", Limit()).label
     'heuristic-1 (64 visits)'
-    >>> read_contestant("heuristic-1", MoveLimit(movetime=50)).engine.command[1:]
+    >>> read_contestant("heuristic-1", Limit(seconds=0.05)).engine.command[1:]
     ('-m', 'selfmate', 'uci')
-    >>> read_contestant("heuristic-1?visits=3&tc=1", MoveLimit())
+    >>> read_contestant("heuristic-1?visits=3&tc=1", Limit())
     Traceback (most recent call last):
     ...
     selfmate.match.spec.ContestantError: heuristic-1: visits and tc contradict each other; give one of them
@@ -191,7 +139,7 @@ def read_contestant(text: str, usual: MoveLimit) -> Contestant:
         other = f"{UCI}{clip(who)}?nodes={own.limit.visits}"
         raise ContestantError(f"{clip(who)}: visits are for nets that we search; an engine has nodes: {other}", text)
     limit = own.limit if own.limit.is_set else replace(usual, visits=None)
-    limit.check(clip(who))
+    _check_limit(limit, clip(who))
     if not limit.is_set:
         ways = f"{clip(text)}?nodes=1000, or --nodes, --movetime or --tc for all"
         raise ContestantError(f"{clip(who)}: an engine needs a limit: {ways}", text)
@@ -221,7 +169,7 @@ def _ours(where: str | Path, own: _Own) -> EngineSpec:
     )
 
 
-def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
+def _net(text: str, who: str, own: _Own, usual: Limit) -> Contestant:
     """Make a contestant of a player of ours: a seat, or on a clock our engine."""
     name, where = find_player(who, engine=f"{UCI}{text}" if "?" in text else f"{UCI}{text}?nodes=1000")
     usual = replace(usual, nodes=None, depth=None)
@@ -230,14 +178,14 @@ def _net(text: str, who: str, own: _Own, usual: MoveLimit) -> Contestant:
         raise ContestantError(f"{RANDOM}: it does not search, so it has no limit; write {RANDOM} alone", text)
     if limit.nodes is not None or limit.depth is not None:
         raise ContestantError(f"{clip(who)}: nodes and depth are for engines; a net has visits, movetime or tc", text)
-    limit.check(clip(who))
+    _check_limit(limit, clip(who))
     engine = None
     if who == RANDOM:
-        limit = MoveLimit()
+        limit = Limit()
     elif limit.is_timed:
         engine = _ours(where, own)
     elif not limit.is_set:
-        limit = MoveLimit(visits=USUAL_VISITS)
+        limit = Limit(visits=USUAL_VISITS)
     if engine is None and (own.options or own.environment or own.directory):
         raise ContestantError(f"{clip(who)}: option, env and dir are for engines, and for nets on a clock", text)
     if any(option.lower() == OURS[0].lower() for option, _ in own.options):
@@ -255,7 +203,7 @@ class _Own:
         self.environment: dict[str, str] = {}
         self.directory: Path | None = None
         numbers: dict[str, int] = {}
-        control: TimeControl | None = None
+        clock: Clock | None = None
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=200) if query else []
         except ValueError:
@@ -274,7 +222,10 @@ class _Own:
                     raise ContestantError(f"{clip(who)}: {key} is a whole number above 0, not {clip(value)!r}", value)
                 numbers[key] = int(value)
             elif key == "tc":
-                control = TimeControl.read(value.replace(" ", "+"))  # a + that nobody escaped
+                try:
+                    clock = Clock.parse(value.replace(" ", "+"))  # an unescaped + is read as a space
+                except PlayerError as error:
+                    raise ContestantError(f"{clip(who)}: {error}", value) from None
             elif key in ("name", "dir") and not value.strip():
                 raise ContestantError(f"{clip(who)}: {key}= needs something behind it", key)
             elif key == "name":
@@ -287,12 +238,12 @@ class _Own:
                 self.environment[rest] = value
             else:
                 raise ContestantError(f"{clip(who)}: nothing is called {clip(key)!r}; {_hint(key, foreign)}", key)
-        self.limit = MoveLimit(
+        self.limit = Limit(
             visits=numbers.get("visits"),
             nodes=numbers.get("nodes"),
             depth=numbers.get("depth"),
-            movetime=numbers.get("movetime"),
-            control=control,
+            seconds=numbers["movetime"] / 1000 if "movetime" in numbers else None,
+            clock=clock,
         )
 
 
