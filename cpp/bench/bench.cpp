@@ -131,8 +131,8 @@ std::uint64_t selfplay_signature() {
                                     .slots = GAMES};
             const SearchConfig search{.gumbel = gumbel, .noise_alpha = 0.3f, .noise_epsilon = 0.25f};
             Pool pool(config, {Seat{.search = search, .visits = 24}});
-            std::vector<GameSpec> games(GAMES);
-            for (std::uint64_t game = 0; game < GAMES; ++game) games[game].id = game;
+            std::vector<GameSpec> games;
+            for (std::uint64_t game = 0; game < GAMES; ++game) games.push_back({.id = game});
             pool.add(std::move(games));
             pool.run(find_native_evaluator("fake"));
             for (const GameRecord& game : pool.drain()) sum = mix(sum ^ signature_of(game));

@@ -16,9 +16,8 @@ Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_
 // there with the `fake` evaluator. Equal on every machine.
 std::uint64_t signature();
 
-// Returns a checksum over self-play records of all variants under the `fake` evaluator: moves, targets, values and
-// results, with Dirichlet and Gumbel noise, temperature, random plies, and full and fast searches. Equal on every
-// machine.
+// A checksum over self-play records of all variants under the `fake` evaluator: moves, targets, values and results, with
+// Dirichlet and Gumbel noise, temperature, random plies, and full and fast searches. Equal on every machine.
 std::uint64_t selfplay_signature();
 
 }  // namespace selfmate

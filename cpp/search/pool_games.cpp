@@ -80,8 +80,8 @@ void Pool::begin_search(Slot& slot) {
     const bool forced = config_.variant->count_moves(slot.state) == 1;
     const std::uint32_t visits = slot.full_search ? seat.visits : config_.selfplay.fast_visits;
     SearchConfig search = seat.search;
-    // A fast search only plays: its position is not trained on, and Dirichlet noise would make its move worse (KataGo).
-    // Gumbel noise stays, because it draws the move.
+    // A fast search is not learned from, and Dirichlet noise would only make its move worse (KataGo). Gumbel noise stays:
+    // it draws the move.
     if (!slot.full_search) search.noise_epsilon = 0;
     slot.search.begin({.variant = *config_.variant,
                        .root = slot.state,
