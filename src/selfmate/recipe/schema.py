@@ -55,7 +55,7 @@ MOVED: Final = {"gate.anchor_games": "progress.games", "gate.anchor_every": "pro
 """Keys in recipes that earlier versions archived, and their present names."""
 
 MAX_CYCLE: Final = 1_000_000
-MAX_VISITS: Final = 100_000
+MAX_VISITS: Final = next(field.maximum for field in SelfPlayConfig.fields() if field.name == "visits")
 MAX_GAMES: Final = 1_000_000
 MAX_MATCH_GAMES: Final = 100_000
 
