@@ -18,10 +18,10 @@ from typing import Literal
 
 from selfmate import _core
 from selfmate.board.game_tree import MAX_NAG, MoveNode, Node, Tree
+from selfmate.board.pgn_tags import parse_tag
 from selfmate.board.pgn_writer import (
     RESULTS,
     START_TAGS,
-    TAG_NAME,
     Headers,
     check_tag,
     movetext,
@@ -41,13 +41,6 @@ MAX_GAME_CHARS = 1 << 20
 
 
 NAG_OF_SUFFIX = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
-
-
-TAG = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"((?:[^"\\]|\\.)*+)"\s*+\]\s*+')
-
-
-# Quotation marks inside the value that nobody escaped; one tag on the line.
-LOOSE_TAG = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"(.*)"\s*+\]\s*')
 
 
 FIRST_MOVE = re.compile(r"\s*+1\s*+\.(?!\s*\.)")
@@ -315,14 +308,14 @@ class _GameReader:
         elif line[0] == "%":
             return None
         elif not self.in_moves:
-            if (tag := TAG.match(line)) and self.after_blank and tag[1] in self.tags:
+            if (tag := parse_tag(line)) and self.after_blank and tag.name in self.tags:
                 return line
             start = self._read_tags(line)
             self.after_blank = False
             if start == len(line):
                 return None
             self._begin_moves()
-        elif line[0] == "[" and TAG.match(line):
+        elif line[0] == "[" and parse_tag(line):
             return line
         elif self.after_blank:
             self.after_blank = False
@@ -333,7 +326,7 @@ class _GameReader:
         return self._read_moves(line, start)
 
     def _skip(self, line: str) -> str | None:
-        if TAG.match(line):
+        if parse_tag(line):
             if self.in_moves or line.startswith("[Event "):
                 return line
         elif not line or line.isspace():
@@ -351,20 +344,15 @@ class _GameReader:
         """Read the tags at the beginning of a line and return where they end."""
         end = 0
         while end < len(line) and (line[end] == "[" or (end == 0 and line.lstrip()[0] == "[")):
-            match = TAG.match(line, end)
-            if match is None and end == 0:
-                match = LOOSE_TAG.fullmatch(line)
-            if match is None:
+            tag = parse_tag(line, end, lenient=end == 0)
+            if tag is None:
                 raise PgnError(f"not a tag: {clip(line[end:])!r}", line[end:], self.line)
-            name, value = match[1], match[2]
-            if "\\" in value:
-                value = re.sub(r'\\(["\\])', r"\1", value)
             try:
-                check_tag(name, value)
+                check_tag(tag.name, tag.value)
             except PgnError as error:
-                raise PgnError(str(error), value, self.line) from None
-            self.tags[name] = value
-            end = match.end()
+                raise PgnError(str(error), tag.value, self.line) from None
+            self.tags[tag.name] = tag.value
+            end = tag.end
         return end
 
     def _begin_moves(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from selfmate import _core
 from selfmate.board.game_tree import MAX_NAG, MoveNode, Tree
+from selfmate.board.pgn_tags import is_tag_name
 from selfmate.board.position import Position
 from selfmate.errors import PgnError, UnknownVariant, clip
 
@@ -35,12 +36,6 @@ ROSTER = {
 
 
 START_TAGS = ("Variant", "SetUp", "FEN")
-
-
-TAG_NAME = r"[A-Za-z0-9_][A-Za-z0-9_+#=:-]*+"
-
-
-NAME = re.compile(TAG_NAME)
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -135,7 +130,7 @@ def check_tag(name: str, value: str) -> None:
     ...
     selfmate.errors.PgnError: not the name of a tag: 'White Elo'
     """
-    if not NAME.fullmatch(name):
+    if not is_tag_name(name):
         raise PgnError(f"not the name of a tag: {clip(name)!r}", name)
     if CONTROL.search(value):
         raise PgnError(f"tag {name}: no control characters allowed: {clip(value)!r}", value)

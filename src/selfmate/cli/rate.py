@@ -18,7 +18,7 @@ from selfmate.util.text import many, percent, rounded, signed, tenths
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-from selfmate.rating.pgn_results import Played
+from selfmate.rating.pgn_results import PgnResults
 
 __all__ = ["as_csv", "as_json", "parse_anchors", "show", "show_skills"]
 
@@ -89,7 +89,7 @@ def beside_the_score(ratings: Ratings) -> str:
     return f"{who}, where the score alone (selfmate arena) says {says}: {why}."
 
 
-def as_json(ratings: Ratings, played: Played, *, los: bool) -> dict[str, Any]:
+def as_json(ratings: Ratings, played: PgnResults, *, los: bool) -> dict[str, Any]:
     """Give what a program would read."""
     chances = ratings.los() if los else None
     return {
@@ -120,7 +120,7 @@ def as_csv(ratings: Ratings) -> str:
     return text.getvalue()
 
 
-def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> None:
+def show(ratings: Ratings, played: PgnResults, console: Console, *, los: bool) -> None:
     """Print the players as a table, and what else was found."""
     from rich.text import Text
 
@@ -175,14 +175,14 @@ def _share(share: float) -> str:
     return percent(share).removesuffix(" %")
 
 
-def skills_as_json(skills: dict[str, Skill], played: Played) -> dict[str, Any]:
+def skills_as_json(skills: dict[str, Skill], played: PgnResults) -> dict[str, Any]:
     """Give what a program would read, the strongest first."""
     order = sorted(skills, key=lambda name: -skills[name].mu)
     players = [{"player": name, **skills[name]._asdict()} for name in order]
     return {"model": "trueskill", "games": len(played.games), "unfinished": played.unfinished, "players": players}
 
 
-def show_skills(skills: dict[str, Skill], played: Played, console: Console) -> None:
+def show_skills(skills: dict[str, Skill], played: PgnResults, console: Console) -> None:
     """Print the skills as a table."""
     from rich.text import Text
 
