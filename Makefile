@@ -144,7 +144,7 @@ soakarena: .venv/installed-dev  ## 100 timed games of all variants between our e
 	PYTHONPATH=tests/helpers python tests/soak/arena_games.py --games 100 --tc 1+0.02
 
 .PHONY: ladder
-ladder: .venv/installed  ## measure how far the rungs of a ladder are apart, VARIANT=gardner MINUTES=30 (needs Fairy-Stockfish)
+ladder: .venv/installed  ## calibrate the ladder of a variant, VARIANT=gardner MINUTES=30 (needs Fairy-Stockfish)
 	@mkdir -p build
 	selfmate ladder --measure $(VARIANT) --minutes $(MINUTES) --pgn build/ladder-$(VARIANT).pgn --spacing src/selfmate/ladder/data/$(VARIANT).json
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from selfmate import _core
+from selfmate._core import GameRecord
 from selfmate.bench.movegen import Tell
 from selfmate.bench.report import BenchReport, Table
 from selfmate.bench.selfplay import Speed, ceiling
@@ -20,8 +21,10 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.match.openings import balanced_openings
-from selfmate.match.pool import Seating, paired, seat_players
-from selfmate.search.driver import Turn, drive, one_thread
+from selfmate.match.pool import MatchPool, make_match_pool
+from selfmate.match.runner import play_games
+from selfmate.match.schedule import schedule
+from selfmate.search.driver import Turn, one_thread
 from selfmate.search.player import Player
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
@@ -70,23 +73,21 @@ def arena(
     players = _players(nets, variant, size, device, compile)
     variant = players[0].variant or variant
     tell(0, games, "openings")
-    fixtures = paired(balanced_openings(variant, games // 2, seed=1))
-    seating = seat_players(
+    scheduled = schedule(2, balanced_openings(variant, games // 2, seed=1))
+    match = make_match_pool(
         variant, players, [visits] * len(players), games, max_plies=max_plies, slots=slots, lanes=lanes
     )
-    evaluators = [each for each in seating.evaluators if isinstance(each, Evaluator)]
-    if len(evaluators) != len(seating.evaluators) or not evaluators:
+    evaluators = [each for each in match.evaluators if isinstance(each, Evaluator)]
+    if len(evaluators) != len(match.evaluators) or not evaluators:
         raise SelfmateError("only nets have a ceiling to compare with", ", ".join(nets))
 
     def alone(evaluator: Evaluator) -> Speed:
-        return ceiling(evaluator, seating.pool.lane_rows, seating.lanes, seconds=CEILING_SECONDS, prepare=one_thread)
+        return ceiling(evaluator, match.pool.lane_rows, match.lanes, seconds=CEILING_SECONDS, prepare=one_thread)
 
     # 1. What the evaluators can do without a search behind them
     tell(0, games, "the evaluators alone")
     before = [alone(each) for each in evaluators]
     # 2. The match
-    pool = seating.pool
-    pool.start_games(fixtures)
     turns: list[Turn] = []
     stretches: list[Stretch] = []
     done = 0
@@ -96,16 +97,14 @@ def arena(
         leaves = [sum(turn.leaves for turn in turns if turn.desk.evaluator is each) for each in evaluators]
         return Stretch(leaves, time.perf_counter() - began, time.process_time() - processor)
 
-    def look(leaves: int) -> None:
+    def on_finished(records: list[GameRecord]) -> None:
         nonlocal done
-        if pool.finished:
-            done += len(pool.drain())
-            tell(done, games, "the match")
-            if not stretches and done > games - seating.slots and turns:
-                stretches.append(stretch())
+        done += len(records)
+        tell(done, games, "the match")
+        if not stretches and done > games - match.slots and turns:
+            stretches.append(stretch())
 
-    drive(pool, seating.evaluators, lanes=seating.lanes, prepare=one_thread, tell=look, watch=turns.append)
-    done += len(pool.drain())
+    play_games(match, scheduled, on_finished=on_finished, watch=turns.append)
     stretches.append(stretch())
     # 3. The evaluators alone once more
     tell(games, games, "the evaluators alone")
@@ -114,11 +113,11 @@ def arena(
         Speed((one.wall + other.wall) / 2, (one.processor + other.processor) / 2)
         for one, other in zip(before, after, strict=True)
     ]
-    return _report(seating, players, variant, visits, done, turns, stretches, tops)
+    return _report(match, players, variant, visits, done, turns, stretches, tops)
 
 
 def _report(
-    seating: Seating,
+    match: MatchPool,
     players: Sequence[Player],
     variant: str,
     visits: int,
@@ -129,7 +128,7 @@ def _report(
 ) -> BenchReport:
     whole, full = stretches[-1], stretches[0]
     leaves, elapsed = sum(whole.leaves), whole.seconds
-    lane_seconds = seating.lanes * elapsed
+    lane_seconds = match.lanes * elapsed
     shares = {
         "gather": sum(turn.gathered - turn.began for turn in turns) / lane_seconds,
         "evaluate": sum(turn.answered - turn.gathered for turn in turns) / lane_seconds,
@@ -137,7 +136,7 @@ def _report(
         "wait for the pool": sum(turn.began - turn.asked + turn.applying - turn.answered for turn in turns)
         / lane_seconds,
     }
-    evaluators = sorted({each.name for each in seating.evaluators if isinstance(each, Evaluator)})
+    evaluators = sorted({each.name for each in match.evaluators if isinstance(each, Evaluator)})
     (of_whole, of_whole_processor), (of_full, of_full_processor) = (each.of_ceiling(tops) for each in (whole, full))
     values: dict[str, Any] = {
         "variant": variant,
@@ -145,9 +144,9 @@ def _report(
         "evaluators": evaluators,
         "visits": visits,
         "games": games,
-        "slots": seating.slots,
-        "lanes": seating.lanes,
-        "rows": seating.pool.lane_rows,
+        "slots": match.slots,
+        "lanes": match.lanes,
+        "rows": match.pool.lane_rows,
         "seconds": round(elapsed, 3),
         "evaluations_per_second": round(leaves / elapsed),
         "ceiling": round(leaves / elapsed / of_whole),
@@ -157,7 +156,7 @@ def _report(
         "full_of_ceiling": round(of_full, 4),
         "full_of_ceiling_by_processor": round(of_full_processor, 4),
         "games_per_hour": round(3600 * games / elapsed),
-        "moves_per_second": round(seating.pool.plies / elapsed, 1),
+        "moves_per_second": round(match.pool.plies / elapsed, 1),
         "batch": round(leaves / max(1, len(turns)), 1),
         "processor_share": round(whole.processor / elapsed / cores(), 4),
         "lane_share": {name: round(share, 4) for name, share in shares.items()},
@@ -177,7 +176,7 @@ def _report(
     )
     title = f"{players[0].name} against {players[1].name}, {variant}, {many(visits, 'visit')}, {', '.join(evaluators)}"
     machine = f"{processor_name()}, {elapsed:.1f} s, {many(games, 'game')}, load {os.getloadavg()[0]:.1f}"
-    return BenchReport((Table(title, ("figure", "measured"), shown),), (f"{seating.why}.", machine), values)
+    return BenchReport((Table(title, ("figure", "measured"), shown),), (f"{match.why}.", machine), values)
 
 
 def _players(nets: Sequence[str], variant: str, size: str, device: str, compile: bool) -> list[Player]:

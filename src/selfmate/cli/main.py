@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from selfmate.cli.bench import bench_app
-from selfmate.cli.common import INTERRUPTED, WHO, Json, Settings, Threads, Variant, flowing, notice, progress_bar
+from selfmate.cli.common import INTERRUPTED, Json, Settings, Threads, Variant, flowing, notice, progress_bar
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.errors import EpdError, SelfmateError
+from selfmate.match.options import PLAYER_HELP
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def pack(
 
 @app.command()
 def play(
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {WHO}.")] = "heuristic-1",
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {PLAYER_HELP}.")] = "heuristic-1",
     variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,
     color: Annotated[str, typer.Option("--color", help="Yours: white, black or random.")] = "white",
     level: Annotated[int | None, typer.Option("--level", min=1, max=8, help="1 (weak) to 8 (strong).")] = None,
@@ -345,7 +346,8 @@ def analyse(
         typer.Option("--variant", help="Variant, where a game does not say it (default: the net's, else chess)."),
     ] = None,
     net: Annotated[
-        str | None, typer.Option("--net", help=f"Who analyses: {WHO} (default: the shipped net, else heuristic-1).")
+        str | None,
+        typer.Option("--net", help=f"Who analyses: {PLAYER_HELP} (default: the shipped net, else heuristic-1)."),
     ] = None,
     visits: Annotated[
         int | None, typer.Option("--visits", min=1, max=100_000_000, help="Visits for a position (default: 800).")

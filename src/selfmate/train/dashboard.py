@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from selfmate.match.play import Standing
+    from selfmate.match.runner import MatchProgress
     from selfmate.rating.match_stats import Match
     from selfmate.train.learner import Losses
 from selfmate.util.terminal import QuietTerminal
@@ -88,7 +88,7 @@ class Progress:
     validation: Losses | None = None
     champion: int = 0
     champion_step: int = 0
-    match: Standing | None = None
+    match: MatchProgress | None = None
     """The match that is being played, if one is, and who its first and second side are."""
     sides: tuple[str, str] = ("", "")
     scores: dict[str, tuple[int, Match]] = field(default_factory=dict)

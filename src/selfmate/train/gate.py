@@ -18,8 +18,8 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.ladder import curve
 from selfmate.match.openings import balanced_openings
-from selfmate.match.play import Standing, play_match
 from selfmate.match.record_pgn import as_game
+from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.recipe import at
 from selfmate.rundir.directory import Run
@@ -117,7 +117,7 @@ class Matches:
         if games == 0 or (cycle + 1) % at(part.every, cycle) or self.late():
             return True
         # 1. Who plays
-        folder, rungs = self.run.directory / curve.FOLDER, curve.rungs(visits)
+        folder, rungs = self.run.directory / curve.FOLDER, curve.fixed_players(visits)
         measured = {key for game in curve.read_games_of(folder, self.variant, visits) for key in game[:2]}
         kept = {each.cycle: curve.checkpoint(each.cycle, visits) for each in self.run.state.checkpoints}
         before = [each for number, each in sorted(kept.items()) if number < champion and each.key in measured]
@@ -127,7 +127,7 @@ class Matches:
         # 2. Play what is missing, in one pool
         self._show("measuring strength", "", "")
 
-        def player(entrant: curve.Entrant) -> Player:
+        def player(entrant: curve.CurvePlayer) -> Player:
             return Player(entrant.spec if entrant.cycle is None else self.evaluator(entrant.cycle))
 
         def tell(done: int, total: int) -> None:
@@ -218,8 +218,8 @@ class Matches:
     ) -> tuple[Match, list[GameRecord]] | None:
         """Let the net of cycle `first` play; both sides search alike."""
 
-        def tell(standing: Standing) -> None:
-            self.progress.match = standing
+        def tell(progress: MatchProgress) -> None:
+            self.progress.match = progress
 
         return play_match(
             self.variant,
