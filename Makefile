@@ -1,5 +1,5 @@
-# Everything happens in .venv and build/, which `make clean` removes. Needed beforehand: Python
-# with venv, a C++20 compiler and make; cmake and ninja come as Python packages.
+# Everything is built in .venv and build/, which `make clean` removes. Needed beforehand: Python
+# with venv and headers, a C++20 compiler and make; cmake and ninja come as Python packages.
 PYTHON ?= python3
 SECONDS ?= 60
 GAMES ?= 1000000
@@ -21,17 +21,18 @@ CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 .PHONY: help
 help:  ## list the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | \
-		while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+		while IFS="$$(printf '\t')" read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 # -- building ---------------------------------------------------------------------------------
 
-# setuptools: python-chess is published as source, and isolation is off; the one of a new venv cannot write wheels.
+# setuptools: python-chess is published as source and built without isolation; the setuptools of a new venv is too old
+# to write wheels.
 .venv/tools: constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) cmake nanobind ninja scikit-build-core setuptools
 	@touch $@
 
-# An editable install knows the Python files that there were: a new or removed one is a reason to install again.
+# An editable install maps the Python files that existed when it was made: install again when one is added or removed.
 build/python-files: FORCE
 	@mkdir -p build
 	@find src -name '*.py' | sort >$@.new
@@ -39,7 +40,7 @@ build/python-files: FORCE
 .PHONY: FORCE
 FORCE:
 
-SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat build/python-files $(CPP)
+SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-files $(CPP)
 
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute or two)"
@@ -52,27 +53,31 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/stub.pat build/python-files $(CPP)
 	@touch .venv/installed $@
 
 .PHONY: build run
-build: .venv/installed  ## build and install into .venv
+build: .venv/installed  ## build the core and install the package into .venv
 
-run: .venv/installed  ## build, train Gardner chess for two minutes, then play against what it learned
-	@echo "Ctrl-C stops the training; make run goes on with it."
+run: .venv/installed  ## train Gardner chess for two minutes, then play against it
+	@echo "Ctrl-C stops the training; run the same command again to resume."
 	selfmate train gardner-laptop --run runs/first --minutes 2
-	@echo "Your turn (quit leaves; the same command trains it further)."
+	@echo "Your turn. quit ends the game; make run trains two minutes more."
 	selfmate play runs/first
 
 # -- proving ----------------------------------------------------------------------------------
 
-.PHONY: test check format stub sanitize tsan fuzz soak crash bench
-test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest, doctests included)
+.PHONY: test testengines check format stub sanitize tsan fuzz soak crash bench
+test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doctests)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
 	pytest --numprocesses=auto
 
-check: .venv/installed-dev  ## ruff, import layers, mypy --strict, clang-format, fresh stub, C++ warnings as errors
+testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
+	pytest -m engine
+
+check: .venv/installed-dev  ## linters, types, import layers, formats, C++ warnings
 	ruff check
 	ruff format --check
 	lint-imports --no-cache
 	mypy --strict
 	clang-format --dry-run -Werror $(CPP)
+	python tools/check_includes.py
 	@diff -u src/selfmate/_core.pyi build/dev/_core.pyi || \
 		{ echo "src/selfmate/_core.pyi is stale: run 'make stub'"; exit 1; }
 	$(CONFIGURE) -B build/check -DCMAKE_BUILD_TYPE=Release \
@@ -84,22 +89,22 @@ format: .venv/installed-dev  ## format Python and C++
 	ruff format
 	clang-format -i $(CPP)
 
-stub: .venv/installed  ## renew src/selfmate/_core.pyi from the binding
+stub: .venv/installed  ## update src/selfmate/_core.pyi from the binding
 	cp build/dev/_core.pyi src/selfmate/_core.pyi
 
-sanitize: .venv/tools  ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize: .venv/tools  ## C++ tests under AddressSanitizer and UBSan
 	$(CONFIGURE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
 		-DSELFMATE_PYTHON=OFF -DSELFMATE_TESTS=ON -DSELFMATE_SANITIZE=ON
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --no-tests=error --output-on-failure --parallel 2
 
-tsan: .venv/tools  ## the C++ tests with threads under ThreadSanitizer
+tsan: .venv/tools  ## C++ tests that use threads under ThreadSanitizer
 	$(CONFIGURE) -B build/tsan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
 		-DSELFMATE_PYTHON=OFF -DSELFMATE_TESTS=ON -DSELFMATE_TSAN=ON
 	cmake --build build/tsan --target test_play_v2 test_seats_v2 test_selfplay_v2
 	ctest --test-dir build/tsan --no-tests=error --output-on-failure --parallel 2 -R '^(play|seats|selfplay)[.]v2$$'
 
-fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 each (needs clang)
+fuzz: .venv/installed  ## fuzz FEN, SAN and PGN, SECONDS=60 each (needs clang)
 	$(CONFIGURE) -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++ \
 		-DSELFMATE_PYTHON=OFF -DSELFMATE_FUZZ=ON -DSELFMATE_SANITIZE=ON
 	cmake --build build/fuzz
@@ -112,15 +117,15 @@ fuzz: .venv/installed  ## libFuzzer on FEN and SAN, atheris on PGN, SECONDS=60 e
 		build/fuzz/fuzz_$$target -max_total_time=$(SECONDS) -max_len=600 -print_final_stats=1 \
 			-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$target || exit 1; \
 	done
-	-$(INSTALL) atheris  # the script below says so and ends well where it cannot be had
+	-$(INSTALL) atheris  # where it cannot be installed, the script below prints that and exits with 0
 	@mkdir -p build/fuzz/corpus/pgn
 	python tests/fuzz/pgn_atheris.py -max_total_time=$(SECONDS) -max_len=600 -artifact_prefix=build/fuzz/ \
 		build/fuzz/corpus/pgn
 
-soak: .venv/installed-dev soakuci  ## soakuci, then random games against python-chess and pyffish, GAMES=1000000
+soak: .venv/installed-dev soakuci  ## soakuci, then GAMES=1000000 random games against other rules
 	PYTHONPATH=tests/helpers python tests/soak/games.py --games $(GAMES)
 
-# The core with sanitizers and the package beside it, in a folder of their own.
+# A copy of the package with a core that was built with sanitizers.
 SANITIZED := build/sanitize-python
 
 $(SANITIZED)/package: .venv/installed-dev
@@ -130,32 +135,32 @@ $(SANITIZED)/package: .venv/installed-dev
 	mkdir -p $@
 	cp -r src/selfmate $@/
 	cp $(SANITIZED)/_c*.so $@/selfmate/
-	rm -rf $@/selfmate/nets_data  # OpenVINO loads libraries in a way that sanitizers do not bear
+	rm -rf $@/selfmate/nets_data  # OpenVINO's way of loading libraries fails under sanitizers
 	@touch $@
 
 .PHONY: soakuci
-soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200 ends, 100,000 lines of garbage under sanitizers
+soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200 exits, 100,000 random lines
 	PYTHONPATH=tests/helpers python tests/soak/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30
 	PYTHONPATH=tests/helpers python tests/soak/uci_end.py --count 200
 	PYTHONPATH=tests/helpers python tests/soak/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package
 
 .PHONY: soakarena
-soakarena: .venv/installed-dev  ## 100 timed games of all variants between our engines under our referee
+soakarena: .venv/installed-dev  ## 100 timed games of all variants under our own referee
 	PYTHONPATH=tests/helpers python tests/soak/arena_games.py --games 100 --tc 1+0.02
 
 .PHONY: ladder
-ladder: .venv/installed  ## calibrate the ladder of a variant, VARIANT=gardner MINUTES=30 (needs Fairy-Stockfish)
+ladder: .venv/installed  ## measure a ladder with Fairy-Stockfish, VARIANT= MINUTES=
 	@mkdir -p build
 	selfmate ladder --measure $(VARIANT) --minutes $(MINUTES) --pgn build/ladder-$(VARIANT).pgn --spacing src/selfmate/ladder/data/$(VARIANT).json
 
-crash: .venv/installed-dev  ## kill a tiny training run a hundred times, fill the disk, damage files
+crash: .venv/installed-dev  ## kill a tiny run 100 times, fill the disk, damage files
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 100
 
-bench: .venv/installed  ## move generation, beside Stockfish and Fairy-Stockfish where installed
+bench: .venv/installed  ## speed of move generation beside installed engines
 	selfmate bench movegen
 
 .PHONY: h200
-h200: .venv/installed-dev  ## everything that is measured on one GPU, in 8 minutes and one table
+h200: .venv/installed-dev  ## all measurements on one GPU, 8 minutes, one table
 	python bench/h200.py
 
 .PHONY: clean

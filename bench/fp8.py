@@ -1,16 +1,15 @@
-"""Does FP8 pay? One layer of a tower three ways, on one GPU.
+"""Is FP8 worth it? One layer of a tower in bf16 and FP8, by several kernels, on one GPU.
 
     python bench/fp8.py --batch 8192 --channels 128
 
-The layer is the one that a residual tower spends its time in: a 3x3 convolution of an 8x8 board, bias and rectifier.
-It is measured as the evaluator has it (bf16, cuDNN's fused kernel), in FP8 through cuDNN's graphs (where the package
-nvidia-cudnn-frontend is installed), in FP8 as a kernel of Triton's that gathers the nine shifts of the board by itself,
-and, as what could be had at most, the bare product of the same size in both precisions. The errors beside the speeds
-are those of the results against single precision, relative to their size.
+The layer is the one that dominates a residual tower: a 3x3 convolution of an 8x8 board with bias and ReLU. It is
+measured as the evaluator runs it (bf16, cuDNN's fused kernel), through cuDNN's graphs in bf16 and FP8 (where
+nvidia-cudnn-frontend is installed), as a Triton kernel in both precisions, and, as the upper limit, as a bare matrix
+product of the same size. Errors are relative to the result in single precision.
 """
 
 # mypy: ignore-errors
-# (neither Triton nor cuDNN's package has types, and neither is a requirement of ours)
+# (Triton and cuDNN's package have no types, and are not among our requirements)
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ if triton is not None:
 
 
 def by_triton(x: Tensor, weight: Tensor, bias: Tensor, scale: float) -> Callable[[], Tensor]:
-    """Make the call of our own kernel: rows of squares, channels last."""
+    """Return a call of the Triton kernel above; a row is a square, channels last."""
     boards, channels = x.shape[0], x.shape[1]
     rows = x.permute(0, 2, 3, 1).contiguous().view(-1, channels)
     taps = weight.permute(0, 2, 3, 1).contiguous().view(channels, -1)
@@ -85,7 +84,7 @@ def by_triton(x: Tensor, weight: Tensor, bias: Tensor, scale: float) -> Callable
 
 
 def by_cudnn(x: Tensor, weight: Tensor, bias: Tensor, scale: float) -> Callable[[], Tensor]:
-    """Make the call of a graph of cuDNN's."""
+    """Return a call of a cuDNN graph."""
     import cudnn
 
     handle = cudnn.create_handle()
@@ -125,7 +124,7 @@ def by_cudnn(x: Tensor, weight: Tensor, bias: Tensor, scale: float) -> Callable[
 
 
 def measure(call: Callable[[], Any], seconds: float) -> float:
-    """Give how often a second a call runs, as a CUDA graph of ten."""
+    """Return calls per second, measured on a CUDA graph of ten calls."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(3):
@@ -160,14 +159,14 @@ def main() -> None:
     torch.manual_seed(1)
     torch.backends.cudnn.benchmark = True
     boards, channels = options.batch, options.channels
-    # What a folded, trained layer sees: rectified numbers of about one, weights that keep their size
+    # As in a trained net with folded norms: rectified activations of about one, weights that preserve their scale
     x = torch.randn(boards, channels, SIDE, SIDE, device="cuda").relu_().contiguous(memory_format=torch.channels_last)
     weight = (torch.randn(channels, channels, 3, 3, device="cuda") * (2 / (TAPS * channels)) ** 0.5).contiguous(
         memory_format=torch.channels_last
     )
     bias = 0.1 * torch.randn(channels, device="cuda")
     truth = functional.conv2d(x[:64], weight, bias, padding=1).relu()
-    narrow = 256.0  # e4m3 has few small numbers: weights of about a thirtieth are stored times this
+    narrow = 256.0  # scale of the weights, about 1/30, into the range of e4m3
     half = [tensor.to(torch.bfloat16) for tensor in (x, weight, bias)]
     x8, weight8 = x.to(FP8), (weight * narrow).to(FP8)
     long = boards * SIDE * SIDE
@@ -195,7 +194,7 @@ def main() -> None:
             call = make()
             found = call()
             speed = measure(call, options.seconds)
-        except Exception as error:  # a way that this machine does not have is a row of the table, not its end
+        except Exception as error:  # a kernel that this machine lacks is a row of the table
             torch.cuda.synchronize()
             rows.append({"way": name, "why_not": " ".join(f"{type(error).__name__}: {error}".split())[:300]})
             print(f"{name:42} cannot: {rows[-1]['why_not']}", flush=True)

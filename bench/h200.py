@@ -2,10 +2,10 @@
 
     python bench/h200.py --out results --minutes 8
 
-It checks first (the tests that need a GPU), then measures the evaluator, self-play, the learner, and the peers beside
-ours. Each step is a command that can be repeated by hand; it is printed with its time, and its values lie in the
-folder as JSON. A step that no longer fits into the time is left out, and the table says so. Without a GPU the same
-steps run small (`--device cpu --quick`), to see that they work.
+First the tests that need a GPU run, then evaluator, self-play, learner and the peers are measured. Each step is a
+command that can be repeated by hand: it is printed with its time, and its values are written to the folder as JSON. A
+step that does not fit into the time is left out and listed so in the table. `--device cpu --quick` runs the same steps
+small, without a GPU, to check that they work.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any, Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent
 SEED_GAMES_PER_HOUR: Final = 3200
-"""Of the atomic engine that we set out from (a thesis of 2025), on one A100 at 800 iterations with a net of 12x128."""
+"""Of the atomic engine that Selfmate started from (a thesis of 2025): one A100, 800 iterations, a net of 12x128."""
 LATE: Final = ("selfplay.visits=104",)
-"""What the atomic recipe has from its sixteenth cycle on; the bench plays the games of the first."""
+"""The setting of the atomic recipe from its sixteenth cycle on; the bench plays the games of the first cycle."""
 SQUEEZE: Final = ("net.context=se",)
-"""The net of the figures to reach; the recipe goes without it."""
+"""The net of the figures to reach; the recipe has no squeeze-and-excite."""
 SEED_SETTINGS: Final = (
     "net.blocks=12",
     "search.gumbel=false",
@@ -43,18 +43,18 @@ Rows = list[tuple[str, str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, the seconds that it takes at most, and the rows of the table that its values become."""
+    """A command, its longest time in seconds, and the table rows of its values."""
 
     name: str
     command: list[str]
     seconds: float
     rows: Callable[[Values], Rows] = lambda values: []
-    output: bool = True  # whether it prints JSON, or writes it to the file that it is given
+    output: bool = True  # prints JSON; otherwise writes it to the file of --json
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
-    """Give what is measured, in order."""
+    """Return the steps in order."""
     python = sys.executable
     selfmate = [str(Path(python).with_name("selfmate"))]
     on_gpu = ["--device", device, *(["--compile"] if device == "cuda" else [])]
@@ -139,7 +139,7 @@ def steps(device: str, quick: bool, carry: Path, out: Path) -> list[Step]:
 
 
 def selfplay_rows(values: Values) -> Rows:
-    """Say what self-play reached."""
+    """Return the rows of self-play."""
     gpu, lanes = values["gpu_share"], values["lane_share"]
     return [
         ("self-play, atomic, 10x128 SE: evaluations/s", f"{values['evaluations_per_second']:,}", "700,000"),
@@ -155,7 +155,7 @@ def selfplay_rows(values: Values) -> Rows:
 
 
 def seed_rows(values: Values) -> Rows:
-    """Compare with the thesis at its own settings."""
+    """Return the rows of the comparison with the thesis at its settings."""
     ratio = values["games_per_hour"] / SEED_GAMES_PER_HOUR
     return [
         ("games/h at 800 visits, 12x128", f"{values['games_per_hour']:,} ({ratio:.0f}x the thesis)", "20x"),
@@ -164,7 +164,7 @@ def seed_rows(values: Values) -> Rows:
 
 
 def train_rows(net: str, values: Values) -> Rows:
-    """Say what the learner reached."""
+    """Return the rows of the learner."""
     share = f"{values['of_plain_loop']:.1%} of {values['plain_loop']:,}/s"
     return [
         (f"learner, {net}, batch {values['batch']:,}: samples/s", f"{values['samples_per_second']:,}", ""),
@@ -174,7 +174,7 @@ def train_rows(net: str, values: Values) -> Rows:
 
 
 def peer_rows(values: Values) -> Rows:
-    """Say how far ahead of pgx + mctx we are."""
+    """Return the rows of the comparison with pgx + mctx."""
     reach = {"chess": "10x", "gardner": "6x"}
     return [
         (
@@ -188,7 +188,7 @@ def peer_rows(values: Values) -> Rows:
 
 
 def nn_rows(values: Values) -> Rows:
-    """Say how fast the net is by batch."""
+    """Return the rows of a net's speed by batch."""
     return [
         (f"net, {name}: evaluations/s", ", ".join(f"{batch}: {speed:,}" for batch, speed in found.items()), "")
         for name, found in values["evaluations_per_second"].items()
@@ -199,7 +199,7 @@ def main() -> None:
     """Run the steps and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "h200", help="folder for the values")
-    parser.add_argument("--minutes", type=float, default=8.0, help="for everything together")
+    parser.add_argument("--minutes", type=float, default=8.0, help="for all steps together")
     parser.add_argument("--carry", type=Path, default=ROOT / ".carry" / "pgx", help="pgx and mctx (carry_pgx.sh)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--quick", action="store_true", help="tiny nets and seconds, to see that everything works")
@@ -228,18 +228,18 @@ def main() -> None:
 
 
 def run(step: Step, out: Path, limit: float, failed: list[str]) -> Rows:
-    """Run a step; its values and what it said go to files."""
+    """Run a step, write its values and its output to files, and return its rows."""
     path, log = out / f"{step.name}.json", out / f"{step.name}.log"
     writes = not step.output and step.name != "tests"
     command = [*step.command, *(["--json", str(path)] if writes else [])]
     began = time.monotonic()
-    with log.open("w") as said:
+    with log.open("w") as output:
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=said, text=True, timeout=limit, check=False)
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=output, text=True, timeout=limit, check=False)
             code, text = done.returncode, done.stdout
         except subprocess.TimeoutExpired:
             code, text = 124, ""
-        said.write(text)
+        output.write(text)
     took = time.monotonic() - began
     print(f"{took:6.1f} s  {' '.join(step.command)}", flush=True)
     if step.output and code == 0:

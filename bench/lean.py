@@ -3,10 +3,10 @@
     python bench/lean.py runs/atomic --device cuda --compile --json lean.json
     python bench/lean.py runs/first --net tiny --net blocks=2 --steps 300 --device cpu
 
-Every net sees the same batches in the same order, as many as `--steps` says, with the recipe's own learning rates: the
-first for two thirds of the way, the last for the rest. Then: its losses on held-out games, its evaluations per second
-(all transfers in), and two matches against the first net, with equal visits and in equal time (the visits of the faster
-one are more by the ratio of the speeds).
+Every net learns from the same `--steps` batches in the same order, with the recipe's learning rates: the first of them
+for two thirds of the steps, the last for the rest. Measured are its losses on held-out games, evaluations per second
+(all transfers included), and two matches against the first net: with equal visits, and in equal time (visits in
+proportion to the speeds).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from selfmate import _core
 from selfmate._core import GameRecord
-from selfmate.bench.selfplay import ceiling
+from selfmate.bench.ceiling import ceiling
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.evaluator.torch import TorchEvaluator
@@ -38,7 +38,8 @@ from selfmate.recipe.recipe import Recipe, from_toml
 from selfmate.rundir.directory import read_run
 from selfmate.rundir.format import State
 from selfmate.rundir.games import unpack_games
-from selfmate.search.player import Player, play_config
+from selfmate.search.config import play_config
+from selfmate.search.player import Player
 from selfmate.train.learner import Learner
 from selfmate.train.window import Window
 from selfmate.util.cpu import cores
@@ -47,7 +48,7 @@ NETS = ("medium", "context=none", "blocks=6", "channels=96")
 
 
 def net_of(variant: str, words: str, beside: NetConfig | None) -> NetConfig:
-    """Make the net of `--net`: a named size, or the first one with keys changed."""
+    """Return the net of `--net`: a named size, or the first net with some keys changed."""
     changes: dict[str, object] = {}
     size = "tiny"
     for word in words.split(","):
@@ -64,7 +65,7 @@ def net_of(variant: str, words: str, beside: NetConfig | None) -> NetConfig:
 
 
 def newest_games(run: Path, state: State, positions: int) -> Iterator[GameRecord]:
-    """Read the newest games of a run that have so many positions, the oldest of them first."""
+    """Yield the newest games of a run that together have at least `positions` positions, oldest first."""
     shards = sorted(state.shards, key=lambda shard: shard.first)
     while len(shards) > 1 and sum(shard.positions for shard in shards[1:]) >= positions:
         shards.pop(0)

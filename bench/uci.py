@@ -1,10 +1,10 @@
-"""The figures of the UCI engine: start, answers in mid-search, `stop`, and what `Hash` holds.
+"""Figures of the UCI engine: start, response during a search, `stop`, and memory within `Hash`.
 
     python bench/uci.py
     python bench/uci.py --variant atomic --weights net.onnx --threads 2 --seconds 60
 
-Each figure is measured from outside, through the pipes, and printed with its limit; one that is missed ends with exit
-code 1. Run it on a machine that does nothing else.
+Each figure is measured from outside, through the pipes; the exit code is the number of figures that miss their limit.
+Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 MEGABYTE = 1 << 20
 
 
-class Engine:
+class EngineProcess:
     """A running engine."""
 
     def __init__(self) -> None:
@@ -34,35 +34,35 @@ class Engine:
         self.process.stdin.flush()
 
     def until(self, word: bytes) -> bytes:
-        """Read to a line that begins with a word."""
+        """Read until a line that begins with `word`, and return it."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith(word):
                 return line
-        raise EOFError("the engine is gone")
+        raise EOFError("the engine has exited")
 
     def resident(self) -> int:
-        """Bytes of memory that the process has now."""
+        """Return the resident memory of the process in bytes."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * 4096
 
     def quit(self) -> None:
-        """Let it leave."""
+        """Send `quit` and wait for the process."""
         self.send("quit")
         self.process.wait()
 
 
 def summary(seconds: list[float]) -> str:
-    """Median and largest, in milliseconds."""
+    """Return median and largest in milliseconds, as text."""
     ordered = sorted(1000 * each for each in seconds)
     return f"median {ordered[len(ordered) // 2]:.1f} ms, largest {ordered[-1]:.1f} ms of {len(ordered)}"
 
 
 def start(repeats: int) -> tuple[float, int]:
-    """Measure start to `uciok`: seconds, the median of some, and bytes of memory."""
+    """Measure the time from start to `uciok`; return the median in seconds, and the memory in bytes."""
     taken, memory = [], 0
     for _ in range(repeats):
-        engine = Engine()
+        engine = EngineProcess()
         engine.send("uci")
         engine.until(b"uciok")
         taken.append(time.perf_counter() - engine.began)
@@ -72,9 +72,9 @@ def start(repeats: int) -> tuple[float, int]:
     return sorted(taken)[len(taken) // 2], memory
 
 
-def prepared(arguments: argparse.Namespace) -> Engine:
-    """Start an engine with everything set."""
-    engine = Engine()
+def prepared(arguments: argparse.Namespace) -> EngineProcess:
+    """Return an engine with all options set."""
+    engine = EngineProcess()
     engine.send(f"setoption name UCI_Variant value {arguments.variant}", f"setoption name Hash value {arguments.hash}")
     engine.send(f"setoption name Threads value {arguments.threads}")
     if arguments.weights:
@@ -86,8 +86,8 @@ def prepared(arguments: argparse.Namespace) -> Engine:
     return engine
 
 
-def answers(engine: Engine, repeats: int) -> tuple[float, float]:
-    """Measure `isready` and `stop` in mid-search: the slowest of each, in seconds."""
+def answers(engine: EngineProcess, repeats: int) -> tuple[float, float]:
+    """Measure `isready` and `stop` during a search; return the slowest of each in seconds."""
     ready, stop = [], []
     for number in range(repeats):
         engine.send("ucinewgame" if number % 5 == 0 else "", "go infinite")
@@ -102,14 +102,14 @@ def answers(engine: Engine, repeats: int) -> tuple[float, float]:
         engine.send("stop")
         engine.until(b"bestmove")
         stop.append(time.perf_counter() - began)
-    print(f"isready in mid-search: {summary(ready)}")
+    print(f"isready during a search: {summary(ready)}")
     print(f"stop to bestmove: {summary(stop)}")
     return max(ready), max(stop)
 
 
-def memory(engine: Engine, megabytes: int, seconds: float) -> float:
-    """Let it search for long; give the largest growth of memory over what `Hash` allows."""
-    # What is loaded with the first search is no part of the tree.
+def memory(engine: EngineProcess, megabytes: int, seconds: float) -> float:
+    """Search for `seconds`; return the largest growth of memory as a multiple of `Hash`."""
+    # Memory that the first search loads is not part of the tree.
     engine.send("ucinewgame", "go nodes 1000")
     engine.until(b"bestmove")
     engine.send("ucinewgame", "isready")
@@ -135,7 +135,7 @@ def memory(engine: Engine, megabytes: int, seconds: float) -> float:
 
 
 def main() -> int:
-    """Measure everything; give the number of figures that were missed."""
+    """Measure everything; return the number of missed limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variant", default="chess")
     parser.add_argument("--weights", default="")

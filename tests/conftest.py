@@ -1,4 +1,4 @@
-"""What every test may rely on."""
+"""Settings and fixtures of all tests."""
 
 import signal
 from pathlib import Path
@@ -9,18 +9,18 @@ from hypothesis import settings
 from command import Answer, Run
 from selfmate.cli.main import main
 
-# A shell starts background jobs with Ctrl-C ignored, and children inherit that; some tests press it.
+# A shell starts background jobs with SIGINT ignored, and children inherit that; some tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No test fails because the machine is busy.
+# No deadline: a test must not fail because the machine is busy.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command line within this process, in a wide window; give its exit code and what it printed."""
+    """Run the command line in this process, 200 columns wide; return its exit code and output."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def run_command(*arguments: str | Path) -> Answer:

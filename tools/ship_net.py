@@ -1,9 +1,9 @@
-"""Put the champion of a run among the nets that come with Selfmate: `python tools/ship_net.py RUN NAME`.
+"""Add the champion of a run to the nets that are shipped with Selfmate: `python tools/ship_net.py RUN NAME`.
 
-The folder src/selfmate/nets_data/NAME gets the net, with `--onnx` its ONNX files in f32 and int8 too, and a card that
-says how it was trained. What the card says is read from the run: its manifest, its metrics and the matches at its end;
-other matches (`--match`, what `selfmate arena NET … --json` printed) and a history that the run alone does not know
-(`--trained`) can be given.
+The net, a card about its training and, with `--onnx`, ONNX files in f32 and int8 are written to
+src/selfmate/nets_data/NAME. The card is made from the manifest, the metrics and the final matches of the run; other
+matches (`--match`, the output of `selfmate arena NET … --json`) and another description of the training (`--trained`)
+can be given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1] / "src" / "selfmate" / FOLDER
 def main(
     run: Path, name: str, *, onnx: bool = False, trained: str = "", commit: str = "", matches: Sequence[Path] = ()
 ) -> None:
-    """Write the folder."""
+    """Write the folder of the net."""
     # 1. The net
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
     _, source = net_of_run(run)
@@ -39,7 +39,7 @@ def main(
     if onnx:
         export_onnx(net, folder / ONNX_NAME, card)
         write_file(folder / INT8_NAME, quantise((folder / ONNX_NAME).read_bytes()))
-    # 2. How it came to be, and how strong it is
+    # 2. The card: training and strength
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
     finals = [line for line in lines if line["stage"] == "final" and line["champion"] == int(source.name)]
     games = sum(line["games"] for line in lines if line["stage"] == "play")
@@ -90,14 +90,23 @@ def _score_of_match(path: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Put the champion of a run among the nets that come with Selfmate.")
+    parser = argparse.ArgumentParser(
+        description="Add the champion of a run to the nets that are shipped with Selfmate."
+    )
     parser.add_argument("run", type=Path)
     parser.add_argument("name")
-    parser.add_argument("--onnx", action="store_true", help="ship it for ONNX Runtime as well")
-    parser.add_argument("--trained", default="", metavar="TEXT", help="how, where the run does not know it all")
-    parser.add_argument("--commit", default="", help="of the code that trained it, where the run does not know it")
+    parser.add_argument("--onnx", action="store_true", help="write ONNX files too")
     parser.add_argument(
-        "--match", type=Path, action="append", default=[], metavar="JSON", help="of selfmate arena --json"
+        "--trained", default="", metavar="TEXT", help="description of the training (default: from the run)"
+    )
+    parser.add_argument("--commit", default="", help="commit of the code that trained it (default: from the run)")
+    parser.add_argument(
+        "--match",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="output of selfmate arena --json; repeatable",
     )
     wanted = parser.parse_args()
     given = {"onnx": wanted.onnx, "trained": wanted.trained, "commit": wanted.commit, "matches": wanted.match}

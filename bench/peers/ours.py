@@ -15,7 +15,7 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.search.autotune import GPU_LANES
-from selfmate.search.driver import Turn, drive
+from selfmate.search.driver import BatchTiming, drive
 from selfmate.util.cpu import cores
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MOST_GAMES: Final = 400_000
 
 
 def make_net(variant: str, *, blocks: int, channels: int) -> Net:
-    """Make a net with random weights, without squeeze-and-excite."""
+    """Return a net with random weights, without squeeze-and-excite."""
     try:
         from selfmate.nn.config import NetConfig
         from selfmate.nn.net import Net
@@ -54,18 +54,18 @@ def open_on(net: Net | Path, device: str, *, compiled: bool = False) -> Evaluato
 
 
 def lanes_on(device: str) -> int:
-    """Give the lanes of `selfmate bench selfplay`: one per core, or a few that take turns on a GPU."""
+    """Return the lanes of `selfmate bench selfplay`: one per core, or a few that take turns on a GPU."""
     return cores() if device == "cpu" else GPU_LANES
 
 
 def threads_on(device: str) -> int:
-    """Give a pool's threads: on a CPU the lanes have the cores already, beside a GPU it takes all (0)."""
+    """Return the threads of a pool: one on a CPU, where the lanes use the cores; all (0) beside a GPU."""
     return 1 if device == "cpu" else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a pool did in a measured time."""
+    """The counts of a pool over a measured time."""
 
     seconds: float
     warm_up_seconds: float
@@ -77,10 +77,10 @@ class Window:
     evaluations: int
     batches: int
     lane_seconds: dict[str, float]
-    """What the lanes spent in gather, evaluate and apply, all together, and waiting for each other at the pool."""
+    """Seconds of all lanes in gather, evaluate and apply, and waiting for the pool."""
 
     def as_json(self) -> dict[str, Any]:
-        """Give the counts and what they are per second."""
+        """Return the counts, and the rates per second."""
         counted = {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(self).items()}
         return counted | {
             "moves_per_second": round(self.moves / self.seconds, 1),
@@ -91,9 +91,9 @@ class Window:
 
 
 def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: float, warm_up: int) -> Window:
-    """Start games, play until `warm_up` leaves are evaluated, then play on for `seconds` and count.
+    """Start games, play until `warm_up` leaves are evaluated, then count for `seconds`.
 
-    The warm-up holds everything that happens once: kernels are chosen and compiled, trees get their memory.
+    The warm-up contains everything that happens once: choice and compilation of kernels, allocation of trees.
     """
     leaves = batches = 0
     spent = dict.fromkeys(("gather", "evaluate", "apply", "wait"), 0.0)
@@ -104,14 +104,14 @@ def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: 
         now = {"at": time.perf_counter(), "processor": time.process_time()}
         return now | {"moves": pool.plies, "playouts": pool.playouts, "leaves": leaves, "batches": batches}
 
-    def tell(size: int) -> None:  # one lane at a time, and no other is at the pool
+    def tell(size: int) -> None:  # called by one lane at a time, under the lock of the pool
         nonlocal leaves, batches
         leaves += size
         batches += 1
         if not start and leaves >= warm_up:
             start.update(counted())
 
-    def watch(turn: Turn) -> None:
+    def watch(turn: BatchTiming) -> None:
         if not start or turn.asked < start["at"]:
             return
         spent["gather"] += turn.gathered - turn.began
@@ -125,7 +125,7 @@ def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: 
     pool.start(0, MOST_GAMES)
     drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=one_thread(device), tell=tell, watch=watch)
     if pool.done() or not start:
-        raise SelfmateError(f"all {MOST_GAMES} games were over before the time was")
+        raise SelfmateError(f"all {MOST_GAMES} games ended before the measured time")
     end = counted()
     return Window(
         seconds=end["at"] - start["at"],
@@ -140,7 +140,7 @@ def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: 
 
 
 def one_thread(device: str) -> Callable[[], None]:
-    """Keep torch, where it computes on the processor, to one thread in each lane."""
+    """Return a function that limits torch to one thread in each lane on a CPU."""
 
     def prepare() -> None:
         if device == "cpu" and "torch" in sys.modules:

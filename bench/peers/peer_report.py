@@ -1,6 +1,6 @@
-"""What the measurements of this folder share: how they are called, where they ran, and how they are shown.
+"""Shared by the measurements of this folder: arguments, facts about the machine, tables.
 
-It needs nothing but Python itself, for one of them runs where Selfmate is not installed.
+Only the standard library is imported, because pgx_mctx.py runs where Selfmate is not installed.
 
 >>> print(table(("game", "moves/s"), [("chess", 1786)]))
 | game | moves/s |
@@ -25,29 +25,29 @@ __all__ = ["Parser", "counts", "machine", "names", "positive", "refuse", "say", 
 
 
 def refuse(message: str) -> NoReturn:
-    """Say in one line what is wrong, and leave with exit code 2."""
+    """Print one line to standard error and exit with code 2."""
     print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def say(message: str) -> None:
-    """Tell a person who waits; standard output is for the report alone."""
+    """Print progress to standard error; standard output is for the report."""
     print(message, file=sys.stderr, flush=True)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that shows a module's own text as its help, and whose errors are one line."""
+    """A parser that keeps the line breaks of the description and prints errors as one line."""
 
     def __init__(self, description: str | None) -> None:
         super().__init__(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse what was given."""
+        """Exit with the message."""
         refuse(message)
 
 
 def positive(text: str) -> int:
-    """Read a whole number of at least one, for `type=` of an argument."""
+    """Parse a whole number of at least one, for `type=` of an argument."""
     number = int(text) if text.isdecimal() and len(text) < 10 else 0
     if not number:
         raise argparse.ArgumentTypeError(f"a whole number from 1 on is wanted, not {text!r}")
@@ -55,7 +55,7 @@ def positive(text: str) -> int:
 
 
 def counts(text: str) -> tuple[int, ...]:
-    """Read such numbers with commas between.
+    """Parse such numbers separated by commas.
 
     >>> counts("1024,4096")
     (1024, 4096)
@@ -64,7 +64,7 @@ def counts(text: str) -> tuple[int, ...]:
 
 
 def seconds(text: str) -> float:
-    """Read a time of more than nothing, an hour at most."""
+    """Parse a time in seconds, above 0 and at most 3600."""
     try:
         number = float(text)
     except ValueError:
@@ -75,7 +75,7 @@ def seconds(text: str) -> float:
 
 
 def names(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
-    """Give a reader of known names with commas between."""
+    """Return a parser of known names separated by commas."""
     known = tuple(known)
 
     def read(text: str) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def names(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def machine() -> dict[str, Any]:
-    """Say where and when it was measured."""
+    """Return when and on what the measurement ran."""
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "gpu": _gpu(),
@@ -100,7 +100,7 @@ def machine() -> dict[str, Any]:
 
 
 def _gpu() -> str | None:
-    """Name the first GPU, without loading anything that would take its memory."""
+    """Return the name of the first GPU, or None, without loading a library that would allocate its memory."""
     command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
@@ -110,7 +110,7 @@ def _gpu() -> str | None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Write a table in Markdown; whole numbers get commas, others two digits or three."""
+    """Return a Markdown table; integers with thousands separators, other numbers rounded to about four digits."""
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     lines += [f"| {' | '.join(map(_shown, row))} |" for row in rows]
     return "\n".join(lines)
@@ -127,7 +127,7 @@ def _shown(value: object) -> str:
 
 
 def write(values: dict[str, Any], path: str | None) -> None:
-    """Write values as JSON to a file; `-` is standard output, None is nowhere."""
+    """Write values as JSON to a file; `-` is standard output, None writes nothing."""
     text = json.dumps(values, indent=1) + "\n"
     if path == "-":
         sys.stdout.write(text)

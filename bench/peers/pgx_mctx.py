@@ -1,4 +1,4 @@
-"""Self-play of pgx + mctx, the peer: moves and simulations per second on whatever device JAX has.
+"""Self-play of pgx + mctx, the peer: moves and simulations per second on the device that JAX finds.
 
     PYTHONPATH=.carry/pgx python bench/peers/pgx_mctx.py --games chess,gardner_chess --batch 1024,4096 --json -
 
@@ -31,7 +31,7 @@ NO_MOVE: Final = -1e30
 
 
 def versions() -> dict[str, str | None]:
-    """Give the versions of what computes; None for what is not installed as a package but lies on the path."""
+    """Return the versions of the packages; None for one that is on the path without metadata."""
     found: dict[str, str | None] = {}
     for name in ("jax", "jaxlib", "pgx", "mctx", "chex", "numpy"):
         try:
@@ -43,12 +43,12 @@ def versions() -> dict[str, str | None]:
 
 
 def load(*modules: str) -> str:
-    """Import modules; say what is wrong with the first that cannot be, or nothing."""
+    """Import modules; return an error message for the first that fails, or an empty text."""
     for name in modules:
         try:
             importlib.import_module(name)
         except ImportError as error:
-            return f"{name} cannot be loaded ({error}); bench/peers/carry_pgx.sh says what to bring along"
+            return f"{name} cannot be loaded ({error}); bench/peers/carry_pgx.sh fetches it"
     return ""
 
 
@@ -67,7 +67,7 @@ def make_net(key: Any, inputs: int, planes: int, blocks: int, channels: int) -> 
         weight = jax.random.normal(next(keys), shape, jnp.float32) * deviation
         return weight.astype(jnp.bfloat16), jnp.zeros(shape[-1], jnp.bfloat16)
 
-    def block() -> tuple[Any, Any]:  # begins near the identity, or the numbers grow from block to block
+    def block() -> tuple[Any, Any]:  # near the identity at first, or activations grow from block to block
         return layer(3, 3, channels, channels), layer(3, 3, channels, channels, scale=0.1)
 
     return {
@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--platform", choices=("cpu", "gpu"), help="refuse to compute on another one")
     parser.add_argument("--json", metavar="FILE", help="where the values go; - is standard output")
     chosen = parser.parse_args(arguments)
-    warnings.filterwarnings("ignore")  # of the peer's own code, which is not ours to mend
+    warnings.filterwarnings("ignore")  # from the peer's code
     if missing := load("jax", "pgx", "mctx"):
         refuse(missing)
     import jax
@@ -251,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
             say(f"pgx + mctx, {game}, {batch} games: {row['moves_per_second']:,.0f} moves/s")
             rows.append(row)
-            if chosen.json != "-":  # whatever comes next, this is kept
+            if chosen.json != "-":  # keep this even if the next measurement fails
                 write(values, chosen.json)
     if chosen.json == "-":
         write(values, "-")

@@ -21,7 +21,7 @@ from pgx_mctx import GAMES, load
 
 
 def targets(game: str) -> Any:
-    """Give the square that each plane of each square leads to, [squares, planes]."""
+    """Return the target square of each policy plane from each square, [squares, planes]."""
     if game == "chess":
         from pgx._src.games.chess import FROM_PLANE
 
@@ -32,7 +32,7 @@ def targets(game: str) -> Any:
 
 
 def move_names(actions: Any, to: Any, black: bool) -> list[str]:
-    """Name actions as UCI does; squares go up the files, seen by the side to move."""
+    """Return actions as UCI moves; squares are numbered up the files, from the side to move."""
     size = round(len(to) ** 0.5)
 
     def square(index: int) -> str:
@@ -47,7 +47,7 @@ def move_names(actions: Any, to: Any, black: bool) -> list[str]:
 
 
 def play(game: str, games: int, seed: int) -> list[dict[str, Any]]:
-    """Play random games to their ends."""
+    """Play random games to their end and return their plies and results."""
     import jax
     import pgx
 

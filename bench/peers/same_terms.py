@@ -2,13 +2,13 @@
 
     python bench/peers/same_terms.py --device cuda --carry .carry/pgx --json same_terms.json
 
-Terms: as many games at once (with --our-games, each side as many as suit it), a residual tower of the same size
-without squeeze-and-excite, untrained; Gumbel at the root, 32 simulations for every move, no cache, no early stop. The
-peer runs first, in a process of its own that has ended, and given its memory back, when ours begins. What still
-differs is printed under the table.
+Terms: the same number of games at once (with --our-games, the best number for each side), an untrained residual tower
+of the same size without squeeze-and-excite, Gumbel at the root, 32 simulations per move, no cache, no early stop. The
+peer runs first, in a process that has ended and freed its memory before ours begins. Remaining differences are printed
+under the table.
 
-The ratio that counts is the smallest of three: moves, simulations and evaluations per second. Where a search of ours
-ends early after all (a forced move, a root that is decided), it has made fewer simulations, and that ratio says so.
+The result is the smallest of three ratios: moves, simulations and evaluations per second. Where our search ends early
+(a forced move, a decided root), it makes fewer simulations, which lowers the second ratio.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from selfmate.errors import SelfmateError
 
 PEER_NAMES: Final = {"chess": "chess", "gardner": "gardner_chess"}
 MAX_PLIES: Final = {"chess": 512, "gardner": 256}
-"""After so many plies pgx 2.6 ends a game as a draw (MAX_TERMINATION_STEPS)."""
-
+"""Plies after which pgx 2.6 ends a game as a draw (MAX_TERMINATION_STEPS)."""
 PEER_KEYS: Final = {"game", "batch", "moves_per_second", "simulations_per_second", "evaluations_per_second"}
 
 DIFFERENCES: Final = {
@@ -52,7 +51,7 @@ DIFFERENCES: Final = {
 
 
 def search_config() -> SearchConfig:
-    """Give the search on the peer's terms, with mctx's defaults at the root."""
+    """Return the search on the peer's terms, with mctx's defaults at the root."""
     return SearchConfig(
         gumbel=True, considered=16, gumbel_scale=1.0, value_scale=0.1, maxvisit_init=50.0, stop_when_proven=False
     )
@@ -109,7 +108,7 @@ def measure_peer(
     carry: Path | None,
     limit: float,
 ) -> dict[str, Any]:
-    """Run `pgx_mctx.py` in a process of its own; what it could not measure is missing, and `failed` says why."""
+    """Run `pgx_mctx.py` in another process; a row that failed is missing, `failed` is the reason or None."""
     command = [python, str(Path(__file__).with_name("pgx_mctx.py")), "--platform", platform]
     command += ["--games", ",".join(PEER_NAMES[variant] for variant in variants)]
     command += ["--batch", ",".join(map(str, games)), "--simulations", str(visits)]
@@ -156,7 +155,7 @@ def read_peer(path: Path) -> dict[str, Any]:
 def compare(ours: Sequence[dict[str, Any]], peer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Put rows of the same game side by side; of ours, those with the best number of lanes.
 
-    Beside a number of games that the peer was not asked for stands the peer's best.
+    A number of games that the peer did not play is compared with the peer's best row.
     """
     by_terms = {(row["game"], row["batch"]): row for row in peer}
     best_peer: dict[str, dict[str, Any]] = {}

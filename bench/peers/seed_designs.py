@@ -1,4 +1,4 @@
-"""The designs of the systems we set out from, as ours with features off, beside ours with everything on.
+"""The designs of the seed systems, rebuilt from our parts, beside our own design.
 
     python bench/peers/seed_designs.py --device cuda --seconds 20 --json seed_designs.json
 
@@ -7,10 +7,10 @@ Three parts, each of about `--seconds` (`--parts` chooses some of them):
 queue    One process per game and a queue to one process that evaluates, as the inference servers of seeds 002 and 004
          have it; 1 to 64 workers, as seed 000 counted them. A worker has one tree and asks for 8 leaves at a time
          (seed 004). The server takes what is in the queue, and waits a little only while a worker is still missing:
-         the best form of that design that we could think of. Beside it a pool in one process: of as many games with
+         the best form of that design that we know. Beside it a pool in one process: of as many games with
          as many leaves of each, and at last of many games.
 batches  Figure 5.4 of seed 000: one tree, 1 to 1,024 leaves a batch, evaluations per second. Beside it the same tree
-         with two batches under way, so that the search goes on while the net computes, and a pool of as many games.
+         with two batches in flight, so that the search continues while the net computes, and a pool of as many games.
 shares   Table 5.7 of seed 000: where the time of a move goes. Net, tree, and legal moves, in one tree with one batch
          at a time; beside it a pool of many games, first with one lane, so that the same clock can be read, then with
          all of them.
@@ -58,9 +58,8 @@ LARGEST: Final = 1024  # leaves of one batch of the server (seed 004)
 WAIT_SECONDS: Final = (
     0.002  # that the server waits for workers that have not asked yet ("a few milliseconds", seed 002)
 )
-START_SECONDS: Final = 120.0  # after which workers that say nothing count as lost
+START_SECONDS: Final = 120.0  # workers that do not answer within this time count as lost
 SHARES_BATCH: Final = 64
-
 SEED_TABLE: Final = {"net": (120.0, 0.65), "tree": (65.0, 0.33), "legal moves": (1.0, 0.01)}
 """Table 5.7 of seed 000: milliseconds of a move and shares, on a PC with an RTX 3060; "below 1" for legal moves."""
 
@@ -84,7 +83,7 @@ class Game:
         self.search = Search(self.position, config, self._visits, seed=1_000_000 * self._seed + self.moves)
 
     def gather(self, most: int) -> _core.Leaves:
-        """Give leaves to evaluate, at least one; plays moves and begins new games as it must."""
+        """Return at least one leaf to evaluate; play moves and begin new games as needed."""
         while True:
             if self.search.done():
                 self._move()
@@ -106,17 +105,16 @@ class Game:
 
 @dataclass(slots=True)
 class Request:
-    """What a worker asks: leaves as arrays, cut to the widest row."""
+    """The request of a worker: leaves as arrays, cut to the widest row."""
 
     worker: int
     leaves: LeafBatch
 
 
 def worker_main(index: int, visits: int, most: int, requests: Any, orders: Connection) -> None:
-    """Play games; every batch of leaves goes through the queue, and its answer comes by the worker's own pipe.
+    """Play games; each batch of leaves goes through the queue, its result comes back through the pipe of the worker.
 
-    A worker says when it is ready, and waits for an order to play. An empty answer tells it to wait again, and a pipe
-    that is closed tells it to end.
+    A worker sends "ready" and waits for "play". None instead of a result makes it wait again, a closed pipe ends it.
     """
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         orders.send("ready")
@@ -130,11 +128,11 @@ def worker_main(index: int, visits: int, most: int, requests: Any, orders: Conne
                 if (answer := orders.recv()) is None:
                     break
                 game.search.apply(leaves.ticket, *answer)
-    requests.cancel_join_thread()  # nobody reads what may still be in the queue
+    requests.cancel_join_thread()  # the rest of the queue is not read
 
 
 class Workers:
-    """Processes that play, of which any number may be told to."""
+    """Worker processes, any number of which may be used in a measurement."""
 
     def __init__(self, count: int, *, visits: int = VISITS, leaves: int = LEAVES) -> None:
         context = multiprocessing.get_context("spawn")
@@ -151,7 +149,7 @@ class Workers:
             self.processes.append(process)
 
     def __enter__(self) -> Workers:
-        """Wait until all are ready: a process that still starts would take time from those that are measured."""
+        """Wait until all workers are ready: starting processes would slow down the measured ones."""
         deadline = time.monotonic() + START_SECONDS
         for pipe in self._pipes:
             try:
@@ -174,7 +172,7 @@ class Workers:
         self.requests.close()
 
     def serve(self, evaluator: Evaluator, count: int, budget: float, *, largest: int = LARGEST) -> dict[str, Any]:
-        """Let `count` workers play for `budget` seconds, counted from when each has asked once."""
+        """Serve `count` workers for `budget` seconds after the first request of each; return the counts."""
         for index in range(count):
             self._send(index, "play")
         waiting: dict[int, Request] = {}
@@ -182,7 +180,7 @@ class Workers:
         evaluations = batches = 0
         began = now = time.perf_counter()
         while now - began < budget:
-            # 1. Whatever waits, and for a little while those that do not wait yet.
+            # 1. Take all requests; wait briefly for the missing workers.
             patience = time.perf_counter() + WAIT_SECONDS
             while len(waiting) < count and (left := patience - time.perf_counter()) > 0:
                 try:
@@ -200,7 +198,7 @@ class Workers:
                 now = time.perf_counter()
                 continue
             priors, wdl, _ = evaluator.evaluate(joined([request.leaves for request in chosen]))
-            # 3. Every worker gets its rows.
+            # 3. Send each worker its rows.
             row = 0
             for request in chosen:
                 rows, width = request.leaves.moves.shape
@@ -211,7 +209,7 @@ class Workers:
             batches += 1
             now = time.perf_counter()
         elapsed = now - began
-        # 4. The others finish what they do, and are told to wait.
+        # 4. Wait for the outstanding requests, and stop the workers.
         self._wait_for(count, waiting)
         for index in waiting:
             self._send(index, None)
@@ -228,15 +226,15 @@ class Workers:
         try:
             self._pipes[index].send(message)
         except (BrokenPipeError, ConnectionResetError):
-            raise SelfmateError(f"worker {index} is gone") from None
+            raise SelfmateError(f"worker {index} has exited") from None
 
     def _wait_for(self, count: int, waiting: dict[int, Request]) -> None:
-        """Wait until each of the workers has asked something."""
+        """Wait until each worker has sent a request."""
         while len(waiting) < count:
             try:
                 self._receive(waiting, timeout=START_SECONDS)
             except queue.Empty:
-                message = f"{count - len(waiting)} of {count} workers said nothing for {START_SECONDS:.0f} s"
+                message = f"{count - len(waiting)} of {count} workers did not answer within {START_SECONDS:.0f} s"
                 raise SelfmateError(message) from None
 
     def _receive(self, waiting: dict[int, Request], timeout: float) -> None:
@@ -284,7 +282,7 @@ def queue_part(
 def pool_of(
     evaluator: Evaluator, games: int, *, device: str, budget: float, visits: int, leaves: int = 1
 ) -> dict[str, Any]:
-    """Play so many games at once in a pool, with everything on."""
+    """Play `games` games at once in a pool, as self-play does."""
     lanes = min(games, lanes_on(device))
     pool = Pool(
         VARIANT,
@@ -311,7 +309,7 @@ def batches_part(
     batches: Sequence[int] = BATCHES,
     visits: int = VISITS,
 ) -> list[dict[str, Any]]:
-    """Measure every size of a batch: the evaluator alone, one tree, one tree with two batches under way, a pool."""
+    """Measure every size of a batch: the evaluator alone, one tree, one tree with two batches in flight, a pool."""
     rows: list[dict[str, Any]] = []
     share = budget / (4 * len(batches))
     for batch in batches:
@@ -330,7 +328,7 @@ def batches_part(
 
 
 def warm_up(evaluator: Evaluator, largest: int) -> float:
-    """Let the evaluator meet batches of 1, 2, 4 and so on up to `largest`; give the seconds that it took."""
+    """Evaluate batches of 1, 2, 4 and so on up to `largest`; return the seconds."""
     began = time.perf_counter()
     for power in range((largest - 1).bit_length() + 1):
         evaluator.evaluate(random_leaves(1 << power))
@@ -338,14 +336,14 @@ def warm_up(evaluator: Evaluator, largest: int) -> float:
 
 
 def random_leaves(size: int) -> _core.Leaves:
-    """Gather a leaf from each of so many random games."""
+    """Return one leaf from each of `size` random games."""
     pool = Pool(VARIANT, SearchConfig(), seed=1, visits=64, random_plies=16, slots=size, threads=1)
     pool.start(0, size)
     return pool.gather()
 
 
 def evaluator_alone(evaluator: Evaluator, batch: int, budget: float) -> float:
-    """Give evaluations per second of one batch again and again."""
+    """Return evaluations per second of one batch, evaluated repeatedly."""
     leaves = random_leaves(batch)
     evaluator.evaluate(leaves)
     done = 0
@@ -358,7 +356,7 @@ def evaluator_alone(evaluator: Evaluator, batch: int, budget: float) -> float:
 
 
 def one_tree(evaluator: Evaluator, batch: int, budget: float, *, under_way: int) -> dict[str, Any]:
-    """Grow trees one after the other, with so many batches of `batch` leaves under way."""
+    """Grow trees one after the other, with `under_way` batches of `batch` leaves in flight."""
     evaluations = answered = collisions = trees = 0
     with ThreadPoolExecutor(under_way) as executor:
         began = now = time.perf_counter()
@@ -443,7 +441,7 @@ def timed(
     evaluator: Evaluator,
     budget: float,
 ) -> dict[str, float]:
-    """Gather, evaluate and apply in turn for a time; give the seconds of each and the leaves."""
+    """Gather, evaluate and apply in turn for `budget` seconds; return the seconds of each and the leaves."""
     spent = {"gather": 0.0, "evaluate": 0.0, "apply": 0.0, "leaves": 0.0}
     warm = gather()
     priors, wdl, _ = evaluator.evaluate(warm)
@@ -467,11 +465,11 @@ def timed(
 
 
 def components(spent: dict[str, float], visits: int, positions_per_second: float) -> dict[str, Any]:
-    """Bring times into the rows of seed 000's table, in milliseconds of a move of `visits` evaluations.
+    """Return times in the rows of seed 000's table, in milliseconds per move of `visits` evaluations.
 
-    The clock cannot stop for every move generated, so that the legal moves are worked out: a leaf is a position whose
-    moves were generated once, at the speed of a thread that was measured in the same run, times the threads at work.
-    The tree is the rest of gather and apply: selection, expansion, results one move ahead, the encoder, the way back.
+    Move generation is too short to be timed call by call and is computed instead: each leaf is a position whose moves
+    were generated once, at the speed of one thread measured in the same run, times the number of threads. The tree is
+    the rest of gather and apply: selection, expansion, terminal tests, the encoder, back-up.
     """
     moves = spent["leaves"] / visits
     legal = spent["leaves"] / positions_per_second
@@ -568,7 +566,7 @@ def queue_table(found: dict[str, Any], visits: int) -> str:
 
 def batches_table(rows: Sequence[dict[str, Any]]) -> str:
     """Show one row for each size of a batch."""
-    columns = ["batch", "one tree, evaluations/s", "speed-up", "mean batch", "two batches under way, evaluations/s"]
+    columns = ["batch", "one tree, evaluations/s", "speed-up", "mean batch", "two batches in flight, evaluations/s"]
     columns += ["pool of as many games, evaluations/s", "evaluator alone, evaluations/s"]
     cells = [
         (

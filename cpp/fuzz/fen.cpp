@@ -1,11 +1,11 @@
-// Any bytes as a FEN: an error of ours, or a position that can be written, read again and played.
+// libFuzzer: any bytes as a FEN raise an Error or are a position that can be written, read back and played.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
-#include "error.h"
-#include "position.h"
-#include "san.h"
+#include "board/position.h"
+#include "board/san.h"
+#include "util/error.h"
 
 using namespace selfmate;
 

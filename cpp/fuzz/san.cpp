@@ -1,10 +1,10 @@
-// Any bytes as moves in SAN or UCI, one after the other: an error of ours, or a legal move.
+// libFuzzer: any words as SAN or UCI raise an Error or are a legal move.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
-#include "error.h"
-#include "san.h"
+#include "board/san.h"
+#include "util/error.h"
 
 using namespace selfmate;
 

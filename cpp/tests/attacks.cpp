@@ -1,14 +1,14 @@
-// Tables against rays walked square by square.
-#include "attacks.h"
+// Attack tables against rays computed square by square.
+#include "board/attacks.h"
 
-#include "check.h"
+#include "tests/check.h"
 
 using namespace selfmate;
 using namespace selfmate::test;
 
 namespace {
 
-Bitboard walk(Square from, Bitboard occupied, bool straight) {
+Bitboard ray_attacks(Square from, Bitboard occupied, bool straight) {
     Bitboard seen = 0;
     for (int file_step = -1; file_step <= 1; ++file_step)
         for (int rank_step = -1; rank_step <= 1; ++rank_step) {
@@ -22,7 +22,7 @@ Bitboard walk(Square from, Bitboard occupied, bool straight) {
     return seen;
 }
 
-bool near(Square a, Square b) {
+bool adjacent(Square a, Square b) {
     return std::abs(file_of(a) - file_of(b)) <= 1 && std::abs(rank_of(a) - rank_of(b)) <= 1;
 }
 
@@ -33,13 +33,13 @@ int main() {
     for (Square a = 0; a < 64; ++a) {
         for (int i = 0; i < 500; ++i) {
             const Bitboard occupied = random.bits() & random.bits();
-            CHECK(rook_attacks(a, occupied) == walk(a, occupied, true), square_name(a));
-            CHECK(bishop_attacks(a, occupied) == walk(a, occupied, false), square_name(a));
+            CHECK(rook_attacks(a, occupied) == ray_attacks(a, occupied, true), square_name(a));
+            CHECK(bishop_attacks(a, occupied) == ray_attacks(a, occupied, false), square_name(a));
         }
         for (Square b = 0; b < 64; ++b) {
             const std::string where = square_name(a) + square_name(b);
             const int files = std::abs(file_of(a) - file_of(b)), ranks = std::abs(rank_of(a) - rank_of(b));
-            CHECK(contains(KING_ATTACKS[a], b) == (a != b && near(a, b)), where);
+            CHECK(contains(KING_ATTACKS[a], b) == (a != b && adjacent(a, b)), where);
             CHECK(contains(KNIGHT_ATTACKS[a], b) == (files * ranks == 2), where);
             CHECK(contains(PAWN_ATTACKS[WHITE][a], b) == (files == 1 && rank_of(b) - rank_of(a) == 1), where);
             CHECK(contains(PAWN_ATTACKS[BLACK][a], b) == (files == 1 && rank_of(a) - rank_of(b) == 1), where);

@@ -1,4 +1,4 @@
-// The little that our C++ tests need: a check that says where it failed, a random number, a last line.
+// Shared by the C++ tests: CHECK, random games, and the last line of output.
 #pragma once
 
 #include <atomic>
@@ -7,21 +7,21 @@
 #include <cstdlib>
 #include <string>
 
-#include "numbers.h"
-#include "position.h"
+#include "board/position.h"
+#include "util/random.h"
 
 namespace selfmate::test {
 
-// Sanitizers make everything ten times slower; they need fewer games, not other ones.
+// Sanitizers are about ten times slower: divide the number of games.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int SHARE = 6;
 #else
 constexpr int SHARE = 1;
 #endif
 
-inline std::atomic<long> checks = 0;  // tests have threads
+inline std::atomic<long> checks = 0;  // atomic: CHECK is used by several threads
 
-// Counts, and ends the test with the place and the position at the first failure.
+// Counts a check; prints its location and `where`, and exits, at the first failure.
 inline void check(bool holds, const char* what, const std::string& where, const char* file, int line) {
     ++checks;
     if (holds) return;
@@ -30,7 +30,7 @@ inline void check(bool holds, const char* what, const std::string& where, const 
 }
 #define CHECK(condition, where) ::selfmate::test::check((condition), #condition, (where), __FILE__, __LINE__)
 
-// Walks through random games of a variant and shows every position to `visit`.
+// Plays random games of a variant and calls visit(position, random) at every position.
 template <class Visit>
 void random_games(const std::string& variant, int games, std::uint64_t seed, Visit visit) {
     Random random(seed);

@@ -1,7 +1,7 @@
-// What must hold in every position of random games: keys, counts, undo, and both notations there and back.
-#include "check.h"
-#include "error.h"
-#include "san.h"
+// Invariants in every position of random games: keys, bitboards, undo, and round trips of FEN, SAN and UCI.
+#include "board/san.h"
+#include "tests/check.h"
+#include "util/error.h"
 
 using namespace selfmate;
 using namespace selfmate::test;
@@ -15,7 +15,7 @@ bool same(const State& a, const State& b) {
            a.checks_left[0] == b.checks_left[0] && a.checks_left[1] == b.checks_left[1];
 }
 
-void whole(const Position& position) {
+void check_state(const Position& position) {
     const State& state = position.state();
     const std::string where = std::string(position.variant().name) + " " + position.fen(Castling::SHREDDER);
     // Every piece has one colour and one role, on the board.
@@ -27,13 +27,13 @@ void whole(const Position& position) {
     CHECK(!(state.colors[WHITE] & state.colors[BLACK]) && seen == state.occupied(), where);
     CHECK(!(seen & ~position.variant().board), where);
     CHECK(state.key == ZOBRIST.of(state), where);
-    // FEN in both dialects gives the same state, unless the game is over.
+    // FEN in both dialects is read back as the same state.
     const std::string name = std::string(position.variant().name) + (position.chess960() ? "960" : "");
     for (const Castling castling : {Castling::X_FEN, Castling::SHREDDER})
         CHECK(same(Position(name, position.fen(castling), false).state(), state), where);
 }
 
-void notation(Position position) {
+void check_notation(Position position) {
     const State before = position.state();
     const std::string where = std::string(position.variant().name) + " " + position.fen(Castling::SHREDDER);
     for (const Move move : position.legal_moves()) {
@@ -51,8 +51,8 @@ int main() {
     for (const char* name : {"chess", "chess960", "atomic", "atomic960", "gardner", "antichess", "kingofthehill",
                              "3check", "racingkings", "horde"}) {
         random_games(name, 40 / SHARE, 3, [](const Position& position, Random& random) {
-            whole(position);
-            if (random.below(4) == 0) notation(position);
+            check_state(position);
+            if (random.below(4) == 0) check_notation(position);
         });
     }
     return finish();

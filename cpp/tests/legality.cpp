@@ -1,10 +1,10 @@
-// The generator, which never makes a move to test it, against one that does: every move a piece could make,
-// made on the board, and judged by the one-line rule of its variant. (Castling is left to perft.)
+// The generator, which tests legality without making moves, against a reference that makes every pseudo-legal move and
+// applies the rule of the variant to the new position. Castling is covered by perft.
 #include <algorithm>
 #include <set>
 #include <vector>
 
-#include "check.h"
+#include "tests/check.h"
 
 using namespace selfmate;
 using namespace selfmate::test;
@@ -64,7 +64,7 @@ bool attacked(const State& state, Color side) {
     return state.attackers(king, state.occupied()) & state.of(~side);
 }
 
-// The rule of each variant, after the move and its consequences.
+// The rule of each variant, applied to the position after the move.
 bool leaves_a_legal_position(const Variant& variant, const State& next) {
     const Color us = ~next.turn;
     if (variant.name == "atomic") {
@@ -105,12 +105,12 @@ void compare(const Position& position) {
     CHECK(position.variant().count_moves(position.state()) == moves.size(), position.fen(Castling::X_FEN));
 }
 
-// Positions nobody would reach: pieces thrown at the board, kept where the rules allow them.
-void thrown(const std::string& name, int positions, std::uint64_t seed) {
+// Random arrangements of pieces that the rules allow, most of them unreachable in a game.
+void compare_random_setups(const std::string& name, int positions, std::uint64_t seed) {
     const VariantName variant = resolve_variant(name);
     Random random(seed);
     for (int kept = 0; kept < positions;) {
-        Setup setup{variant.variant, false, {}};
+        Setup setup{.variant = variant.variant, .state = {}};
         const int pieces = 2 + static_cast<int>(random.below(14));
         const auto put = [&](Color color, Role role) {
             const Square square =
@@ -122,7 +122,7 @@ void thrown(const std::string& name, int positions, std::uint64_t seed) {
             if (variant.variant->royal[color]) put(color, KING);
         for (int i = 0; i < pieces; ++i) put(Color(random.below(2)), Role(PAWN + random.below(5)));
         setup.state.turn = Color(random.below(2));
-        // A double step that may just have been made.
+        // A double step that may have been the last move.
         const Color them = ~setup.state.turn;
         const Bitboard passed =
             (them == WHITE ? setup.state.of(WHITE, PAWN) & rank_mask(3) : setup.state.of(BLACK, PAWN) & rank_mask(4));
@@ -144,7 +144,7 @@ int main() {
     for (const Variant& variant : variants()) {
         const std::string name(variant.name);
         random_games(name, 60 / SHARE, 7, [](const Position& position, Random&) { compare(position); });
-        thrown(name, (name == "atomic" ? 30000 : 5000) / SHARE, 11);
+        compare_random_setups(name, (name == "atomic" ? 30000 : 5000) / SHARE, 11);
     }
     return finish();
 }

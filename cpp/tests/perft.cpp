@@ -1,11 +1,11 @@
 // Every position of tests/perft, to the deepest listed depth that stays within a node budget.
-#include "perft.h"
+#include "board/perft.h"
 
 #include <fstream>
 #include <sstream>
 
-#include "bench.h"
-#include "check.h"
+#include "bench/bench.h"
+#include "tests/check.h"
 
 using namespace selfmate;
 using namespace selfmate::test;

@@ -1,14 +1,14 @@
-// A pool with seats outside, used by many threads at once as a match against engines does: lanes search, somebody hears
-// which games wait, others bring moves or end games, and all the while games are added, drained and looked at. No game
-// is lost or played twice, and who came first changes none of them; above all under the sanitizers.
+// A pool with external seats, used by many threads at once as in a match against engines: lanes evaluate, one thread
+// takes move requests, others play moves or end games, while games are added, drained and inspected. No game is lost or
+// played twice, and the order of events changes none of them. Most useful with sanitizers.
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
 
-#include "check.h"
-#include "error.h"
-#include "pool.h"
+#include "search/pool.h"
+#include "tests/check.h"
+#include "util/error.h"
 
 using namespace selfmate;
 using namespace selfmate::test;
@@ -16,33 +16,35 @@ using namespace selfmate::test;
 namespace {
 
 constexpr std::size_t SLOTS = 7, LANES = 2;
-constexpr int ANSWERERS = 3;
+constexpr int EXTERNAL_PLAYERS = 3;
 constexpr std::uint64_t GAMES = 240 / SHARE;
 
 PoolConfig config(const Variant& variant) {
-    PoolConfig config;
-    config.variant = &variant;
-    config.seed = 6;
-    config.max_plies = 60;
-    config.rules = {ScoreRule{450, 3, 0}, ScoreRule{300, 3, 0}, ScoreRule{50, 2, 5}};
-    config.ahead = 2 * SLOTS;
-    return config;
+    return {.variant = &variant,
+            .seed = 6,
+            .max_plies = 60,
+            .score_rules = {.resign = ScoreRule{.centipawns = 450, .moves = 3, .from_move = 0},
+                            .win = ScoreRule{.centipawns = 300, .moves = 3, .from_move = 0},
+                            .draw = ScoreRule{.centipawns = 50, .moves = 2, .from_move = 5}},
+            .max_id_lead = 2 * SLOTS,
+            .slots = 1};
 }
 
-// Seats: a search, a better one with another evaluator, any move, and two outside.
+// A search, a longer one with another evaluator, random moves, and two external seats.
 std::vector<Seat> seats() {
-    return {{{}, 6, 0, false}, {{}, 12, 1, false}, {{}, 0, 0, false}, {{}, 0, 0, true}, {{}, 0, 0, true}};
+    const Seat external{.visits = 0, .external = true};
+    return {Seat{.visits = 6}, Seat{.visits = 12, .evaluator = 1}, Seat{.visits = 0}, external, external};
 }
 
-Fixture fixture(std::uint64_t id) {
+GameSpec game_spec(std::uint64_t id) {
     constexpr std::uint8_t PAIRS[][2] = {{0, 3}, {3, 1}, {2, 3}, {3, 4}, {0, 1}, {4, 2}};
     const auto& [white, black] = PAIRS[id % std::size(PAIRS)];
-    return {id, "", white, black};
+    return {.id = id, .white_seat = white, .black_seat = black};
 }
 
 constexpr const char* EVALUATORS[] = {"fake", "heuristic-1"};
 
-bool search(Pool& pool) {
+bool evaluate_batches(Pool& pool) {
     bool busy = false;
     for (const std::uint8_t evaluator : {std::uint8_t(0), std::uint8_t(1)}) {
         const LeafBatch batch = pool.gather(evaluator);
@@ -52,8 +54,9 @@ bool search(Pool& pool) {
     return busy;
 }
 
+// Whether `work` throws an Error of this kind.
 template <class Work>
-bool refused(const char* kind, Work work) {
+bool throws(const char* kind, Work work) {
     try {
         work();
     } catch (const Error& error) {
@@ -62,8 +65,8 @@ bool refused(const char* kind, Work work) {
     return false;
 }
 
-// The move, or now and then the end, depends on the game alone.
-void answer(Pool& pool, const Variant& variant, const Awaited& game) {
+// Plays a move, sometimes ends the game; a function of the game alone.
+void play_external(Pool& pool, const Variant& variant, const MoveRequest& game) {
     Position position(parse_fen(variant, false, game.start_fen), false);
     for (const Move move : game.moves) position.play(move);
     const std::string where = position.fen(Castling::X_FEN);
@@ -72,97 +75,102 @@ void answer(Pool& pool, const Variant& variant, const Awaited& game) {
         pool.forfeit(game.slot, winner(Color(random.below(2))), "enough");
         return;
     }
-    if (random.below(8) == 0) CHECK(refused("IllegalMove", [&] { pool.play(game.slot, Move(0, 0)); }), where);
+    if (random.below(8) == 0) CHECK(throws("IllegalMove", [&] { pool.play(game.slot, Move(0, 0)); }), where);
     const MoveList moves = position.legal_moves();
     const Move move = moves[random.below(static_cast<std::uint32_t>(moves.size()))];
     pool.play(game.slot, move, random.below(4) ? Score(int(random.below(1200)) - 600) : std::nullopt);
 }
 
-using Games = std::map<std::uint64_t, std::string>;  // what each game was
+using Games = std::map<std::uint64_t, std::string>;  // bytes of each game, by id
 
-void keep(std::vector<GameRecord> records, Games& games) {
+void collect(std::vector<GameRecord> records, Games& games) {
     for (const GameRecord& record : records) {
         const std::string bytes = write_record(record);
         CHECK(write_record(read_record(bytes)) == bytes, bytes);  // every move can be replayed
-        CHECK(games.emplace(record.id, bytes + record.ending).second, std::to_string(record.id));
+        CHECK(games.emplace(record.id, bytes + record.referee_reason).second, std::to_string(record.id));
     }
 }
 
-Games by_one(const Variant& variant) {
-    Pool pool(config(variant), seats(), 1, 1, 1, 1);
-    for (std::uint64_t id = 0; id < GAMES; ++id) pool.add({fixture(id)});
+// On one thread and one slot.
+Games play_sequentially(const Variant& variant) {
+    Pool pool(config(variant), seats());
+    for (std::uint64_t id = 0; id < GAMES; ++id) pool.add({game_spec(id)});
     while (!pool.done())
-        if (!search(pool))
-            for (const Awaited& game : pool.awaiting(0)) answer(pool, variant, game);
+        if (!evaluate_batches(pool))
+            for (const MoveRequest& game : pool.take_move_requests(0)) play_external(pool, variant, game);
     Games games;
-    keep(pool.drain(), games);
+    collect(pool.drain(), games);
     return games;
 }
 
-Games by_many(const Variant& variant, bool greedy) {
-    PoolConfig how = config(variant);
-    how.greedy = greedy;
-    Pool pool(how, seats(), SLOTS, LANES, 2, 1);
+// On many threads; long because the threads share their local state.
+Games play_concurrently(const Variant& variant, bool greedy) {
+    PoolConfig pool_config = config(variant);
+    pool_config.greedy = greedy;
+    pool_config.slots = SLOTS;
+    pool_config.lanes = LANES;
+    pool_config.threads = 2;
+    Pool pool(pool_config, seats());
     Games games;
-    std::mutex mutex;  // around `waiting`
-    std::vector<Awaited> waiting;
+    std::mutex mutex;  // protects `requests`
+    std::vector<MoveRequest> requests;
     std::atomic<bool> over = false;
     std::vector<std::jthread> threads;
-    // 1. Who hears which games wait, and who brings their moves.
+    // 1. One thread takes move requests, EXTERNAL_PLAYERS threads play their moves.
     threads.emplace_back([&] {
         while (!over) {
-            std::vector<Awaited> heard = pool.awaiting(0.01);
+            std::vector<MoveRequest> taken = pool.take_move_requests(0.01);
             const std::lock_guard lock(mutex);
-            std::move(heard.begin(), heard.end(), std::back_inserter(waiting));
+            std::move(taken.begin(), taken.end(), std::back_inserter(requests));
         }
     });
-    for (int i = 0; i < ANSWERERS; ++i)
+    for (int i = 0; i < EXTERNAL_PLAYERS; ++i)
         threads.emplace_back([&] {
             while (!over) {
-                std::optional<Awaited> game;
+                std::optional<MoveRequest> game;
                 {
                     const std::lock_guard lock(mutex);
-                    if (!waiting.empty()) {
-                        game = std::move(waiting.back());
-                        waiting.pop_back();
+                    if (!requests.empty()) {
+                        game = std::move(requests.back());
+                        requests.pop_back();
                     }
                 }
                 if (game)
-                    answer(pool, variant, *game);
+                    play_external(pool, variant, *game);
                 else
                     std::this_thread::yield();
             }
         });
-    // 2. Who looks, and takes what is over.
+    // 2. One thread drains and inspects.
     threads.emplace_back([&] {
         while (!over) {
-            keep(pool.drain(), games);
-            for (const GameRecord& record : pool.in_flight())
+            collect(pool.drain(), games);
+            for (const GameRecord& record : pool.unfinished_games())
                 CHECK(record.id < GAMES && record.moves.size() < 60, std::to_string(record.id));
             std::size_t wanted = 0;
-            for (const std::size_t count : pool.waiting()) wanted += count;
-            CHECK(wanted <= SLOTS && pool.finished() <= GAMES, "");
-            CHECK(refused("SearchError", [&] { pool.play(SLOTS, Move(0, 0)); }), "a slot that is not there");
-            pool.wait(pool.news(), 0.001);
+            for (const std::size_t count : pool.games_to_evaluate()) wanted += count;
+            CHECK(wanted <= SLOTS && pool.finished_games() <= GAMES, "");
+            CHECK(throws("SearchError", [&] { pool.play(SLOTS, Move(0, 0)); }), "an unknown slot");
+            pool.wait_for_event(pool.event_count(), 0.001);
         }
     });
-    // 3. The lanes. Half of the games come while others are played.
+    // 3. The lanes. Half of the games are added while others are played.
     std::atomic<bool> added = false;
-    for (std::uint64_t id = 0; id < GAMES / 2; ++id) pool.add({fixture(id)});
+    for (std::uint64_t id = 0; id < GAMES / 2; ++id) pool.add({game_spec(id)});
     std::vector<std::jthread> lanes;
     for (std::size_t lane = 0; lane < LANES; ++lane)
         lanes.emplace_back([&] {
             while (!added || !pool.done()) {
-                const std::uint64_t news = pool.news();
-                if (!search(pool) && pool.idle()) pool.wait(news, 0.01);
+                const std::uint64_t seen = pool.event_count();
+                if (!evaluate_batches(pool) && pool.idle()) pool.wait_for_event(seen, 0.01);
             }
         });
-    for (std::uint64_t id = GAMES / 2; id < GAMES; ++id) pool.add({fixture(id)});
+    for (std::uint64_t id = GAMES / 2; id < GAMES; ++id) pool.add({game_spec(id)});
     added = true;
     lanes.clear();
     over = true;
     threads.clear();
-    keep(pool.drain(), games);
+    collect(pool.drain(), games);
     return games;
 }
 
@@ -171,10 +179,10 @@ Games by_many(const Variant& variant, bool greedy) {
 int main() {
     for (const char* name : {"chess", "atomic", "gardner"}) {
         const Variant& variant = *find_variant(name);
-        const Games expected = by_one(variant);
+        const Games expected = play_sequentially(variant);
         CHECK(expected.size() == GAMES, name);
-        CHECK(by_many(variant, false) == expected, name);
-        CHECK(by_many(variant, true) == expected, name);
+        CHECK(play_concurrently(variant, false) == expected, name);
+        CHECK(play_concurrently(variant, true) == expected, name);
     }
     return finish();
 }

@@ -1,9 +1,9 @@
-// Search, self-play, records and buffer of every variant: what must hold, above all under the sanitizers.
-#include "buffer.h"
-#include "check.h"
-#include "ends.h"
-#include "error.h"
-#include "pool.h"
+// Invariants of search, self-play, records and buffer in every variant; most useful with sanitizers.
+#include "board/terminal_moves.h"
+#include "data/buffer.h"
+#include "search/pool.h"
+#include "tests/check.h"
+#include "util/error.h"
 
 using namespace selfmate;
 using namespace selfmate::test;
@@ -16,11 +16,9 @@ void searches(const Variant& variant) {
     const State start = validate(parse_fen(variant, false, variant.start), false);
     for (const char* name : {"uniform", "fake", "heuristic-1"})
         for (const bool gumbel : {false, true}) {
-            SearchConfig config;
-            config.gumbel = gumbel;
-            config.noise_epsilon = 0.25f;
+            const SearchConfig config{.gumbel = gumbel, .noise_epsilon = 0.25f};
             Search search;
-            search.begin(variant, start, {}, config, 300, 9);
+            search.begin({.variant = variant, .root = start, .config = config, .visits = 300, .seed = 9});
             search.run(find_native_evaluator(name));
             std::uint32_t visits = 0;
             float weight = 0;
@@ -31,12 +29,12 @@ void searches(const Variant& variant) {
             CHECK(visits == search.visits() && search.visits() == 300, std::string(variant.name));
             CHECK(weight > 0.999f && weight < 1.001f, std::string(variant.name));
             for (const Node& node : search.tree().nodes)
-                CHECK(!node.in_flight && !node.waiting, std::string(variant.name));
+                CHECK(!node.in_flight && !node.unevaluated, std::string(variant.name));
         }
 }
 
-// A move that is not tried at all must neither give check nor end the game.
-void ends(const Variant& variant) {
+// A move that the filter excludes neither gives check nor ends the game.
+void terminal_moves(const Variant& variant) {
     Random random(11);
     std::size_t tried = 0, all = 0;
     for (int game = 0; game < 40 / SHARE; ++game) {
@@ -45,7 +43,7 @@ void ends(const Variant& variant) {
             MoveList moves;
             variant.legal_moves(state, moves);
             if (!moves.size()) break;
-            const MayEnd may_end(variant, state);
+            const TerminalMoveFilter may_end(variant, state);
             for (const Move move : moves) {
                 State next = state;
                 variant.play(next, move);
@@ -63,35 +61,55 @@ void ends(const Variant& variant) {
 }
 
 std::vector<GameRecord> games(const Variant& variant, int threads, std::size_t slots, std::size_t lanes) {
-    SearchConfig search;
-    search.gumbel = true;
-    PoolConfig config;
-    config.variant = &variant;
-    config.seed = 4;
-    config.fast_visits = 4;
-    config.full_probability = 0.5;
-    config.random_plies = 6;
-    config.temperature = 1;
-    config.temperature_plies = 6;
-    config.max_plies = 80;
-    Pool pool(config, {{search, VISITS, false}, {search, 0, true}}, slots, lanes, threads, 2);
-    std::vector<Fixture> fixtures;
+    const PoolConfig config{.variant = &variant,
+                            .seed = 4,
+                            .fast_visits = 4,
+                            .full_probability = 0.5,
+                            .random_plies = 6,
+                            .temperature = 1,
+                            .temperature_plies = 6,
+                            .max_plies = 80,
+                            .slots = slots,
+                            .lanes = lanes,
+                            .threads = threads,
+                            .leaves_per_slot = 2};
+    const SearchConfig search{.gumbel = true};
+    Pool pool(config, {Seat{.search = search, .visits = VISITS}, Seat{.search = search, .visits = 0}});
+    CHECK(pool.evaluators() == 1, std::string(variant.name));  // the random seat needs none
+    std::vector<GameSpec> specs;
     for (std::uint64_t id = 0; id < GAMES; ++id)
-        fixtures.push_back({id, "", 0, static_cast<std::uint8_t>(id % 3 == 0)});
-    pool.add(std::move(fixtures));
+        specs.push_back({.id = id, .black_seat = static_cast<std::uint8_t>(id % 3 == 0)});
+    pool.add(std::move(specs));
     while (!pool.done())
-        for (std::size_t lane = 0; lane < lanes; ++lane)
-            for (const std::uint8_t evaluator : {std::uint8_t(0), std::uint8_t(1)}) {
-                const LeafBatch batch = pool.gather(evaluator);
-                if (batch.size) pool.apply(batch.ticket, find_native_evaluator("fake"));
-            }
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const LeafBatch batch = pool.gather(0);
+            if (batch.size) pool.apply(batch.ticket, find_native_evaluator("fake"));
+        }
     return pool.drain();
+}
+
+// In every third game Black plays random moves: they have no score and are not trained on, those of a search are.
+void random_seat(const GameRecord& game, std::size_t& searched, std::size_t& random) {
+    const std::string where = std::string(game.variant->name) + " " + std::to_string(game.id);
+    CHECK(game.white_seat == 0 && game.black_seat == (game.id % 3 == 0 ? 1 : 0), where);
+    const auto moved_at_random = [&](std::size_t ply) {
+        return ply < game.random_plies || (game.black_seat == 1 && ply % 2 == 1);
+    };
+    CHECK(game.scores.size() == game.moves.size(), where);
+    for (std::size_t ply = 0; ply < game.moves.size(); ++ply) {
+        CHECK(game.scores[ply].has_value() != moved_at_random(ply), where);
+        ++(moved_at_random(ply) ? random : searched);
+    }
+    for (const TrainedPosition& position : game.positions) CHECK(!moved_at_random(position.ply), where);
 }
 
 void records(const Variant& variant) {
     const std::string name(variant.name);
     const std::vector<GameRecord> played = games(variant, 2, 8, 2), again = games(variant, 1, 3, 1);
     CHECK(played.size() == GAMES && again.size() == GAMES, name);
+    std::size_t searched = 0, at_random = 0;
+    for (const GameRecord& game : played) random_seat(game, searched, at_random);
+    CHECK(searched && at_random, name);
     Buffer buffer(variant, 100000, 2);
     Random random(5);
     for (std::size_t i = 0; i < played.size(); ++i) {
@@ -99,7 +117,7 @@ void records(const Variant& variant) {
         CHECK(bytes == write_record(again[i]), name);
         CHECK(write_record(read_record(bytes)) == bytes, name);
         buffer.add(read_record(bytes));
-        // Damaged bytes are refused, or are another game that can be replayed; they never do harm.
+        // Damaged bytes raise RecordError, or are another valid game.
         for (int damage = 0; damage < 40; ++damage) {
             std::string broken = bytes;
             if (damage % 4 == 0)
@@ -128,7 +146,7 @@ void records(const Variant& variant) {
 int main() {
     for (const Variant& variant : variants()) {
         searches(variant);
-        ends(variant);
+        terminal_moves(variant);
         records(variant);
     }
     return finish();

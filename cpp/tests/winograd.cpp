@@ -1,11 +1,11 @@
-// Convolutions by Winograd against the plain sum in double precision, for every kernel that this processor has.
-#include "winograd.h"
+// Winograd convolutions against the direct sum in double precision, for every kernel that this CPU supports.
+#include "nn/winograd.h"
 
 #include <cmath>
 #include <cstring>
 
-#include "check.h"
-#include "numbers.h"
+#include "tests/check.h"
+#include "util/random.h"
 
 using namespace selfmate;
 using namespace selfmate::test;
@@ -20,7 +20,7 @@ Floats numbers(Random& random, std::size_t count, double size) {
 
 std::size_t padded(std::size_t channels) { return (channels + 31) / 32 * 32; }
 
-// [positions][squares][padded channels], of which the padding is zero.
+// Random numbers as [rows][padded channels], with zeros as padding.
 Floats boards(Random& random, std::size_t rows, std::size_t channels) {
     Floats made(rows * padded(channels), 0.0f);
     for (std::size_t row = 0; row < rows; ++row)
@@ -36,17 +36,25 @@ void convolutions(const Kernels& kernels, std::size_t ranks, std::size_t files, 
     const BoardShape board = board_shape(ranks, files);
     const Floats weights = numbers(random, outputs * inputs * 9, 1 / std::sqrt(9.0 * static_cast<double>(inputs)));
     const Floats bias = numbers(random, outputs, 1), in = boards(random, positions * board.squares, inputs);
-    const Floats beside = boards(random, positions * board.squares, outputs);
+    const Floats residual = boards(random, positions * board.squares, outputs);
     const Layer layer = winograd_layer(board, weights.data(), bias.data(), outputs, inputs);
     Floats out(positions * board.squares * layer.outputs), scratch(scratch_floats(board, positions, layer.inputs));
-    const auto convolve = [&](std::size_t first, std::size_t count, const float* added, bool rectify) {
+    const auto convolve = [&](std::size_t first, std::size_t count, const float* added, bool relu) {
         const std::size_t skip = first * board.squares;
-        kernels.convolve({layer.weights.data(), layer.bias.data(), layer.inputs, layer.outputs,
-                          in.data() + skip * layer.inputs, added ? added + skip * layer.outputs : nullptr,
-                          out.data() + skip * layer.outputs, rectify, count, board, scratch.data()});
+        kernels.convolve({.weights = layer.weights.data(),
+                          .bias = layer.bias.data(),
+                          .inputs = layer.inputs,
+                          .outputs = layer.outputs,
+                          .in = in.data() + skip * layer.inputs,
+                          .residual = added ? added + skip * layer.outputs : nullptr,
+                          .out = out.data() + skip * layer.outputs,
+                          .relu = relu,
+                          .rows = count,
+                          .board = board,
+                          .scratch = scratch.data()});
     };
     for (const bool whole : {true, false}) {
-        convolve(0, positions, whole ? beside.data() : nullptr, whole);
+        convolve(0, positions, whole ? residual.data() : nullptr, whole);
         for (std::size_t p = 0; p < positions; ++p)
             for (std::size_t square = 0; square < board.squares; ++square)
                 for (std::size_t k = 0; k < outputs; ++k) {
@@ -61,11 +69,11 @@ void convolutions(const Kernels& kernels, std::size_t ranks, std::size_t files, 
                                            in[(p * board.squares + rank * files + file) * layer.inputs + c]);
                         }
                     const std::size_t at = (p * board.squares + square) * layer.outputs + k;
-                    if (whole) sum = std::max(0.0, sum + static_cast<double>(beside[at]));
+                    if (whole) sum = std::max(0.0, sum + static_cast<double>(residual[at]));
                     CHECK(std::abs(sum - static_cast<double>(out[at])) < 2e-5, what);
                 }
     }
-    // One by one they are the same, by a bit.
+    // Evaluated one by one, the results are bit-identical.
     const Floats together = out;
     for (std::size_t p = 0; p < positions; ++p) convolve(p, 1, nullptr, false);
     CHECK(!std::memcmp(together.data(), out.data(), out.size() * sizeof(float)), what);
@@ -79,8 +87,17 @@ void products(const Kernels& kernels) {
         const Floats in = boards(random, rows, inputs);
         const Layer layer = dense_layer(weights.data(), bias.data(), outputs, inputs);
         Floats out(rows * layer.outputs);
-        kernels.multiply({layer.weights.data(), layer.bias.data(), layer.inputs, layer.outputs, in.data(), nullptr,
-                          out.data(), true, rows, board_shape(8, 8), nullptr});
+        kernels.multiply({.weights = layer.weights.data(),
+                          .bias = layer.bias.data(),
+                          .inputs = layer.inputs,
+                          .outputs = layer.outputs,
+                          .in = in.data(),
+                          .residual = nullptr,
+                          .out = out.data(),
+                          .relu = true,
+                          .rows = rows,
+                          .board = board_shape(8, 8),
+                          .scratch = nullptr});
         for (std::size_t row = 0; row < rows; ++row)
             for (std::size_t k = 0; k < outputs; ++k) {
                 double sum = static_cast<double>(bias[k]);

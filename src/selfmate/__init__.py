@@ -1,4 +1,4 @@
-"""Selfmate: an engine for chess and its variants that learns from nothing but the rules.
+"""Selfmate trains an engine for chess and its variants from nothing but the rules.
 
 >>> from selfmate import Position
 >>> position = Position("atomic")
@@ -63,8 +63,9 @@ if TYPE_CHECKING:
     from selfmate.board.game_tree import MoveNode, Node
     from selfmate.board.pgn import Game, read_games
     from selfmate.board.pgn_writer import Headers
+    from selfmate.search.limit import Limit
     from selfmate.search.player import Player
-    from selfmate.search.result import Limit, Result
+    from selfmate.search.result import Result
 
     __version__: str
 
@@ -131,7 +132,7 @@ __all__ = [
     "svg",
 ]
 
-# Loaded when first asked for, so that `import selfmate` stays light.
+# Imported on first use, so that `import selfmate` stays fast.
 _LATER = {
     "Epd": "board.epd",
     "Game": "board.pgn",
@@ -145,13 +146,13 @@ _LATER = {
     "read_games": "board.pgn",
     "read_perft_suite": "board.epd",
     "read_tactics": "board.epd",
-    "Limit": "search.result",
+    "Limit": "search.limit",
     "Player": "search.player",
     "Result": "search.result",
 }
 
 
-if not TYPE_CHECKING:  # else every name would pass for one of ours
+if not TYPE_CHECKING:  # a type checker would accept every name otherwise
 
     def __getattr__(name: str) -> object:
         import importlib

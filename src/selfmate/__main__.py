@@ -1,4 +1,4 @@
-"""The command `selfmate` (and `python -m selfmate`): the engine at once, everything else through the command line."""
+"""The command `selfmate` (and `python -m selfmate`): starts the UCI engine directly, all else through the CLI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run `selfmate`. The UCI engine is on its way before the command line's own packages would be loaded."""
+    """Run `selfmate`. The UCI engine starts without importing the packages of the command line."""
     if sys.argv[1:] == ["uci"]:
         from selfmate.uci.server import main as run
     else:

@@ -1,8 +1,8 @@
-"""The native core: the build of it that suits this processor.
+"""The native core, in the build for this processor.
 
-`_core_v2` and `_core_v3` are the same C++ sources compiled twice (docs/decisions/0001), and only
-one of them is ever loaded. The environment variable `SELFMATE_CORE` (`v2` or `v3`) overrides the
-choice, for tests and measurements; `CORE` says which one it was.
+`_core_v2` and `_core_v3` are the same C++ sources compiled for x86-64-v2 and v3 (docs/decisions/0001); only one of them
+is loaded. The environment variable `SELFMATE_CORE` (`v2` or `v3`) overrides the choice, for tests and measurements;
+`CORE` is the name of the loaded build.
 """
 
 import os

@@ -1,4 +1,6 @@
-"""The native core of Selfmate: rules, notation, counting."""
+"""
+The native core of Selfmate: rules, notation, search, self-play, records, CPU nets.
+"""
 
 from collections.abc import Sequence
 import enum
@@ -30,7 +32,7 @@ VARIANTS: tuple[str, ...]
 
 class Move:
     """
-    From, to and promotion: a value that can be compared and hashed.
+    A move: origin, target and promotion. Immutable, comparable and hashable.
 
     >>> Move.from_uci('a7a8q').promotion == QUEEN
     True
@@ -41,7 +43,8 @@ class Move:
     @staticmethod
     def from_uci(uci: str) -> Move:
         """
-        Read a move such as ``e2e4`` or ``a7a8q``, without looking at any board.
+        Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere. Raises
+        InvalidMove.
 
         >>> Move.from_uci('e2e4').to_square
         28
@@ -58,7 +61,7 @@ class Move:
 
     def uci(self) -> str:
         """
-        The move as from, to, promotion; castling as king takes rook (see `Position.uci`).
+        Return origin, target and promotion as text; castling is king takes rook (see `Position.uci`).
         """
 
     def __str__(self) -> str: ...
@@ -72,7 +75,7 @@ class Move:
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class Termination(enum.Enum):
-    """Why a game is over."""
+    """The reason for the end of a game."""
 
     CHECKMATE = 0
 
@@ -108,7 +111,7 @@ class Termination(enum.Enum):
 
 class Outcome:
     """
-    How a game ended: who won, and why.
+    The end of a game: winner and termination.
 
     >>> outcome = Position('chess', '7k/5Q2/6K1/8/8/8/8/8 b - - 0 1').outcome()
     >>> outcome.result(), outcome.reason
@@ -134,7 +137,7 @@ class Outcome:
 
 class Setup:
     """
-    A position as somebody set it up, not yet checked: `Position.from_setup` does that.
+    An unchecked arrangement of pieces, turn and rights; `Position.from_setup` validates it.
 
     >>> setup = Setup('gardner')
     >>> setup.set_piece(0, 'K')
@@ -146,7 +149,7 @@ class Setup:
 
     @staticmethod
     def from_fen(fen: str, variant: str = 'chess') -> Setup:
-        """Read a FEN; only what cannot be read is an error here (`FenError`)."""
+        """Return the setup of a FEN. Raises `FenError` for invalid syntax only."""
 
     @property
     def variant(self) -> str: ...
@@ -165,7 +168,7 @@ class Setup:
 
     @property
     def castling(self) -> int:
-        """Squares of the rooks that may still castle, as a set of 64 bits."""
+        """Squares of the rooks that may still castle, as a bitboard."""
 
     @castling.setter
     def castling(self, arg: int, /) -> None: ...
@@ -197,13 +200,13 @@ class Setup:
     def piece_at(self, square: int) -> str | None: ...
 
     def set_piece(self, square: int, piece: str | None) -> None:
-        """Put a piece (``P``, ``k``) on a square, or clear it with None."""
+        """Put a piece (``P``, ``k``) on a square, or remove it with None."""
 
     def fen(self) -> str: ...
 
 class Position:
     """
-    A position of any variant with the moves that led to it.
+    A position of any variant, with its move stack. Mutable: `play` and `undo` change it.
 
     >>> position = Position('atomic')
     >>> len(position.legal_moves)
@@ -217,16 +220,17 @@ class Position:
 
     @overload
     def __init__(self, other: Position) -> None:
-        """A copy, with its history."""
+        """Return a copy with its move stack."""
 
     @staticmethod
     def from_setup(setup: Setup, *, lenient: bool = False) -> Position:
         """
-        Check a setup by the rules; `NoKing`, `OppositeCheck` and their like say what is wrong with it.
+        Return the position of a setup. Raises a `SetupError` such as `NoKing` or `OppositeCheck` if the rules do
+        not allow it.
         """
 
     def copy(self) -> Position:
-        """A copy, with its history."""
+        """Return a copy with its move stack."""
 
     def setup(self) -> Setup: ...
 
@@ -258,36 +262,36 @@ class Position:
 
     @property
     def ep_square(self) -> int | None:
-        """Set only while a legal capture en passant exists"""
+        """The en passant square if a legal en passant capture exists, else None"""
 
     @property
     def checks_left(self) -> tuple[int, int] | None:
-        """Checks that White and Black have still to give (3check)"""
+        """Checks that White and Black still have to give (3check), else None"""
 
     @property
     def castling(self) -> int:
-        """Squares of the rooks that may still castle, as a set of 64 bits"""
+        """Squares of the rooks that may still castle, as a bitboard"""
 
     def fen(self, *, shredder: bool = False) -> str:
         """
-        The position as FEN.
+        Return the FEN.
 
         >>> Position('gardner').fen()
         'rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1'
         """
 
     def epd(self) -> str:
-        """The FEN without its clocks"""
+        """Return the FEN without its clocks."""
 
     def board_fen(self) -> str:
-        """The first field of the FEN"""
+        """Return the first field of the FEN."""
 
     def recomputed_key(self) -> int:
-        """The key worked out from nothing; always equal to `key`"""
+        """Return the key computed from scratch; always equal to `key`."""
 
     def piece_at(self, square: int) -> str | None:
         """
-        The piece on a square, white in upper case.
+        Return the piece on a square, white in upper case, or None.
 
         >>> Position('chess').piece_at(parse_square('e8'))
         'k'
@@ -295,17 +299,17 @@ class Position:
 
     def pieces(self, piece: str) -> list[int]:
         """
-        Squares of all pieces of a kind.
+        Return the squares of all pieces of a colour and role.
 
         >>> Position('chess').pieces('R')
         [0, 7]
         """
 
     def king(self, color: bool) -> int | None:
-        """Square of a side's king, or None"""
+        """Return the square of a side's king, or None."""
 
     def attackers(self, color: bool, square: int) -> list[int]:
-        """Squares of a side's pieces that attack a square"""
+        """Return the squares of a side's pieces that attack a square."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -320,15 +324,15 @@ class Position:
 
     @property
     def move_stack(self) -> list[Move]:
-        """The moves played so far"""
+        """The moves so far, oldest first"""
 
     def is_legal(self, move: Move) -> bool: ...
 
     @overload
     def play(self, move: Move) -> Move:
         """
-        Play a move, a `Move` or UCI text; castling may be written e1g1 or e1h1. Returns the move as the
-        position has it. `IllegalMove` and `InvalidMove` leave the position as it was.
+        Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. Raises
+        `IllegalMove` or `InvalidMove` and leaves the position unchanged.
 
         >>> position = Position('chess', 'r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1')
         >>> position.play('e1g1')
@@ -341,7 +345,9 @@ class Position:
     def play(self, move: str) -> Move: ...
 
     def undo(self) -> Move:
-        """Take the last move back and return it."""
+        """
+        Take the last move back and return it. Raises IndexError without moves.
+        """
 
     def is_castling(self, move: Move) -> bool: ...
 
@@ -353,14 +359,14 @@ class Position:
 
     def uci(self, move: Move) -> str:
         """
-        A legal move as UCI has it: castling as the king's two steps, in chess960 as king takes rook.
+        Return the UCI text of a legal move: castling as the king's two steps, in chess960 as king takes rook.
         """
 
     def parse_uci(self, uci: str) -> Move: ...
 
     def san(self, move: Move) -> str:
         """
-        A legal move in algebraic notation.
+        Return the SAN of a legal move.
 
         >>> Position('chess').san(Move.from_uci('g1f3'))
         'Nf3'
@@ -368,7 +374,7 @@ class Position:
 
     def parse_san(self, san: str) -> Move:
         """
-        Read a move in algebraic notation.
+        Return the legal move of a SAN. Raises InvalidSan, AmbiguousSan or IllegalSan.
 
         >>> Position('chess').parse_san('Nf3')
         Move.from_uci('g1f3')
@@ -377,15 +383,15 @@ class Position:
     def is_check(self) -> bool: ...
 
     def checkers(self) -> list[int]:
-        """Squares of the pieces that give check"""
+        """Return the squares of the pieces that give check."""
 
     def repetitions(self) -> int:
-        """How often this position has occurred, this time included"""
+        """Return how often this position has occurred, including this time."""
 
     def outcome(self, *, claim_draw: bool = False) -> Outcome | None:
         """
-        How the game has ended, or None while it goes on. Threefold repetition and the fifty-move rule
-        count only when somebody claims them.
+        Return the outcome of the game, or None if it is not over. Threefold repetition and the fifty-move rule
+        count only with `claim_draw`.
 
         >>> position = Position('atomic', 'rnbqkbnr/ppp1pppp/8/3pN3/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 3')
         >>> _ = position.play('e5f7')
@@ -396,21 +402,21 @@ class Position:
     def is_game_over(self, *, claim_draw: bool = False) -> bool: ...
 
     def has_insufficient_material(self, color: bool) -> bool:
-        """Whether a side can no longer win with what is on the board"""
+        """Return whether a side cannot win with the material on the board."""
 
     def perft(self, depth: int, threads: int = 1) -> int:
         """
-        Leaves of the tree of legal moves.
+        Return the number of leaves of the tree of legal moves.
 
         >>> Position('atomic').perft(4)
         197326
         """
 
     def divide(self, depth: int, threads: int = 1) -> list[tuple[Move, int]]:
-        """The same for each legal move: a list of (move, leaves)."""
+        """Return [(move, leaves)] for each legal move."""
 
 class Encoding:
-    """Sizes of a variant's inputs and policy (see cpp/encode.h)."""
+    """Sizes of a variant's inputs and policy (see cpp/data/encode.h)."""
 
     @property
     def variant(self) -> str: ...
@@ -438,35 +444,39 @@ class Encoding:
 
 def encoding(variant: str) -> Encoding:
     """
+    Return the encoding of a variant.
+
     >>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes
     (49, 73, 76)
     """
 
 def encode(position: Position) -> tuple[Annotated[NDArray[numpy.uint64], dict(shape=(None,))], Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]]:
     """
-    Bitboards, scalars, and the policy index of each legal move in the order of `legal_moves`.
+    Return bitboards uint64[P], scalars float32[S], and the policy index uint16 of each legal move in the order of
+    `legal_moves`.
     """
 
 def move_index(position: Position, move: Move) -> int:
-    """Policy index of a legal move."""
+    """Return the policy index of a legal move."""
 
 def index_move(position: Position, index: int) -> Move:
-    """The legal move that has a policy index."""
+    """Return the legal move with a policy index. Raises IllegalMove."""
 
 def mirror_index(variant: str, index: int) -> int:
-    """The policy index with left and right exchanged."""
+    """Return the policy index with left and right exchanged."""
 
 def mirror_squares(variant: str, squares: int) -> int:
-    """A set of squares with left and right exchanged."""
+    """Return a bitboard with left and right exchanged."""
 
 def evaluate(position: Position, evaluator: str) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.float32], dict(shape=(None,))]]:
     """
-    Priors of the legal moves and win, draw, loss, as a native evaluator sees them.
+    Return the priors float32[moves] of the legal moves and win, draw, loss float32[3] of a native evaluator.
     """
 
 class Leaves:
     """
-    Positions that wait for an evaluator: bits[B, P], scalars[B, S], moves[B, M], counts[B].
+    A batch of leaves for an evaluator: bits uint64[B, P], scalars float32[B, S], moves uint16[B, M],
+    counts uint16[B], keys uint64[B], and the ticket to apply its evaluations with.
     """
 
     @property
@@ -492,25 +502,25 @@ class Leaves:
 
 class LeafRoom:
     """
-    Memory for leaves that stays where it is (a device reads it, say): flat arrays with room for
-    so many rows. A batch has the first of `widths` that holds the moves of every row.
+    Caller-owned memory for batches of leaves, such as pinned memory that a device reads: flat arrays, as many
+    rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.
     """
 
     def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int]) -> None: ...
 
     @property
     def size(self) -> int:
-        """Rows of the last gather"""
+        """Rows of the last batch"""
 
     @property
     def width(self) -> int:
-        """Moves that its rows have room for"""
+        """Width of its moves"""
 
     @property
     def ticket(self) -> int: ...
 
 class SearchConfig:
-    """How to search; every value has a default (see cpp/search.h)."""
+    """Parameters of a search (see cpp/search/search.h)."""
 
     def __init__(self, *, cpuct: float = 1.25, fpu_reduction: float = 0.33000001311302185, draw_score: float = 0.0, virtual_loss: int = 1, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.10000000149011612, maxvisit_init: float = 50.0, noise_alpha: float = 0.30000001192092896, noise_epsilon: float = 0.0, stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None: ...
 
@@ -521,7 +531,7 @@ class SearchConfig:
     def cpuct(self) -> float: ...
 
 class MoveStats:
-    """What a search found out about one move at the root."""
+    """The search result of one move."""
 
     @property
     def move(self) -> Move: ...
@@ -531,7 +541,7 @@ class MoveStats:
 
     @property
     def value(self) -> float:
-        """For the side to move, -1 to 1"""
+        """Mean value for the side to move, -1 to 1"""
 
     @property
     def draw(self) -> float: ...
@@ -541,7 +551,7 @@ class MoveStats:
 
     @property
     def weight(self) -> float:
-        """In the improved policy"""
+        """In the improved policy; the weights of all moves sum to 1"""
 
     @property
     def proven(self) -> int | None:
@@ -559,7 +569,7 @@ class MoveStats:
     def pv(self) -> list[Move]: ...
 
 class SearchResult:
-    """What a search found, its moves best first."""
+    """The result of a search; `moves` are sorted best first."""
 
     @property
     def moves(self) -> list[MoveStats]: ...
@@ -605,7 +615,7 @@ class SearchResult:
 
 class Search:
     """
-    One tree on one position: gather leaves, evaluate them, apply, until done.
+    One search tree. Until `done`: gather leaves, evaluate them, apply.
 
     >>> search = Search(Position('atomic'), SearchConfig(), visits=100)
     >>> search.run('heuristic-1')
@@ -615,15 +625,21 @@ class Search:
 
     def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
 
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Apply the evaluations of a ticket's leaves: priors float32[B, M], wdl float32[B, 3]. Raises SearchError
+        for a ticket that is not open or another B.
+        """
 
     def apply_native(self, ticket: int, evaluator: str) -> None:
-        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+        """
+        Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.
+        """
 
     def move_to(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> bool:
         """
-        Begin a new search on a position, with what is known of it if it lies at most two plies below the last
-        root; says whether it does. `moves` are the only ones to consider, if there are any.
+        Begin a search of another position. Keep the position's subtree, and return True, if it is in the tree
+        at most two plies below the last root. `moves`: the only root moves to consider; all if empty.
 
         >>> position = Position('chess')
         >>> search = Search(position, SearchConfig(), 1000)
@@ -634,27 +650,30 @@ class Search:
         """
 
     def abandon(self) -> None:
-        """Give up every ticket that is open."""
+        """Abandon the leaves of all open tickets."""
 
     def full(self) -> bool:
-        """Whether the tree is at its limit."""
+        """Return whether the tree exceeds `max_bytes`."""
 
     def prune(self) -> None:
         """
-        Give up the less visited half of the tree; every open ticket is given up too.
+        Remove the least visited nodes until the tree has half of `max_bytes`. Abandons all open tickets.
         """
 
-    def gather(self, max_leaves: int) -> Leaves: ...
+    def gather(self, max_leaves: int) -> Leaves:
+        """
+        Select up to `max_leaves` leaves and return them as a batch with a ticket.
+        """
 
     def run(self, evaluator: str, visits: int | None = None) -> None:
         """
-        The search with 'uniform', 'fake' or 'heuristic-1', to its end or for so many more visits.
+        Search with 'uniform', 'fake' or 'heuristic-1' until done, or for `visits` more visits.
         """
 
     def run_for(self, seconds: float, evaluator: str, visits: int = 4294967295, threads: int = 1) -> None:
         """
-        The search with 'uniform', 'fake' or 'heuristic-1' for a short time, to so many more visits, or until the
-        tree is full.
+        Search with 'uniform', 'fake' or 'heuristic-1' until done, for `visits` more visits or `seconds`, or until
+        the tree is full.
         """
 
     def done(self) -> bool: ...
@@ -664,20 +683,24 @@ class Search:
 
     @property
     def bytes(self) -> int:
-        """What the tree takes"""
+        """Size of the tree in bytes"""
 
     def is_rooted(self) -> bool:
-        """Whether the root has been evaluated, so that there is a result."""
+        """Return whether the root is evaluated, so that there is a result."""
 
-    def result(self) -> SearchResult: ...
+    def result(self) -> SearchResult:
+        """
+        Return the result at the root. Raises SearchError if it is not evaluated.
+        """
 
     def result_after(self, move: Move) -> SearchResult | None:
-        """What was found about the position after a move at the root, or None."""
+        """
+        Return the result at the position after a root move, or None if it is not evaluated.
+        """
 
 def centipawns(value: float) -> int:
     """
-    A value (-1 to 1) in centipawns as lc0 does it: 90 tan(1.5637541897 value). The value is what counts;
-    centipawns are for programs that want them.
+    Return a value (-1 to 1) in centipawns by lc0's formula, 90 tan(1.5637541897 value).
 
     >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
     (0, 89, -12780)
@@ -685,9 +708,9 @@ def centipawns(value: float) -> int:
 
 class ScoreRules:
     """
-    Ends by what players say of their positions, each (centipawns, moves, after): so many centipawns in the
-    last so many moves of a side, from a move of the game on. `resign`: lost, when a side says so of itself;
-    `win`: when both sides say so; `draw`: when both sides see no more than this.
+    Adjudication by the players' scores. Each rule is (centipawns, moves, after): the bound must hold in the last
+    `moves` moves of a side, from move number `after` on. `resign`: a side's own scores are at most -centipawns;
+    `win`: both sides' scores agree on it; `draw`: both sides' scores are within +-centipawns.
 
     >>> rules = ScoreRules(resign=(600, 2, 0))
     >>> rules.end([30, -610, 25, -700], white_moved=False, number=2)
@@ -699,13 +722,13 @@ class ScoreRules:
 
     def end(self, scores: Sequence[int | None], white_moved: bool, number: int) -> tuple[str, str] | None:
         """
-        Result and reason, or None. `scores` are the movers', of every move so far, None where nothing was said;
-        `number` is that of the last move, as in a score sheet.
+        Return (result, reason) or None. `scores`: of every move so far, for the side that moved, or None;
+        `number`: the number of the last move, as in a score sheet.
         """
 
 class GameRecord:
     """
-    A game as it is kept: moves, and what the search found where it is trained on.
+    The stored form of a game: its moves, and the search results of its trained positions.
     """
 
     @property
@@ -734,7 +757,7 @@ class GameRecord:
 
     @property
     def outcome(self) -> Outcome | None:
-        """None for a game that was cut off or is not over"""
+        """None for a game that was truncated or is not over"""
 
     @property
     def result(self) -> str: ...
@@ -742,42 +765,41 @@ class GameRecord:
     @property
     def reason(self) -> str:
         """
-        Why the game ended, by the rules or as a referee said; nothing for one that was cut off or is not over
+        Why the game ended, by the rules or by a referee; empty if it was truncated or is not over
         """
 
     @property
     def scores(self) -> list[int | None]:
         """
-        What the mover said of each move, in centipawns, or None; nothing of a game that was read from bytes
+        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`
         """
 
     @property
     def values(self) -> list[tuple[int, float]]:
-        """
-        (ply, value) of every position that was searched fully, seen by the side to move
-        """
+        """(ply, value) of every trained position, for the side to move"""
 
     @property
     def positions(self) -> int:
-        """How many positions are trained on"""
+        """Number of trained positions"""
 
     def trained(self) -> list[dict[str, Any]]:
         """
-        The trained positions: ply, value, net_value, visits and weights by move.
+        Return the trained positions: ply, value, net_value, and visits and weights by move.
         """
 
-    def to_bytes(self) -> bytes: ...
+    def to_bytes(self) -> bytes:
+        """Return the record as bytes."""
 
     @staticmethod
     def from_bytes(data: bytes) -> GameRecord:
         """
-        Read a record; the game is replayed, and anything that is not one raises RecordError.
+        Return the record of bytes. The game is replayed; invalid bytes raise RecordError.
         """
 
 class Seat:
     """
-    Who plays in a pool: a search and the number of its evaluator; any legal move without visits; or
-    `Seat.outside()`, whose moves `Pool.play` brings.
+    A player of a pool: a search with the number of its evaluator; random legal moves with 0 visits; or
+    `Seat.outside()`, whose moves come from `Pool.play`.
 
     >>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.outside().is_outside
     (1, True, True)
@@ -802,8 +824,8 @@ class Seat:
 
 class Pool:
     """
-    Many games at once: gather, evaluate, apply, drain. Self-play has one search for everybody, games
-    between players have seats. Any thread may call anything at any time.
+    Many games at once with batched evaluation: gather, evaluate, apply, drain. Self-play has one search for
+    both sides, games between players have seats. Thread-safe.
 
     >>> pool = Pool('gardner', [Seat(visits=32), Seat(visits=0)], max_plies=60)
     >>> pool.start_games([('rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1', 0, 1)])
@@ -814,111 +836,122 @@ class Pool:
 
     @overload
     def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
-        """For self-play: seat 0 plays both sides."""
+        """Self-play: seat 0 plays both sides."""
 
     @overload
     def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., ahead: int = 0, greedy: bool = False) -> None:
         """
-        For games between players, whose seats are known by their numbers; `seed` is for those without visits.
-        A gather gives at most `batch` leaves (0: those of all games, shared by the lanes). A game begins at most
-        `ahead` ids before the oldest one that is not over (0: whenever there is room). A `greedy` gather takes
-        all that it has room for, and nothing while two batches are on their way and it would not be full.
+        Games between players; games name seats by their index. `batch`: leaves of a batch, at most (0: of all
+        games, divided by the lanes). `ahead`: a game begins only if its id is less than `ahead` above the
+        smallest unfinished id (0: no limit). `greedy`: a batch takes all leaves that fit, and a partial batch
+        waits while two others are open.
         """
 
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Apply the evaluations of a ticket's leaves: priors float32[B, M], wdl float32[B, 3]. Raises SearchError
+        for a ticket that is not open or another B.
+        """
 
     def apply_native(self, ticket: int, evaluator: str) -> None:
-        """Answer a ticket with 'uniform', 'fake' or 'heuristic-1'."""
+        """
+        Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.
+        """
 
     def start(self, first_game: int, games: int) -> None:
         """
-        Self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
+        Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
     def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
         """
-        Games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening is a
-        FEN; an empty one is the variant's start.
+        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
+        is a FEN, or empty for the variant's start position.
         """
 
     def resume(self, games: Sequence[GameRecord]) -> None:
         """
-        Games that were in flight when another pool stopped: they go on before others begin.
+        Queue games of another pool's `in_flight`, before all other games. They continue as they would have there.
         """
 
     def awaiting(self, seconds: float = 0.0) -> list[tuple[int, int, str, list[Move]]]:
         """
-        Games that wait for a move from outside, as (slot, game id, opening, moves so far): each once for each
-        move. Waits for the first of them for so many seconds.
+        Return the games that need a move of an outside seat, as (slot, game id, opening, moves so far), each
+        once per move. Blocks up to `seconds` until there is one.
         """
 
     def play(self, slot: int, move: Move, score: int | None = None) -> None:
         """
-        Play the move that a game waits for; `score`: what its player says of the position, in centipawns. A
-        move that is not legal raises IllegalMove, and the game waits on.
+        Play the move of an outside seat; `score`: the player's score of the position, in centipawns. Raises
+        IllegalMove; then the game still needs its move.
         """
 
     def forfeit(self, slot: int, result: str, reason: str) -> None:
-        """End a game that waits for a move, as a referee does."""
+        """End a game that needs a move of an outside seat, as a referee."""
 
     def idle(self) -> bool:
         """
-        Whether no gather would give anything before answers come, or a move from outside.
+        Return whether `gather` returns no leaves until evaluations or outside moves arrive.
         """
 
     def waiting(self) -> list[int]:
         """
-        How many games need each of the evaluators next, without those whose leaves are on their way.
+        Return, for each evaluator, the number of games whose next leaves are in no batch.
         """
 
     @property
     def news(self) -> int:
         """
-        Counts answers, moves from outside, games that end and games that are added: what ends an idle lane's
-        sleep.
+        Number of events so far: evaluations applied, outside moves, games finished or added
         """
 
     def wait(self, news: int, seconds: float) -> None:
-        """Sleep until there is other news than this, or for so long."""
+        """Block until `Pool.news` differs from `news`, at most for `seconds`."""
 
     def gather_into(self, room: LeafRoom, evaluator: int = 0) -> None:
-        """As `gather`, into memory that stays where it is."""
+        """
+        As `gather`, but write the batch into `room`. Its size is 0 if there is no batch now.
+        """
 
     def gather(self, evaluator: int = 0) -> Leaves:
-        """Leaves that games need next, with a ticket for their answers."""
+        """
+        Return a batch of leaves for an evaluator, with a ticket; size 0 if there is none now.
+        """
 
     def run(self, evaluator: str) -> None:
-        """Play everything to the end with 'uniform', 'fake' or 'heuristic-1'."""
+        """Play all games to their end with 'uniform', 'fake' or 'heuristic-1'."""
 
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Return whether no game is queued or unfinished."""
 
     def drain(self) -> list[GameRecord]:
-        """Finished games, by id."""
+        """Remove and return the finished games, by id."""
 
     def in_flight(self) -> list[GameRecord]:
-        """Games that are not over, with the moves so far."""
+        """Return the games that are not over, with the moves so far, by id."""
 
     @property
-    def playouts(self) -> int: ...
+    def playouts(self) -> int:
+        """Visits of all finished searches"""
 
     @property
     def plies(self) -> int:
-        """Moves that were searched for"""
+        """Moves that a search has chosen"""
 
     @property
     def evaluators(self) -> int:
-        """How many evaluators its seats name, by number"""
+        """1 + the largest evaluator number of a seat with visits"""
 
     @property
     def lane_rows(self) -> int:
-        """Leaves that a gather gives at most"""
+        """Leaves of a batch, at most"""
 
     @property
     def finished(self) -> int:
-        """Games that are over and not yet drained"""
+        """Finished games that are not drained yet"""
 
 class Samples:
-    """What the learner learns from: inputs and targets of B positions."""
+    """Inputs and targets of B positions (see cpp/data/buffer.h for shapes)."""
 
     @property
     def size(self) -> int: ...
@@ -961,9 +994,14 @@ class Buffer:
 
     def __init__(self, variant: str, capacity: int, threads: int = 0) -> None: ...
 
-    def add(self, record: GameRecord) -> None: ...
+    def add(self, record: GameRecord) -> None:
+        """Add a game; the oldest games are dropped beyond `capacity` positions."""
 
-    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples: ...
+    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples:
+        """
+        Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:
+        exchange left and right in half of the positions without castling rights.
+        """
 
     @property
     def positions(self) -> int: ...
@@ -975,39 +1013,51 @@ class Buffer:
     def game_ids(self) -> list[int]: ...
 
 class CpuNet:
-    """
-    A net in float32 by Winograd's convolutions; any thread may ask it at any time.
-    """
+    """A net on the CPU in float32 with Winograd convolutions. Thread-safe."""
 
     def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, blocks: int, channels: int, policy_channels: int, value_channels: int, context: str, tensors: Sequence[Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]]) -> None:
         """
-        `tensors`: weights and bias of each layer of a folded net, in the order in which they are used.
+        `tensors`: weights and bias of each layer of a net with folded norms, in the order of their use.
         """
 
     def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """Answer a batch of any size into the last three arrays."""
+        """
+        Evaluate a batch of any size B and write priors float32[B, M], wdl float32[B, 3] and plies float32[B].
+        """
 
 def cpu_kernels() -> str:
-    """Which instructions nets are computed with: avx512, avx2 or base."""
+    """
+    Return the instruction set that nets are computed with: avx512, avx2 or base.
+    """
 
 def square_name(square: int) -> str:
     """
+    Return the name of a square.
+
     >>> square_name(28)
     'e4'
     """
 
 def parse_square(name: str) -> int:
     """
+    Return the square of a name. Raises SelfmateError.
+
     >>> parse_square('e4')
     28
     """
 
 def signature() -> int:
     """
-    Checksum of the rules of every variant, equal on every machine (see bench/signature.txt).
+    Return the checksum of rules and search over every variant, equal on every machine (bench/signature.txt).
+    """
+
+def selfplay_signature() -> int:
+    """
+    Return the checksum of self-play records of every variant, with noise, temperature, random plies and fast
+    searches; equal on every machine (bench/signature.txt).
     """
 
 def generate_rate(variant: str, positions: int, seed: int, seconds: float) -> tuple[float, float]:
     """
-    Positions and legal moves per second that one thread writes down, over positions of random games.
+    Return (positions, legal moves) per second of move generation on one thread, over positions of random games.
     """

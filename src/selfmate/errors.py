@@ -1,7 +1,6 @@
-"""Every error that bad input can cause, each with the part of the input that is wrong.
+"""The errors for bad input, each with the offending part of the input.
 
-All of them are `ValueError`s, so that a caller who does not care which one it was may catch that. The
-native core raises them by name; the text is always one line.
+All of them are `ValueError`s. The native core raises them by name; the message is always one line.
 
 >>> from selfmate import Position, FenError
 >>> try:
@@ -46,11 +45,11 @@ __all__ = [
 ]
 
 MAX_PART = 60
-"""Longest piece of input that an error quotes; what is beyond it is replaced by an ellipsis."""
+"""Longest part of the input that an error quotes, in characters; a longer one ends in an ellipsis."""
 
 
 def clip(text: str) -> str:
-    r"""Shorten `text` to what an error may quote.
+    r"""Return `text`, shortened to `MAX_PART` characters.
 
     >>> clip("e2e9"), len(clip("x" * 10_000))
     ('e2e9', 60)
@@ -61,8 +60,7 @@ def clip(text: str) -> str:
 class SelfmateError(ValueError):
     """Base of every error in this module.
 
-    `str(error)` is one clear line, `error.part` is the offending part of the input (shortened when it is
-    long).
+    `str(error)` is one line, `error.part` is the offending part of the input, shortened by `clip`.
 
     >>> error = SelfmateError("no such square: 'k9'", "k9")
     >>> str(error), error.part
@@ -77,7 +75,7 @@ class SelfmateError(ValueError):
 
 
 class UnknownVariant(SelfmateError):
-    """A variant name that we do not know.
+    """The name of a variant is not known.
 
     >>> str(UnknownVariant.named("atomik", ["chess", "atomic"]))
     "no variant is called 'atomik'; did you mean 'atomic'?"
@@ -85,7 +83,7 @@ class UnknownVariant(SelfmateError):
 
     @classmethod
     def named(cls, name: str, known: Iterable[str]) -> UnknownVariant:
-        """Make the error for `name`, with the nearest of the `known` names as a suggestion."""
+        """Return the error for `name`, with the nearest of the `known` names as a suggestion."""
         import difflib  # not needed until something is wrong
 
         names = list(known)
@@ -95,7 +93,7 @@ class UnknownVariant(SelfmateError):
 
 
 class FenError(SelfmateError):
-    """A FEN that cannot be read at all: wrong number of ranks, unknown letter, not a number, too long.
+    """A FEN that cannot be parsed: wrong number of ranks, unknown letter, not a number, too long.
 
     >>> from selfmate import Position
     >>> Position("chess", "8/8/8/8/8/8/8/7x w - - 0 1")  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -105,7 +103,7 @@ class FenError(SelfmateError):
 
 
 class SetupError(SelfmateError):
-    """A position that can be written down but not played from. One subclass per reason."""
+    """A position that can be parsed but not played from. One subclass per reason."""
 
 
 class NoKing(SetupError):
@@ -133,19 +131,19 @@ class OppositeCheck(SetupError):
 
 
 class BadCastling(SetupError):
-    """A castling right without its king or rook at home."""
+    """A castling right without king or rook on its original square."""
 
 
 class BadEnPassant(SetupError):
-    """An en passant square behind which no pawn can just have made a double step."""
+    """An en passant square that no double step of a pawn can have passed."""
 
 
 class PawnOnBackRank(SetupError):
-    """A pawn on a rank where none can stand."""
+    """A pawn on a rank where the variant allows none."""
 
 
 class EmptyBoard(SetupError):
-    """There is no piece at all."""
+    """A board without pieces."""
 
 
 class BadClock(SetupError):
@@ -157,11 +155,11 @@ class BadChecks(SetupError):
 
 
 class TooManyPieces(SetupError):
-    """More pieces than a side can ever have."""
+    """A side has more pieces than any game can give it."""
 
 
 class MoveError(SelfmateError):
-    """A move that cannot be read or played."""
+    """A move that cannot be parsed or played."""
 
 
 class InvalidMove(MoveError):
@@ -185,11 +183,11 @@ class IllegalMove(MoveError):
 
 
 class SanError(MoveError):
-    """A move in algebraic notation that cannot be read or played."""
+    """A move in SAN that cannot be parsed or played."""
 
 
 class InvalidSan(SanError):
-    """Text that is not a move in algebraic notation at all.
+    """Text that is not SAN.
 
     >>> from selfmate import Position
     >>> Position("chess").parse_san("hello")  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -199,15 +197,15 @@ class InvalidSan(SanError):
 
 
 class AmbiguousSan(SanError):
-    """Algebraic notation that fits several legal moves."""
+    """SAN that fits several legal moves."""
 
 
 class IllegalSan(SanError, IllegalMove):
-    """Algebraic notation that fits no legal move."""
+    """SAN that fits no legal move."""
 
 
 class LineError(SelfmateError):
-    """An error in a text of several lines: `error.line` is the number of the line, from 1, where known.
+    """An error in a text of several lines: `error.line` is the line number, from 1, or None.
 
     >>> error = LineError("no such move", "Qz9", line=12)
     >>> str(error), error.part, error.line
@@ -243,16 +241,20 @@ class EpdError(LineError):
 
 
 class RecordError(SelfmateError):
-    """Bytes that are not the record of a game, or not one that fits."""
+    """Bytes that are not a game record, a record that does not fit, or a buffer without positions."""
 
 
 class SearchError(SelfmateError):
-    """A search that was asked for something it cannot do."""
+    """A request that a search cannot fulfil."""
+
+
+class PlayerError(SelfmateError):
+    """A player that does not exist or does not play the variant, or a limit that is out of range."""
 
 
 class DeviceError(SelfmateError):
-    """A GPU that has too little memory, or that failed."""
+    """A GPU failed or has too little memory."""
 
 
 class EvaluatorError(SelfmateError):
-    """An evaluator that cannot be opened, leaves that do not fit it, or answers that are not numbers."""
+    """An evaluator that cannot be opened, leaves that do not fit it, or results that are not finite numbers."""

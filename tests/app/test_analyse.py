@@ -11,13 +11,14 @@ import pytest
 
 from command import Run
 from selfmate import Game, Position
-from selfmate.app.analyse import PlayerFor, analyse, analyse_game, read_subject
+from selfmate.app.analyse import VariantPlayers, analyse, analyse_game
+from selfmate.app.analysis_input import read_input
 from selfmate.board.epd import parse_epd
 from selfmate.evaluator.open import open_evaluator
 from selfmate.nn import shipped as nets
 from selfmate.nn.checkpoint import read_card
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 FOOLS_MATE = '[White "Fool"]\n[Black "Scholar"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
@@ -218,7 +219,7 @@ def test_the_order_of_the_moves_is_said_once(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "two.fen"
     path.write_text("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n4k3/8/8/8/8/8/4P3/4K3 b - - 0 1\n", encoding="utf-8")
     out = run("analyse", path, "--visits", "50", "--net", "heuristic-1").out
-    assert out.count("First the move to play, then by visits, proven losses last") == 1
+    assert out.count("Best move first, then by visits; proven losses last") == 1
 
 
 def test_a_net_of_another_variant_is_refused(run: Run, tmp_path: Path) -> None:
@@ -233,18 +234,18 @@ def test_a_net_of_another_variant_is_refused(run: Run, tmp_path: Path) -> None:
 
 def test_players_by_variant() -> None:
     for backend, name in ((None, "winograd"), ("onnx-int8", "onnx int8 on"), ("torch", "torch")):
-        evaluator = PlayerFor(None, backend)("gardner").evaluator
+        evaluator = VariantPlayers(None, backend)("gardner").evaluator
         assert not isinstance(evaluator, str)
         assert evaluator.name.startswith(name)
-    players = PlayerFor(None)
+    players = VariantPlayers(None)
     assert players("gardner").name == "gardner-laptop"
     assert players("gardner") is players("gardner")
     assert players("atomic").name == "atomic-gpu"
     assert players("chess").name == "heuristic-1"
     assert players.variant(None) == "chess"
     for spec in (str(nets.find("gardner")), "gardner-laptop"):
-        assert PlayerFor(spec).variant(None) == "gardner"
-    assert read_subject(None, "gardner").positions[0].position.variant == "gardner"
+        assert VariantPlayers(spec).variant(None) == "gardner"
+    assert read_input(None, "gardner").positions[0].position.variant == "gardner"
 
 
 # -- shipped nets ---------------------------------------------------------------------------------
@@ -268,7 +269,7 @@ def test_shipped_nets_are_whole() -> None:
 
 
 def test_shipped_cards_tell_the_truth_of_the_tensors() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     from selfmate.evaluator.torch import TorchEvaluator
     from selfmate.nn.checkpoint import load
 
@@ -302,7 +303,7 @@ def test_a_damaged_net_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_champion_of_a_run_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     import ship_net
     from selfmate.train.loop import train
 
@@ -389,8 +390,8 @@ def test_a_file_that_does_not_agree_is_not_written(run: Run, tmp_path: Path, mon
     ("net", "out", "message"),
     [
         ("heuristic-1", "a.onnx", "heuristic-1 has no net"),
-        ("nowhere", "a.onnx", "nowhere: there is no such net"),
-        ("nowhere:12", "a.onnx", "nowhere:12: there is no such net"),
+        ("nowhere", "a.onnx", "no player is called 'nowhere'"),
+        ("nowhere:12", "a.onnx", "no player is called 'nowhere:12'"),
         ("gardner-laptop", "a.bin", "ends in .onnx"),
         ("gardner-laptop", "nowhere/a.onnx", "there is no such folder"),
         (".", "a.onnx", "net.json"),

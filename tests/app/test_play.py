@@ -14,10 +14,12 @@ from rich.console import Console
 
 from command import Answer, Run
 from selfmate import BLACK, VARIANTS, WHITE, Position, read_games
-from selfmate.app.demo import draw_board as draw_board
-from selfmate.app.play import COMMANDS, Session, describe, numbered, turned
+from selfmate.app.notation import describe, numbered_moves
+from selfmate.app.play import COMMANDS, PlaySession
+from selfmate.app.terminal_board import draw_board, flipped
+from selfmate.errors import PlayerError
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, PlayerError
 
 
 def play(
@@ -29,8 +31,8 @@ def play(
     color: bool = WHITE,
     pgn: Path | None = None,
     visits: int = 20,
-) -> tuple[Session, str]:
-    """Play the lines of a person and give the session and what it printed."""
+) -> tuple[PlaySession, str]:
+    """Return a session that has read these lines, and its output."""
     answers = iter(lines)
 
     def read(prompt: str) -> str:
@@ -41,7 +43,7 @@ def play(
 
     text = io.StringIO()
     console = Console(file=text, width=100)
-    session = Session(
+    session = PlaySession(
         Player(spec), Position(variant, fen), Limit(visits=visits), console, read, color=color, pgn=pgn, seed=1
     )
     session.run()
@@ -202,7 +204,7 @@ def test_control_c_keeps_the_game_and_goes_on_up(tmp_path: Path) -> None:
 
     console = Console(file=io.StringIO())
     start, limit = Position("chess"), Limit(visits=1)
-    session = Session(Player("random"), start, limit, console, read, pgn=tmp_path / "all.pgn")
+    session = PlaySession(Player("random"), start, limit, console, read, pgn=tmp_path / "all.pgn")
     with pytest.raises(KeyboardInterrupt):
         session.run()
     assert isinstance(console.file, io.StringIO)
@@ -250,7 +252,7 @@ def test_a_player_of_another_variant_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_board_is_turned_square_by_square() -> None:
     position = Position("gardner", "r3k/5/5/5/K1B2 w - - 0 1")
-    drawn = turned(draw_board(position, False, None, frozenset()))
+    drawn = flipped(draw_board(position, False, None, frozenset()))
     assert drawn.plain.splitlines() == [
         "1  .  .  ♗  .  ♔ ",
         "2  .  .  .  .  . ",
@@ -265,7 +267,7 @@ def test_moves_are_numbered_from_where_the_game_began() -> None:
     position = Position("chess", "4k3/8/8/8/8/8/4P3/4K3 b - - 0 40")
     for move in ("e8e7", "e2e4"):
         position.play(move)
-    assert numbered(position) == [" 40. …       Ke7", " 41. e4"]
+    assert numbered_moves(position) == [" 40. …       Ke7", " 41. e4"]
 
 
 def test_what_is_proven_is_described() -> None:
@@ -296,7 +298,7 @@ def test_command(run_play: Run, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "You play White against heuristic-1." in out
     assert "Black wins: White resigns" in out
-    assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visits)"
+    assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visit)"
     assert run_play("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
     assert run_play("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
 

@@ -1,4 +1,4 @@
-"""The measurements of the spine: what they report, on small cases."""
+"""The benchmarks of search, nets, self-play and learner: what they report, on small cases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from rich.console import Console
 from command import Run
 from selfmate import Position, SelfmateError
 from selfmate._core import Search, SearchConfig
+from selfmate.bench import nn as bench_nn
 from selfmate.bench import search as bench_search
 from selfmate.bench import selfplay as bench_selfplay
+from selfmate.bench import tactics as bench_tactics
+from selfmate.bench import train as bench_train
 from selfmate.bench.report import BenchReport, show
 from selfmate.bench.search import POSITIONS
 from selfmate.evaluator.base import NATIVE
@@ -23,7 +26,7 @@ TACTICS = Path(__file__).parents[1] / "tactics"
 
 
 def shown(report: BenchReport) -> str:
-    """Give what a person would see; a program's part must be JSON."""
+    """Return the printed report; its values must be JSON."""
     json.dumps(report.as_json())
     text = io.StringIO()
     show(report, Console(file=text, width=150))
@@ -63,10 +66,10 @@ def test_collisions() -> None:
 
 
 def test_tactics_counts_what_is_solved() -> None:
-    report = bench_search.tactics(TACTICS / "gardner_mate1.epd", visits=10)
+    report = bench_tactics.tactics(TACTICS / "gardner_mate1.epd", visits=10)
     assert report.lines[-1] == "60 solved of 60"
     assert report.values["missed"] == []
-    report = bench_search.tactics(TACTICS / "gardner_mate1.epd", player=Player("random"), visits=1)
+    report = bench_tactics.tactics(TACTICS / "gardner_mate1.epd", player=Player("random"), visits=1)
     solved = report.values["solved"]
     assert solved < 40
     assert len(report.values["missed"]) == 60 - solved
@@ -76,37 +79,36 @@ def test_tactics_counts_what_is_solved() -> None:
 @pytest.mark.parametrize(("moves", "share"), [(1, 0.99), (2, 0.95), (3, 0.8)])
 @pytest.mark.parametrize("variant", ["atomic", "chess", "gardner"])
 def test_the_heuristic_keeps_the_shortest_win(variant: str, moves: int, share: float) -> None:
-    values = bench_search.tactics(TACTICS / f"{variant}_mate{moves}.epd").values
+    values = bench_tactics.tactics(TACTICS / f"{variant}_mate{moves}.epd").values
     assert values["solved"] >= share * values["positions"]
 
 
 def test_bad_tactics_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SelfmateError, match=r"mates\.epd: there is no such file"):
-        bench_search.tactics(tmp_path / "mates.epd")
+        bench_tactics.tactics(tmp_path / "mates.epd")
     (tmp_path / "mates.epd").touch()
     with pytest.raises(SelfmateError, match="no variant is called 'mates'"):
-        bench_search.tactics(tmp_path / "mates.epd")
+        bench_tactics.tactics(tmp_path / "mates.epd")
     path = tmp_path / "chess_empty.epd"
     path.write_text("# nothing\n", encoding="ascii")
     with pytest.raises(SelfmateError, match="no position"):
-        bench_search.tactics(path)
+        bench_tactics.tactics(path)
     path.write_text("what; e2e4; 1\n", encoding="ascii")
     with pytest.raises(SelfmateError, match=r"chess_empty\.epd: line 1"):
-        bench_search.tactics(path)
+        bench_tactics.tactics(path)
 
 
 def test_nn(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     from selfmate.nn.checkpoint import save
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net
     from selfmate.nn.onnx import export_onnx
 
-    report = bench_search.nn(batches=(1, 8), repeats=1, seconds=0.01)
+    report = bench_nn.nn(batches=(1, 8), repeats=1, seconds=0.01)
     speeds = report.values["evaluations_per_second"]
-    assert {bench_search.PLAIN, "torch, threads: 1"} < set(speeds)
+    assert {bench_nn.PLAIN, "torch, threads: 1"} < set(speeds)
     assert any(name.startswith("onnx-int8") for name in speeds)
-    assert set(report.values["ratio"][bench_search.PLAIN].values()) == {1.0}
+    assert set(report.values["ratio"][bench_nn.PLAIN].values()) == {1.0}
     assert all(speed > 0 for backend in speeds.values() for speed in backend.values())
     assert "batch 8" in shown(report)
 
@@ -114,13 +116,12 @@ def test_nn(tmp_path: Path) -> None:
     save(net, tmp_path / "net")
     export_onnx(net, tmp_path / "net.onnx")
     for source in (tmp_path / "net", tmp_path / "net.onnx"):
-        values = bench_search.nn(net=source, batches=(3,), repeats=1, seconds=0.01).values
+        values = bench_nn.nn(net=source, batches=(3,), repeats=1, seconds=0.01).values
         assert values["variant"] == "gardner"
         assert any(backend.startswith("onnx") for backend in values["evaluations_per_second"])
 
 
 def test_selfplay(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     report = bench_selfplay.selfplay(seconds=0.5, trace=tmp_path / "trace.json")
     values = report.values
     assert 0.3 < values["evaluator_share"] <= 1.05  # counted by batches, some of which end after the time
@@ -135,8 +136,7 @@ def test_selfplay(tmp_path: Path) -> None:
 
 
 def test_train_speed() -> None:
-    pytest.importorskip("torch")
-    values = bench_selfplay.train_speed(seconds=0.3, overrides=["learner.batch=64"]).values
+    values = bench_train.train_speed(seconds=0.3, overrides=["learner.batch=64"]).values
     assert values["batch"] == 64
     assert values["samples_per_second"] > 64
     assert 0.05 < values["of_plain_loop"] < 3
@@ -174,7 +174,6 @@ def test_commands(run: Run) -> None:
     ],
 )
 def test_bad_input_is_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:
-    pytest.importorskip("torch")
     code, out, err = run("bench", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1

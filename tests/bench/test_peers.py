@@ -1,7 +1,7 @@
-"""The measurements beside other systems (bench/peers): that they count what they say, on small cases.
+"""The measurements beside other systems (bench/peers): that their counts are right, on small cases.
 
-What needs JAX runs in a process of its own, with the Python that SELFMATE_JAX_PYTHON names (this one unless given); pgx
-and mctx may lie in .carry/pgx (bench/peers/carry_pgx.sh). Without them those tests are skipped.
+Tests that need JAX run another process, with the Python of SELFMATE_JAX_PYTHON (default: this one); pgx and mctx may be
+in .carry/pgx (bench/peers/carry_pgx.sh). Without them these tests are skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JAX_PYTHON = os.environ.get("SELFMATE_JAX_PYTHON", sys.executable)
 
 
 class Uniform(Evaluator):
-    """Knows nothing, and counts what it is asked."""
+    """Uniform priors and equal chances; keeps the sizes of its batches."""
 
     name, net_id = "uniform", "0" * 64
 
@@ -42,7 +42,7 @@ class Uniform(Evaluator):
         self.sizes: list[int] = []
 
     def evaluate(self, leaves: Leaves) -> Answer:
-        """Every move is as good as the others."""
+        """Return uniform priors."""
         self.sizes.append(leaves.size)
         real = np.arange(leaves.moves.shape[1]) < leaves.counts[:, None]
         priors = (real / leaves.counts[:, None]).astype(np.float32)
@@ -51,7 +51,7 @@ class Uniform(Evaluator):
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
-    """Run one of the commands within this process."""
+    """Run one of the commands in this process; return its exit code and output."""
 
     def run_command(main: Callable[[list[str]], None], *arguments: str) -> tuple[object, str, str]:
         code: object = 0
@@ -101,7 +101,6 @@ def test_a_search_goes_on_when_a_win_is_proven() -> None:
 
 
 def test_ours_measures_every_number_of_games() -> None:
-    pytest.importorskip("torch")
     rows = same_terms.measure_ours(
         "gardner", (2, 4), visits=4, blocks=1, channels=8, device="cpu", budget=0.1, lanes=(1, 2)
     )
@@ -132,7 +131,7 @@ def test_the_ratio_that_counts_is_the_smallest() -> None:
     assert (first["games"], first["lanes"], first["ours_moves_per_second"]) == (4, 2, 500.0)
     assert first["ratios"] == {"moves": 10.0, "simulations": 9.38, "evaluations": 10.0}
     assert first["ratio"] == 9.38
-    # Beside a number of games that the peer did not play stands the peer's best; another variant stands alone.
+    # A number of games that the peer did not play is compared with the peer's best; another variant with nothing.
     assert (second["games"], second["peer_games"], second["peer_moves_per_second"]) == (8, 4, 50.0)
     (alone,) = same_terms.compare([ours_row("chess", 8, 1, 600.0)], [PEER_ROW])
     assert (alone["ratio"], alone["peer_games"], alone["peer_moves_per_second"]) == (None, None, None)
@@ -144,7 +143,6 @@ def test_the_ratio_that_counts_is_the_smallest() -> None:
 
 
 def test_same_terms_with_figures_of_the_peer(tmp_path: Path, run: Callable[..., tuple[object, str, str]]) -> None:
-    pytest.importorskip("torch")
     peer = tmp_path / "peer.json"
     peer.write_text(json.dumps({"rows": [PEER_ROW]}), encoding="utf-8")
     small = ["--device", "cpu", "--variants", "gardner", "--games", "4", "--visits", "4", "--seconds", "0.1"]
@@ -218,7 +216,7 @@ def test_a_worker_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         workers.processes[1].kill()
         workers.processes[1].join()
         monkeypatch.setattr(seed_designs, "START_SECONDS", 0.2)
-        with pytest.raises(SelfmateError, match=r"worker 1 is gone|1 of 2 workers said nothing"):
+        with pytest.raises(SelfmateError, match=r"worker 1 has exited|1 of 2 workers did not answer"):
             workers.serve(Uniform(), 2, 0.2)
     assert not any(process.is_alive() for process in workers.processes)
 
@@ -247,7 +245,6 @@ def test_times_are_brought_into_the_rows_of_the_seed() -> None:
 
 
 def test_all_parts(run: Callable[..., tuple[object, str, str]]) -> None:
-    pytest.importorskip("torch")
     small = ["--device", "cpu", "--seconds", "0.5", "--workers", "1,2", "--batches", "1,4", "--games", "8"]
     small += ["--visits", "20", "--blocks", "1", "--channels", "8"]
     code, out, err = run(seed_designs.main, *small, "--json", "-")
@@ -298,8 +295,7 @@ def test_bad_input_is_one_line(
 
 
 def test_a_peer_that_cannot_be_measured_is_named(run: Callable[..., tuple[object, str, str]]) -> None:
-    """Ours is measured all the same; a Python without jax says so in its last line."""
-    pytest.importorskip("torch")
+    """Ours is measured all the same, and the last line has the reason."""
     small = ["--device", "cpu", "--variants", "gardner", "--games", "2", "--visits", "2", "--seconds", "0.05"]
     small += ["--blocks", "1", "--channels", "8", "--lanes", "1", "--carry", str(PEERS / "nothing")]
     code, out, err = run(same_terms.main, *small, "--peer-python", sys.executable, "--peer-limit", "0.001")
@@ -328,10 +324,10 @@ def peer(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def _jax() -> None:
     if sys.executable == JAX_PYTHON:
-        pytest.importorskip("jax")
+        pytest.importorskip("jax", reason="needs JAX: pip install jax")
         if not CARRY.exists():
-            pytest.importorskip("mctx")
-            pytest.importorskip("pgx")
+            for name in ("mctx", "pgx"):
+                pytest.importorskip(name, reason=f"needs {name}: bench/peers/carry_pgx.sh")
 
 
 @pytest.mark.usefixtures("_jax")

@@ -1,4 +1,4 @@
-"""What holds for every variant, run over all that are registered: a new one is tested here without a line of its own.
+"""Properties of every registered variant: a new one is tested here without a change.
 
 Its playthrough is written by `python tests/helpers/playthrough.py --write`.
 """
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.parametrize("variant", NAMES)
 
 
 def start(variant: str, number: int) -> Position:
-    """The starting position; of Chess960 another one for each number."""
+    """Return the starting position; for 960 variants a different one for each number."""
     return Position(variant, chess960_fen(number * 37 % 960) if variant.endswith("960") else None)
 
 
 def random_positions(variant: str, games: int = GAMES, plies: int = 120) -> list[Position]:
-    """Positions from random games of all styles, each with its history."""
+    """Return positions from random games of all styles, each with its history."""
     positions = []
     for game in range(games):
         chance = random.Random(f"conformance/{variant}/{game}")
@@ -48,7 +48,7 @@ def random_positions(variant: str, games: int = GAMES, plies: int = 120) -> list
 
 
 def state(position: Position) -> tuple[object, ...]:
-    """Everything that one can see of a position."""
+    """Return everything observable about a position."""
     return (
         position.fen(),
         position.fen(shredder=True),
@@ -133,7 +133,7 @@ def test_copies_are_independent(variant: str) -> None:
 
 
 def test_no_legal_moves_exactly_when_the_game_is_over(variant: str) -> None:
-    """But for draws by material, clock and repetition, after which one could go on."""
+    """Except for draws by material, clock and repetition, which leave legal moves."""
     for position in random_positions(variant, games=40):
         outcome = position.outcome()
         assert position.is_game_over() is (outcome is not None)
@@ -212,7 +212,7 @@ def test_repetitions_are_counted_and_end_the_game(variant: str) -> None:
 
 
 def shuffling(variant: str) -> tuple[Position, list[str]]:
-    """A position, reached by moves, from which four moves lead back to it."""
+    """Return a position with a history, and four moves that lead back to it."""
     for position in random_positions(variant, games=30):
         before = position.epd()
         if position.is_check() or position.repetitions() > 1:
@@ -238,7 +238,7 @@ def shuffling(variant: str) -> tuple[Position, list[str]]:
 
 
 def irreversible(position: Position, move: Move) -> bool:
-    """Whether a move cannot be taken back by another."""
+    """Return whether no other move can undo this one."""
     return bool(
         move.promotion
         or position.is_capture(move)

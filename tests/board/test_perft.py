@@ -10,12 +10,11 @@ from selfmate import Position
 from selfmate.board.epd import PerftLine, read_perft_suite
 from selfmate.board.perft import check_line, check_suite, deepest_depth, divide
 from selfmate.errors import EpdError
-from selfmate.util.cpu import available_threads
+from selfmate.util.cpu import cores
 
 SUITES = Path(__file__).parents[1] / "perft"
 MAX_NODES = 50_000_000
 """About ten seconds in all on one core."""
-
 LINES = [(path.stem, line) for path in sorted(SUITES.glob("*.epd")) for line in read_perft_suite(path)]
 
 
@@ -50,7 +49,7 @@ def test_threads_and_divide_do_not_change_the_count(variant: str) -> None:
     assert depth is not None
     position = Position(variant, line.fen, lenient=True)
     expected = dict(line.nodes)[depth]
-    for threads in (1, 2, 3, available_threads()):
+    for threads in (1, 2, 3, cores()):
         assert position.perft(depth, threads) == expected
         assert sum(nodes for _, nodes in position.divide(depth, threads)) == expected
     assert sum(nodes for _, nodes in divide(position, depth, 2)) == expected

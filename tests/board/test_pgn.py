@@ -335,7 +335,7 @@ def test_reading_is_lazy() -> None:
 
 def test_a_game_without_end_is_refused() -> None:
     file = Endless(["{ comment\n", "and more\n"])
-    with pytest.raises(PgnError, match="more than 1048576 characters"):
+    with pytest.raises(PgnError, match="longer than 1048576 characters"):
         next(read_games(file))  # type: ignore[arg-type]
     assert file.count < 200_000
 

@@ -56,7 +56,7 @@ def test_atomic_en_passant_that_would_explode_the_own_king_is_neither_written_no
 def test_atomic_en_passant_explodes_around_the_landing_square() -> None:
     position = Position("atomic", "4k3/2n5/1nn5/1nPpn3/8/8/8/4K3 w - d6 0 2")
     position.play("c5d6")
-    # d6 and the pawn on d5 go, and what stands beside d6 but for pawns; b6 and b5 are too far away.
+    # d6, the pawn on d5 and all pieces but pawns beside d6 are removed; b6 and b5 are too far away.
     assert position.board_fen() == "4k3/8/1n6/1n6/8/8/8/4K3"
 
 

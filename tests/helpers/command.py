@@ -1,4 +1,4 @@
-"""The command line, run within the process that tests (the fixture `run`)."""
+"""The command line, run in the process of the tests (the fixture `run`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Answer", "Run"]
 
 
 class Answer(NamedTuple):
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: object
     out: str

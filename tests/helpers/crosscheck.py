@@ -50,10 +50,9 @@ VARIANT_ENDS = {
     "racingkings": {Termination.RACE_WON, Termination.RACE_DRAWN},
     "horde": {Termination.HORDE_DESTROYED},
 }
-"""What python-chess calls a variant win, loss or draw."""
+"""The terminations that python-chess calls a variant win, loss or draw."""
 
 MAX_PLIES = 240
-
 Item = TypeVar("Item")
 
 
@@ -62,18 +61,18 @@ class Mismatch(AssertionError):
 
 
 class Judge(Protocol):
-    """Another implementation that follows a game."""
+    """Another implementation of the rules, played along with ours."""
 
     name: str
 
     def compare(self, position: Position, moves: dict[str, Move], chance: random.Random) -> None:
-        """Raise `Mismatch` where this position is seen differently; `moves` are our legal moves by UCI."""
+        """Raise `Mismatch` if this position differs; `moves` are our legal moves by UCI."""
 
     def push(self, uci: str) -> None:
-        """Follow a move."""
+        """Play a move."""
 
     def finish(self, moves: list[str], sans: list[str]) -> None:
-        """Look at the whole game, in UCI and SAN."""
+        """Compare the whole game, in UCI and SAN."""
 
 
 def demand(what: str, ours: object, theirs: object) -> None:
@@ -97,14 +96,14 @@ class PythonChess:
         self.board = BOARDS[self.variant](fen, chess960=variant.endswith("960"))
 
     def push(self, uci: str) -> None:
-        """Follow a move."""
+        """Play a move."""
         self.board.push_uci(uci)
 
     def finish(self, moves: list[str], sans: list[str]) -> None:
-        """Look at the whole game: every move was looked at before."""
+        """Nothing to do: every move was compared before."""
 
     def compare(self, position: Position, moves: dict[str, Move], chance: random.Random) -> None:
-        """Raise `Mismatch` where this position is seen differently."""
+        """Raise `Mismatch` if this position differs."""
         board = self.board
         theirs = {} if board.is_variant_end() else {move.uci(): move for move in board.legal_moves}
         demand("legal moves", set(moves), set(theirs))
@@ -133,11 +132,11 @@ class PythonChess:
         demand(f"{san} is a capture", position.is_capture(ours), board.is_capture(theirs))
         demand(f"{san} castles", position.is_castling(ours), board.is_castling(theirs))
         demand(f"{san} is en passant", position.is_en_passant(ours), board.is_en_passant(theirs))
-        if "#" not in san:  # in a finished game check means nothing
+        if "#" not in san:  # in a finished game check is not defined
             demand(f"{san} gives check", position.gives_check(ours), board.gives_check(theirs))
 
     def _fen(self, moves: Iterable[chess.Move], *, shredder: bool) -> str:
-        """Their FEN, with en passant only when a legal capture exists.
+        """Return their FEN, with en passant only when a legal capture exists.
 
         Their own `en_passant="legal"` forgets in atomic that such a capture may explode one's own king.
         """
@@ -151,7 +150,7 @@ class PythonChess:
         return (outcome.termination, outcome.winner) if outcome else None
 
     def _translate(self, outcome: Outcome | None) -> tuple[chess.Termination, bool | None] | None:
-        """Our outcome in their words."""
+        """Return our outcome in their terms."""
         if outcome is None:
             return None
         if outcome.termination in VARIANT_ENDS.get(self.variant, set()):
@@ -163,7 +162,7 @@ class PythonChess:
 
 
 def _sample(items: Sequence[Item], chance: random.Random) -> Sequence[Item]:
-    """Three of the items, sometimes all: a look at every move of every ply would take too long."""
+    """Return three of the items, sometimes all: every move of every ply would take too long."""
     return items if len(items) <= 3 or chance.random() < 0.03 else chance.sample(items, 3)
 
 
@@ -171,7 +170,7 @@ def _sample(items: Sequence[Item], chance: random.Random) -> Sequence[Item]:
 
 
 class Pyffish:
-    """Fairy-Stockfish's rules: legal moves, FEN, check, SAN, and who has won when there are no moves.
+    """Fairy-Stockfish's rules: legal moves, FEN, check, SAN, and the winner when there are no moves.
 
     Each call costs it some milliseconds, for it makes all its tables again: what can wait is asked now and then.
     """
@@ -184,11 +183,11 @@ class Pyffish:
         self.start = self.fen = pyffish.get_fen(self.variant, fen, [], self.chess960)
 
     def push(self, uci: str) -> None:
-        """Follow a move."""
+        """Play a move."""
         self.fen = pyffish.get_fen(self.variant, self.fen, [uci], self.chess960)
 
     def compare(self, position: Position, moves: dict[str, Move], chance: random.Random) -> None:
-        """Raise `Mismatch` where this position is seen differently."""
+        """Raise `Mismatch` if this position differs."""
         theirs = pyffish.legal_moves(self.variant, self.fen, [], self.chess960)
         demand("legal moves", set(moves), set(theirs))
         demand("FEN", position.fen(shredder=self.chess960), self._fen(position, theirs))
@@ -206,18 +205,18 @@ class Pyffish:
         demand("SAN", [san.rstrip("+#") for san in sans], [san.rstrip("+#") for san in theirs])
 
     def _compare_end(self, position: Position) -> None:
-        """Compare who has won where no moves are left. Fairy-Stockfish knows little of insufficient material."""
+        """Compare the winner where no moves are left; insufficient material is not compared."""
         outcome = position.outcome()
         ended, value = pyffish.is_immediate_game_end(self.variant, self.fen, [], self.chess960)
         if not ended:
             value = pyffish.game_result(self.variant, self.fen, [], self.chess960)
         winner = None if value == 0 else position.turn if value > 0 else not position.turn
         demand("over", outcome is not None, True)
-        if position.halfmove_clock < 100:  # there its atomic puts the fifty-move rule before mate
+        if position.halfmove_clock < 100:  # from 100 on its atomic prefers the fifty-move rule to mate
             demand("winner", outcome and outcome.winner, winner)
 
     def _fen(self, position: Position, moves: Iterable[str]) -> str:
-        """Their FEN, with en passant only when a legal capture exists."""
+        """Return their FEN, with en passant only when a legal capture exists."""
         fields = self.fen.split()
         if fields[3] != "-":
             target = parse_square(fields[3])
@@ -235,7 +234,7 @@ JUDGES: dict[str, Callable[[str, str], Judge]] = {"python-chess": PythonChess, "
 
 
 def random_start(variant: str, chance: random.Random) -> str:
-    """Choose where a game starts: mostly at the start, sometimes with a clock about to run out or few pieces."""
+    """Return the start of a game: mostly the usual one, sometimes with a clock near its end or few pieces."""
     fen = chess960_fen(chance.randrange(960)) if variant.endswith("960") else Position(variant).fen()
     if chance.random() < 0.3 and is_accepted(variant, sparse := sparse_fen(variant, chance)):
         fen = sparse
@@ -247,14 +246,14 @@ def random_start(variant: str, chance: random.Random) -> str:
 
 
 def sparse_fen(variant: str, chance: random.Random) -> str:
-    """Put the kings and a few pieces on random squares; the rules may well refuse what comes out."""
+    """Return a FEN with the kings and a few pieces on random squares, which need not be a legal position."""
     empty = Position(variant)
     free = [(file, rank) for file in range(empty.files) for rank in range(empty.ranks)]
     chance.shuffle(free)
     board: dict[tuple[int, int], str] = {}
     castling = ""
     for king, rook, home in (("K", "R", 0), ("k", "r", empty.ranks - 1)):
-        # 1. A king, now and then at home with rooks that may castle.
+        # 1. A king, sometimes on its original square with rooks that may castle.
         if variant in CASTLING_VARIANTS and chance.random() < 0.4:
             is_960 = variant.endswith("960")
             file = chance.randrange(1, 7) if is_960 else 4
@@ -269,7 +268,7 @@ def sparse_fen(variant: str, chance: random.Random) -> str:
         square = next(square for square in free if square not in board)
         if piece not in "Pp" or 0 < square[1] < empty.ranks - 1:
             board[square] = piece
-    # 3. Written down.
+    # 3. The FEN.
     rows = []
     for rank in reversed(range(empty.ranks)):
         row = "".join(board.get((file, rank), ".") for file in range(empty.files))
@@ -281,7 +280,7 @@ def sparse_fen(variant: str, chance: random.Random) -> str:
 
 
 def is_accepted(variant: str, fen: str) -> bool:
-    """Whether we play from a position."""
+    """Return whether our rules accept a position."""
     try:
         Position(variant, fen)
     except SetupError:
@@ -322,12 +321,12 @@ STYLES = ("random", "random", "captures", "special", "quiet", "shuffle")
 
 
 def play_game(variant: str, seed: int, judge_names: Sequence[str], max_plies: int = MAX_PLIES) -> Position:
-    """Play one random game before the judges and give its last position; raise `Mismatch` with all one needs to know.
+    """Play one random game beside the judges and return its last position; raise `Mismatch` with all details.
 
-    The game ends where ours says so, or after `max_plies`; beyond a draw by material it goes on a little.
+    The game ends by our rules, or after `max_plies`; after a draw by material it continues for some plies.
     """
     chance = random.Random(f"{variant}/{seed}")
-    sampling = random.Random(f"{variant}/{seed}/judges")  # of its own, so that the judges do not change the game
+    sampling = random.Random(f"{variant}/{seed}/judges")  # a separate stream, so that the judges do not change the game
     style = chance.choice(STYLES)
     start = random_start(variant, chance)
     position = Position(variant, start)
@@ -371,7 +370,7 @@ def play_game(variant: str, seed: int, judge_names: Sequence[str], max_plies: in
 
 
 def _play_undo_play(position: Position, move: Move) -> None:
-    """Play a move; on the way take it back once and see that nothing is left of it."""
+    """Play a move; first play and undo it once and check that the position is unchanged."""
     before = (position.fen(), position.key, position.repetitions(), position.halfmove_clock)
     position.play(move)
     demand("undo gives the move", position.undo(), move)

@@ -1,7 +1,7 @@
-"""A small engine with faults, for the tests: `python -S fake_engine.py FAULT [FILE]`.
+"""A small UCI engine with a fault, for tests: `python -S fake_engine.py FAULT [FILE]`.
 
-It knows four moves: the knights go out and back, so that a game from the start of chess is drawn by repetition after
-eight plies. What it does wrong it does at its second move, unless the name says otherwise.
+It plays four moves in turn: a knight of each side out and back, so that a game from the start of chess is drawn by
+repetition after eight plies. The fault occurs at its second move, or at the start where the code below says so.
 """
 
 import os
@@ -20,14 +20,14 @@ def say(*lines: str) -> None:
 
 
 def flood() -> None:
-    """Print until nobody listens."""
+    """Print until the pipe is closed."""
     line = "info string " + 1000 * "x" + "\n"
     while True:
         sys.stdout.write(line)
 
 
 def fail(played: int) -> str | None:
-    """Do what is wrong; a move to be played all the same, or None when no answer comes."""
+    """Commit the fault; return a move to be played all the same, or None for no answer."""
     move = MOVES[played % 4]
     if FAULT == "illegal":
         return "e2e5"
@@ -61,13 +61,13 @@ def fail(played: int) -> str | None:
 
 def main() -> None:
     """Speak UCI."""
-    # What goes wrong at once.
+    # Faults at the start.
     if FAULT == "dies":
         sys.stderr.write("cannot find my weights\n")
         sys.exit(7)
     if FAULT == "floods-at-start":
         flood()
-    if FAULT == "fails-later":  # it starts as often as the file has letters
+    if FAULT == "fails-later":  # the length of the file is the number of starts that are left
         with open(sys.argv[2], "r+") as file:  # noqa: PTH123  # fewer imports, quicker start
             left = len(file.read())
             if not left:

@@ -14,11 +14,11 @@ from selfmate.nn.net import Net
 
 CHESS = GARDNER._replace(variant="chess", files=8, ranks=8, planes=73)
 
-torch.set_num_threads(1)  # tests share the cores: threads of one net would wait for each other
+torch.set_num_threads(1)  # tests run in parallel: threads of one net would wait for each other
 
 
 def some_net(context: Context = "se", seed: int = 1, facts: Any = GARDNER, size: str = "tiny") -> Net:
-    """A net that has an opinion."""
+    """Return a small net with random weights that are large enough for uneven priors."""
     changes = {"blocks": 2, "channels": 16} if size == "tiny" else {}
     net = Net(NetConfig.sized(facts, size, context=context, **changes), seed=seed)
     generator = torch.Generator().manual_seed(seed)
@@ -30,7 +30,7 @@ def some_net(context: Context = "se", seed: int = 1, facts: Any = GARDNER, size:
 
 
 def some_leaves(size: int, policy_size: int = 1225, seed: int = 0, width: int = 128) -> LeafBatch:
-    """Random squares and moves; every row another, one of them without moves."""
+    """Return random leaves; all rows differ, row 3 has no moves."""
     random = np.random.default_rng(seed)
     most = np.iinfo(np.uint64).max
     bits = random.integers(0, most, (size, 16), np.uint64) & random.integers(0, most, (size, 16), np.uint64)
@@ -50,6 +50,6 @@ def equal(here: Answer, there: Answer) -> bool:
 
 
 def close(here: Answer, there: Answer, tolerance: float) -> bool:
-    scales = (1.0, 1.0, 32.0)  # plies are dozens
+    scales = (1.0, 1.0, 32.0)  # plies are about 32 times as large
     pairs = zip(here, there, scales, strict=True)
     return all(float(np.abs(one - other).max()) < tolerance * scale for one, other, scale in pairs)

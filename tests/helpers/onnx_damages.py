@@ -1,4 +1,4 @@
-"""Damaged ONNX files, and what the reader says of each."""
+"""Damaged ONNX files, and the expected error of each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Playthroughs: one random game per variant, written out so that a person can follow it.
+"""Playthroughs: one random game per variant in readable text.
 
-The files of tests/playthroughs/ are replayed line by line by test_conformance.py. Where a change of behaviour is meant,
-`python tests/helpers/playthrough.py --write` writes them anew, and the difference shows in the diff what has changed.
+The files of tests/playthroughs/ are replayed line by line by test_conformance.py. After a deliberate
+change of behaviour `python tests/helpers/playthrough.py --write` writes them again, and the diff shows the change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_PLIES, MAX_PLIES = 20, 60
 
 
 def playthrough(variant: str, fen: str, moves: Sequence[str]) -> Iterator[str]:
-    """Give the lines of a game: at each ply the board, the facts, the legal moves in SAN, and the move played."""
+    """Yield the lines of a game: at each ply the board, its state, the legal moves in SAN, and the move played."""
     position = Position(variant, fen)
     writer, reader = "tests/helpers/playthrough.py", "tests/board/test_conformance.py"
     yield f"A random game of {variant}. Written by {writer}, replayed by {reader}."
@@ -52,13 +52,13 @@ def playthrough(variant: str, fen: str, moves: Sequence[str]) -> Iterator[str]:
 
 
 def read_moves(lines: Iterable[str]) -> tuple[str, list[str]]:
-    """Give the starting FEN and the moves of a written playthrough."""
+    """Return the starting FEN and the moves of a playthrough."""
     fens = (line.removeprefix("fen: ") for line in lines if line.startswith("fen: "))
     return next(fens), [line.split()[1] for line in lines if line.startswith("play: ")]
 
 
 def random_game(variant: str) -> tuple[str, list[str]]:
-    """Play a random game that ends within `MAX_PLIES` if one is soon found; give its start and moves."""
+    """Return start and moves of a random game, of one that ends within `MAX_PLIES` if one is found in 200 tries."""
     chance = random.Random(variant)
     for _ in range(200):
         fen = chess960_fen(chance.randrange(960), shredder=True) if variant.endswith("960") else Position(variant).fen()
@@ -75,7 +75,7 @@ def random_game(variant: str) -> tuple[str, list[str]]:
 
 
 def write_all() -> None:
-    """Write every file anew: the same game where there is one already."""
+    """Write every file again; an existing game is kept."""
     FOLDER.mkdir(exist_ok=True)
     for name in NAMES:
         path = FOLDER / f"{name}.txt"

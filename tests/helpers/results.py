@@ -9,7 +9,7 @@ MOVES = [Move.from_uci(uci) for uci in ("e2e4", "d2d4", "g1f3", "c2c4")]
 
 
 def result(visits: list[int], *, value: float = 0.0, proven: list[int | None] | None = None) -> Result:
-    """Make a result with so many visits for each move; the first is the best."""
+    """Return a result with these visits by move; the first move is the best."""
     moves = tuple(
         MoveResult(move=move, visits=count, value=value, draw=0.2, prior=0.25, proven=known, pv=(move,))
         for move, count, known in zip(MOVES, visits, proven or [None] * len(visits), strict=False)

@@ -1,4 +1,4 @@
-"""Matches and tournaments by chance, to see whether tests and intervals err as often as they say."""
+"""Simulated matches and tournaments: whether tests and intervals have their nominal error rates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 def with_strength(shape: Sequence[float], elo: float, model: str) -> Array:
-    """Give chances of the cells (five of pairs, three of games) that are nearest to `shape` and worth `elo`."""
+    """Return the probabilities of results (five of pairs, three of games) nearest to `shape` with strength `elo`."""
     shares = np.array(shape, np.float64) / sum(shape)
     values = np.linspace(0, 1, len(shape))
     if model == "logistic":
@@ -27,7 +27,7 @@ def with_strength(shape: Sequence[float], elo: float, model: str) -> Array:
 def sprt_passes(test: Sprt, chances: Array, *, tests: int, every: int = 1, seed: int = 1) -> tuple[float, float]:
     """Run `tests` sequential tests, judged after every `every` pairs (or games), all at once.
 
-    Gives the share that accepted H1, and the mean number of pairs (or games).
+    Return the share that accepted H1, and the mean number of pairs (or games).
     """
     chance = np.random.default_rng(seed)
     lower, upper = test.bounds
@@ -49,12 +49,12 @@ def sprt_passes(test: Sprt, chances: Array, *, tests: int, every: int = 1, seed:
 
 
 def error_limit(chance: float, tests: int) -> float:
-    """Give the share of errors that `tests` tests may show: the chance and two standard errors."""
+    """Return the largest acceptable share of errors in `tests` tests: the nominal rate and two standard errors."""
     return chance + 2 * math.sqrt(chance * (1 - chance) / tests)
 
 
 def match_coverage(chances: Array, pairs: int, *, matches: int, seed: int = 1) -> tuple[float, float]:
-    """Give how often the 95 % intervals of score and normalised Elo hold the truth."""
+    """Return the coverage of the 95 % intervals of score and of normalised Elo."""
     chance = np.random.default_rng(seed)
     values = np.linspace(0, 1, 5)
     mean = float(chances @ values)
@@ -62,7 +62,7 @@ def match_coverage(chances: Array, pairs: int, *, matches: int, seed: int = 1) -
     hits = [0, 0]
     for counts in chance.multinomial(pairs, chances, size=matches):
         points = tuple(half / 2 for half in range(5) for _ in range(counts[half]))
-        # How the points of a pair fall on its games does not matter for what is asked.
+        # The split of the points of a pair over its games does not change the intervals.
         wins = int(2 * counts[4] + counts[3] + counts[2])
         losses = int(2 * counts[0] + counts[1] + counts[2])
         match = Match(wins=(wins, 0), draws=(2 * pairs - wins - losses, 0), losses=(losses, 0), pairs=points)
@@ -73,7 +73,7 @@ def match_coverage(chances: Array, pairs: int, *, matches: int, seed: int = 1) -
 
 
 def outcome(x: Array | float, draws: float, model: str) -> list[float]:
-    """Chances of win, draw and loss at a difference of x / ELO, and of draws between equals at `draws`."""
+    """Return the probabilities of win, draw and loss at a difference of x / ELO, with `draws` between equals."""
     if model == "elo":
         mean = 1 / (1 + math.exp(-float(x)))
         drawn = min(4 * draws * mean * (1 - mean), 1.96 * min(mean, 1 - mean))
@@ -93,9 +93,9 @@ def play_tournament(
     white: float = 30.0,
     met: Iterable[tuple[int, int]] | None = None,
 ) -> dict[tuple[str, str], list[int]]:
-    """Let players P0, P1, … of these ratings meet, `games` times with either colour: everybody, or those who `met`.
+    """Simulate games of players P0, P1, … with these ratings, `games` with each colour: all pairs, or those in `met`.
 
-    `draws` is the share of draws between equals, or one for each player, of which two who meet have the mean.
+    `draws` is the share of draws between equals, or one for each player; a pair has the mean of its two.
     """
     pairs = met or [(i, j) for i in range(len(truth)) for j in range(i)]
     results = {}
@@ -118,7 +118,7 @@ def rating_coverage(
     met: Iterable[tuple[int, int]] | None = None,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """Give how often the 95 % intervals hold the truth, and their mean half width in Elo."""
+    """Return the coverage of the 95 % intervals, and their mean half width in Elo."""
     chance = np.random.default_rng(seed)
     pairs = None if met is None else list(met)
     centre = 0.0 if anchors else sum(truth) / len(truth)
@@ -161,7 +161,7 @@ def show_sprt(tests: int) -> None:
 
 
 def show_matches(matches: int) -> None:
-    """Print a table of how often the intervals of a match hold the truth."""
+    """Print a table of how often the intervals of a match contain the true value."""
     print("| pairs | shape | Elo | score | normalised Elo |\n|---|---|---|---|---|")
     for pairs in (20, 100, 1000):
         for name in ("balanced", "many draws", "decisive"):
@@ -171,7 +171,7 @@ def show_matches(matches: int) -> None:
 
 
 def show_ratings(fits: int) -> None:
-    """Print a table of how often the intervals of ratings hold the truth."""
+    """Print a table of how often the intervals of ratings contain the true value."""
     print("| model | draws between equals | tournament | in the interval | half width |\n|---|---|---|---|---|")
     chain = [(i + 1, i) for i in range(len(LADDER) - 1)]
     for model, rates in (("elo", (0.0, 0.3, 0.5)), ("bayeselo", (0.05, 0.3, 0.6))):

@@ -1,4 +1,4 @@
-"""A tiny solver that looks at everything: forced wins of a few moves, by the rules alone."""
+"""A brute-force solver for forced wins of a few moves, by the rules alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from selfmate import Position
 
 
 def winning_moves(position: Position, moves: int) -> set[str]:
-    """The moves, in UCI, after which the player to move wins within `moves` of his own whatever the other does.
+    """Return the moves, in UCI, that force a win within `moves` moves of the side to move.
 
     >>> sorted(winning_moves(Position("atomic", "rnbqkbnr/1ppppppp/p7/4N3/8/8/PPPPPPPP/RNBQKB1R w KQkq - 0 3"), 1))
     ['e5d7', 'e5f7']
@@ -22,12 +22,12 @@ def winning_moves(position: Position, moves: int) -> set[str]:
 
 
 def shortest_win(position: Position, at_most: int) -> int | None:
-    """The number of moves of the shortest forced win within `at_most`, or None."""
+    """Return the number of moves of the shortest forced win within `at_most`, or None."""
     return next((moves for moves in range(1, at_most + 1) if _is_won(position, moves)), None)
 
 
 def _is_won(position: Position, moves: int) -> bool:
-    """Whether the player to move wins within `moves` of his own."""
+    """Return whether the side to move can force a win within `moves` of its moves."""
     for move in position.legal_moves:
         position.play(move)
         wins = _is_lost(position, moves - 1)
@@ -38,7 +38,7 @@ def _is_won(position: Position, moves: int) -> bool:
 
 
 def _is_lost(position: Position, moves: int) -> bool:
-    """Whether the player to move has lost, or loses to every reply within `moves` of the other's."""
+    """Return whether the side to move has lost, or loses within `moves` moves of the other side."""
     outcome = position.outcome()
     if outcome is not None:
         return outcome.winner is (not position.turn)

@@ -1,4 +1,4 @@
-"""The engine as another program sees it: a process with two pipes."""
+"""The UCI engine as a process, driven through its pipes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import time
 from types import TracebackType
 
 PATIENCE = 60.0
-"""Seconds after which an answer will not come any more, however busy the machine is."""
+"""Seconds to wait for an answer, enough for a busy machine."""
 
 
 class Uci:
-    """A running engine; lines go in and come out."""
+    """A running UCI engine, with methods to send and read lines."""
 
     def __init__(
         self, *, command: tuple[str, ...] = ("-m", "selfmate", "uci"), env: dict[str, str] | None = None
@@ -24,7 +24,7 @@ class Uci:
             [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
         )
         self.heard: list[str] = []
-        """Every line so far that was read by one of the methods below."""
+        """Every line that the methods below have read."""
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.errors: list[bytes] = []
         self._listeners = [threading.Thread(target=each) for each in (self._listen, self._listen_for_errors)]
@@ -46,24 +46,24 @@ class Uci:
         self.send_bytes("".join(f"{line}\n" for line in lines).encode())
 
     def send_bytes(self, data: bytes) -> None:
-        """Send anything."""
+        """Send bytes."""
         assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def read(self, timeout: float = PATIENCE) -> str:
-        """Read a line; TimeoutError when none comes, EOFError when none will."""
+        """Return the next line; raise TimeoutError if none comes in time, EOFError at the end of the output."""
         try:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
             raise TimeoutError(f"no answer; the last ones were {self.heard[-5:]}") from None
         if line is None:
-            raise EOFError(f"the engine is gone; {b''.join(self.errors).decode()}")
+            raise EOFError(f"the engine has exited; {b''.join(self.errors).decode()}")
         self.heard.append(line)
         return line
 
     def until(self, beginning: str, timeout: float = PATIENCE) -> list[str]:
-        """Read to a line that begins so; give all lines that were read."""
+        """Return all lines up to one that begins with `beginning`."""
         lines = [self.read(timeout)]
         end = time.monotonic() + timeout
         while not lines[-1].startswith(beginning):
@@ -71,16 +71,16 @@ class Uci:
         return lines
 
     def ask(self, *commands: str, until: str = "bestmove") -> list[str]:
-        """Send lines and read to the answer."""
+        """Send lines and return all lines up to the answer."""
         self.send(*commands)
         return self.until(until)
 
     def ready(self) -> list[str]:
-        """Wait until everything sent so far is done; give what was said."""
+        """Send `isready` and return the lines before `readyok`."""
         return self.ask("isready", until="readyok")[:-1]
 
     def is_silent(self, seconds: float) -> bool:
-        """Whether no `bestmove` comes for so long; what else comes is read."""
+        """Return whether no `bestmove` comes within `seconds`; other lines are read."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -90,7 +90,7 @@ class Uci:
                 return True
 
     def quit(self) -> int:
-        """Tell it to leave, and give its exit code."""
+        """Send `quit` and return the exit code."""
         self.send("quit")
         return self.process.wait(PATIENCE)
 
@@ -111,27 +111,27 @@ class Uci:
 
 
 def best_move(lines: list[str]) -> str:
-    """The move of the last line, which is a `bestmove`."""
+    """Return the move of the last line, a `bestmove`."""
     return lines[-1].split()[1]
 
 
 def infos(lines: list[str]) -> list[str]:
-    """The lines about a search, without those for people."""
+    """Return the `info` lines that are not `info string`."""
     return [line for line in lines if line.startswith("info ") and not line.startswith("info string")]
 
 
 def said(lines: list[str]) -> list[str]:
-    """The lines for people."""
+    """Return the texts of the `info string` lines."""
     return [line.removeprefix("info string ") for line in lines if line.startswith("info string ")]
 
 
 def field(line: str, name: str) -> str:
-    """The word after a name in an `info` line."""
+    """Return the word after `name` in an `info` line."""
     words = line.split()
     return words[words.index(name) + 1]
 
 
 def pv(line: str) -> list[str]:
-    """The moves of an `info` line."""
+    """Return the moves after `pv` in an `info` line."""
     words = line.split()
     return words[words.index("pv") + 1 :]

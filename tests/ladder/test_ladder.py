@@ -30,9 +30,10 @@ from selfmate.ladder.players import LadderPlayer, ladder_players
 from selfmate.ladder.report import rating_line
 from selfmate.match.match_file import GameEntry
 from selfmate.match.schedule import ScheduledGame
-from selfmate.match.spec import MoveLimit, on_device, read_contestant
+from selfmate.match.spec import on_device, read_contestant
 from selfmate.rating.elo import fit, tally
 from selfmate.rating.match_stats import score_of_elo
+from selfmate.search.limit import Limit
 from selfmate.util.signals import Interrupt
 
 OURS = (sys.executable, "-m", "selfmate", "uci")
@@ -407,7 +408,7 @@ def test_an_engine_that_fails_does_not_make_a_rating(monkeypatch: pytest.MonkeyP
 
 
 def test_a_net_on_a_clock_chooses_its_backend_on_a_cpu() -> None:
-    net = read_contestant("gardner-laptop", MoveLimit(movetime=20))
+    net = read_contestant("gardner-laptop", Limit(seconds=0.02))
     assert on_device(net, "cpu") == net
     engine = on_device(net, "cuda").engine
     assert engine is not None
@@ -553,12 +554,13 @@ def test_a_shipped_ladder_makes_sense(variant: str) -> None:
             assert superior[place[family[-1].name], place["random"]] > 0.999, kind
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("variant", ["gardner", "atomic"])
 def test_games_against_fairy_stockfish(variant: str, run: Run) -> None:
     try:
         reference_engines.find_fairy(variant, known=calibration.read_calibration(variant).fingerprints)
     except SelfmateError as error:
-        pytest.skip(f"needs Fairy-Stockfish (selfmate ladder --build-engine): {error}")
+        pytest.skip(f"needs Fairy-Stockfish: selfmate ladder --build-engine ({error})")
     own = [word for player in ladder_players(variant) if player.kind == "own" for word in ("--leave-out", player.name)]
     slow = ["--leave-out", "fairy 1M", "--leave-out", "fairy 100k", "--leave-out", "level 8", "--leave-out", "level 7"]
     code, out, _ = run("heuristic-1", "--variant", variant, "--visits", "32", *own, *slow, "--games", "6", "--json")

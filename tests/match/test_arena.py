@@ -19,6 +19,7 @@ from rich.console import Console
 from command import Run
 from selfmate import read_games
 from selfmate._core import GameRecord
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
@@ -32,8 +33,8 @@ from selfmate.match.schedule import schedule
 from selfmate.match.tournament import play
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.pgn_results import read_all
-from selfmate.search.player import Player, play_config
-from selfmate.search.result import PlayerError
+from selfmate.search.config import play_config
+from selfmate.search.player import Player
 
 THREE_CHECK_START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1"
 OPENINGS = balanced_openings("gardner", 4, seed=3)
@@ -365,7 +366,7 @@ def test_command_json(run: Run) -> None:
         (("heuristic-1", "random", "--visits", "9", "--tc", "1+0.1"), "visits and tc contradict each other"),
         (("heuristic-1", "random?visits=0"), "visits is a whole number above 0"),
         (("heuristic-1?nodes=9", "random"), "nodes and depth are for engines"),
-        (("heuristic-1?vists=9", "random"), "nothing is called 'vists'"),
+        (("heuristic-1?vists=9", "random"), "unknown key 'vists'"),
         (("heuristic-1?option.Hash=9", "random"), "for nets on a clock"),
         (("heuristic-1", "random", "--nodes", "9"), "none plays"),
         (("uci:cat?nodes=1", "uci:cat?nodes=2", "--visits", "9"), "none plays"),

@@ -13,7 +13,8 @@ from selfmate import SelfmateError, read_games
 from selfmate._core import GameRecord
 from selfmate.bench import arena as bench_arena
 from selfmate.bench.arena import Stretch
-from selfmate.bench.selfplay import Speed
+from selfmate.bench.ceiling import EvaluatorSpeed
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.match import pool as pool_module
 from selfmate.match.match_file import MatchFile
@@ -26,7 +27,6 @@ from selfmate.match.schedule import schedule
 from selfmate.match.tournament import play
 from selfmate.nn.leaves import Leaves
 from selfmate.search.player import Player
-from selfmate.search.result import PlayerError
 
 OPENINGS = balanced_openings("gardner", 2, seed=3)
 
@@ -153,7 +153,7 @@ def test_a_pair_plays_the_same_games_whoever_else_is_there() -> None:
 
 
 def test_the_ceiling_weighs_each_evaluator_by_its_leaves() -> None:
-    tops = [Speed(100.0, 50.0), Speed(300.0, 150.0)]
+    tops = [EvaluatorSpeed(100.0, 50.0), EvaluatorSpeed(300.0, 150.0)]
     # 100 leaves take the first a second, 300 the second one; in four seconds half of the ceiling was reached.
     assert Stretch([100, 300], seconds=4.0, processor=5.0).of_ceiling(tops) == pytest.approx((0.5, 0.8))
 

@@ -12,12 +12,12 @@ import pytest
 
 from selfmate import Game, Position, SelfmateError
 from selfmate.match.referee import MoveInfo, RefereedGame, RefereeSettings, ScoreRule, play_game
-from selfmate.match.spec import MoveLimit, TimeControl
 from selfmate.match.uci_client import EngineError, Fault, UciClient
 from selfmate.match.uci_parse import EngineMove, EngineScore
+from selfmate.search.limit import Clock, Limit
 
-NODES = MoveLimit(nodes=10)
-CLOCK = MoveLimit(control=TimeControl(1.0, 0.1))
+NODES = Limit(nodes=10)
+CLOCK = Limit(clock=Clock(1.0, 0.1))
 DANCE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
 
@@ -51,7 +51,7 @@ def play(
     *,
     variant: str = "chess",
     fen: str | None = None,
-    limit: MoveLimit = NODES,
+    limit: Limit = NODES,
     settings: RefereeSettings | None = None,
 ) -> RefereedGame:
     game = RefereedGame(7, variant, fen, (limit, limit), settings)
@@ -171,7 +171,7 @@ def test_the_margin_is_not_exceeded() -> None:
 
 def test_a_time_for_each_move() -> None:
     black = Script(seconds=0.2)
-    game = play(Script(seconds=0.1), black, limit=MoveLimit(movetime=100), settings=RefereeSettings(move_margin=0.05))
+    game = play(Script(seconds=0.1), black, limit=Limit(seconds=0.1), settings=RefereeSettings(move_margin=0.05))
     assert game.verdict is not None
     assert (game.verdict.result, game.verdict.fault) == ("1-0", Fault.TIME_LOSS)
     assert black.heard[0][2] == "go movetime 100"

@@ -14,8 +14,9 @@ from rich.console import Console
 
 from selfmate.match.match_file import GameEntry
 from selfmate.match.report import MatchReport, as_csv, faults, progress_notes, score, show
-from selfmate.match.spec import Contestant, MoveLimit
+from selfmate.match.spec import Contestant
 from selfmate.rating.sprt import Sprt, SprtTracker
+from selfmate.search.limit import Limit
 
 
 def entry(number: int, white: int, black: int, result: str, fault: str | None = None) -> GameEntry:
@@ -25,7 +26,7 @@ def entry(number: int, white: int, black: int, result: str, fault: str | None = 
 
 
 def contestant(name: str) -> Contestant:
-    return Contestant(spec=name, player=name, engine=None, limit=MoveLimit(visits=8), name=name)
+    return Contestant(spec=name, player=name, engine=None, limit=Limit(visits=8), name=name)
 
 
 def report(*entries: GameEntry, players: int = 2, openings: int = 2, test: Sprt | None = None) -> MatchReport:

@@ -21,14 +21,15 @@ import pytest
 import arena_games
 from command import Run
 from selfmate import Position, read_games
+from selfmate.errors import PlayerError
 from selfmate.match.match_file import MatchFile, MatchFileError
 from selfmate.match.options import MatchOptions
 from selfmate.match.plan import make_plan
 from selfmate.match.report import MatchReport, faults
-from selfmate.match.spec import ContestantError, MoveLimit, read_contestant
+from selfmate.match.spec import ContestantError, read_contestant
 from selfmate.match.tournament import play
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import PlayerError
 
 FAKE = Path(__file__).parents[1] / "helpers" / "fake_engine.py"
 OURS = f"uci:{sys.executable} -m selfmate uci"
@@ -544,7 +545,8 @@ def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:
         assert all("[%clk 0:00:0" in node.comment for node in game.mainline())
 
 
-@pytest.mark.skipif(STOCKFISH is None, reason="Stockfish (Debian: stockfish) is not installed")
+@pytest.mark.engine
+@pytest.mark.skipif(STOCKFISH is None, reason="needs Stockfish: apt install stockfish")
 def test_stockfish() -> None:
     players = [
         "heuristic-1?visits=20",
@@ -573,7 +575,7 @@ def test_a_few_timed_games_of_our_engines_without_a_fault() -> None:
 
 def test_a_command_with_everything() -> None:
     text = "uci:cat -u 'my file'?tc=1+0.02&option.Skill+Level=3&option.Path=%2Fa%26b&env.A=b+c&dir=/tmp&name=The+cat"
-    contestant = read_contestant(text, MoveLimit(nodes=5))
+    contestant = read_contestant(text, Limit(nodes=5))
     assert contestant.engine is not None
     assert contestant.engine.command == ("cat", "-u", "my file")
     assert contestant.engine.options == (("Skill Level", "3"), ("Path", "/a&b"))
@@ -588,7 +590,7 @@ def test_a_path_with_spaces_and_a_question_mark(tmp_path: Path) -> None:
         program = tmp_path / name
         program.write_text("#!/bin/sh\n", encoding="ascii")
         program.chmod(0o755)
-        contestant = read_contestant(f"uci:{program}", MoveLimit(nodes=5))
+        contestant = read_contestant(f"uci:{program}", Limit(nodes=5))
         assert contestant.engine is not None
         assert contestant.engine.command == (str(program),)
         assert contestant.label == f"{name} (5 nodes)"
@@ -600,24 +602,24 @@ def test_a_path_with_spaces_and_a_question_mark(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read_is_refused(query: str) -> None:
     with pytest.raises(ContestantError, match=r"^cat: |^tc "):
-        read_contestant(f"uci:cat?{query}", MoveLimit(nodes=5))
+        read_contestant(f"uci:cat?{query}", Limit(nodes=5))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("uci:cat?visits=400", "cat: visits are for nets that we search; an engine has nodes: uci:cat?nodes=400"),
+        ("uci:cat?visits=400", "cat: visits are for nets; an engine has nodes: uci:cat?nodes=400"),
         ("uci:cat?visits=400&nodes=5", "visits are for nets"),
-        ("uci:cat?node=5", "cat: nothing is called 'node'; did you mean nodes?"),
-        ("uci:cat?threads=2", "there are nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"),
+        ("uci:cat?node=5", "cat: unknown key 'node'; did you mean nodes?"),
+        ("uci:cat?threads=2", "valid keys: nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"),
         ("uci:cat?nodes=5&nodes=6", "cat: nodes is given twice"),
         ("uci:cat?nodes=5&option.Hash=1&option.hash=2", "cat: option.hash is given twice"),
-        ("uci:cat?nodes=5&name=", "cat: name= needs something behind it"),
-        ("uci:cat?nodes=5&dir=", "cat: dir= needs something behind it"),
+        ("uci:cat?nodes=5&name=", "cat: name= needs a value"),
+        ("uci:cat?nodes=5&dir=", "cat: dir= needs a value"),
         ("heuristic-1?nodes=5", "nodes and depth are for engines; a net has visits, movetime or tc"),
         ("heuristic-1?depth=5", "nodes and depth are for engines"),
-        ("heuristic-1?visit=5", "heuristic-1: nothing is called 'visit'; did you mean visits?"),
-        ("heuristic-1?device=cuda", "there are visits, movetime, tc, name,"),
+        ("heuristic-1?visit=5", "heuristic-1: unknown key 'visit'; did you mean visits?"),
+        ("heuristic-1?device=cuda", "valid keys: visits, movetime, tc, name,"),
         ("heuristic-1?visits=5&option.Hash=1", "option, env and dir are for engines, and for nets on a clock"),
         ("heuristic-1?tc=1&option.WeightsFile=x", "its name says which net it is; leave out option.WeightsFile"),
         ("random?visits=400", "random: it does not search, so it has no limit; write random alone"),
@@ -627,14 +629,14 @@ def test_what_cannot_be_read_is_refused(query: str) -> None:
 )
 def test_what_does_not_suit_a_player_is_refused(text: str, message: str) -> None:
     with pytest.raises(ContestantError) as caught:
-        read_contestant(text, MoveLimit(nodes=5))
+        read_contestant(text, Limit(nodes=5))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_net_on_a_clock_keeps_all_that_it_was_given() -> None:
-    contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", MoveLimit())
+    contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", Limit())
     assert contestant.engine is not None
     assert (contestant.engine.environment, contestant.engine.directory) == ({"A": "b"}, Path("/tmp"))
     assert contestant.label == "heuristic-1 (1+0 s, Contempt 20)"  # not the same player as without it
-    assert read_contestant("heuristic-1?visits=1", MoveLimit()).label == "heuristic-1 (1 visit)"
+    assert read_contestant("heuristic-1?visits=1", Limit()).label == "heuristic-1 (1 visit)"

@@ -34,7 +34,7 @@ from selfmate.nn.onnx import INT8_KEY, INT8_NAME, ONNX_NAME, check_seal, export_
 from selfmate.nn.quantize import quantise
 
 HAS_OPENVINO = importlib.util.find_spec("openvino") is not None
-needs_openvino = pytest.mark.skipif(not HAS_OPENVINO, reason="openvino is not installed")
+needs_openvino = pytest.mark.skipif(not HAS_OPENVINO, reason="needs OpenVINO: pip install 'selfmate[openvino]'")
 SHIPPED = Path(evaluators.__file__).parents[1] / "nets_data" / "gardner-laptop"
 
 

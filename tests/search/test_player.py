@@ -1,4 +1,4 @@
-"""Players: who a spec means, and what a search gives back."""
+"""Players: specs, limits, and the results of searches."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from selfmate import VARIANTS, Position, SearchError
+from selfmate.errors import PlayerError
 from selfmate.match.openings import balanced_openings
 from selfmate.nn.shipped import shipped
+from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, PlayerError, Result
+from selfmate.search.result import Result
 from selfmate.search.spec import net_of_run
-from selfmate.search.tree_session import Thinker
+from selfmate.search.tree_session import TreeSession
 
 MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
 
@@ -26,7 +28,7 @@ MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
 @pytest.fixture(scope="session")
 def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a run of two tiny Gardner nets, and one of them as an ONNX file."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     from selfmate.nn.checkpoint import save
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net
@@ -60,11 +62,15 @@ def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"seconds": 0.0},
         {"seconds": float("nan")},
         {"seconds": float("inf")},
+        {"depth": 3},
+        {"mate": 2},
+        {"clock": Clock(60.0)},
+        {"visits": 9, "clock": Clock(60.0)},
     ],
 )
-def test_an_impossible_limit_is_refused(limit: dict[str, float]) -> None:
+def test_an_impossible_limit_is_refused(limit: dict[str, object]) -> None:
     with pytest.raises(PlayerError):
-        Limit(visits=cast(int, limit.get("visits")), nodes=cast(int, limit.get("nodes")), seconds=limit.get("seconds"))
+        Player("uniform").search(Position("gardner"), Limit(**cast(dict[str, Any], limit)))
 
 
 def test_visits_and_nodes_are_kept() -> None:
@@ -127,12 +133,9 @@ def test_every_player_makes_the_engines_choice() -> None:
     for fen in balanced_openings("atomic", 40, seed=3):
         position = Position("atomic", fen)
         result = player.search(position, Limit(visits=300))
-        thinker = Thinker(player)
-        thinker.begin(position, visits=300)
-        while not thinker.done:
-            thinker.go_on()
-        kept = thinker.result()
-        assert kept is not None
+        session = TreeSession(player.evaluator)
+        session.begin(position, Limit(visits=300))
+        kept = session.run()
         assert result.best == kept.best
         most = max(result.moves, key=lambda each: each.visits)
         differ += result.proven is None and result.best != most.move

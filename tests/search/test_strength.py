@@ -1,4 +1,4 @@
-"""Weaker players: how they choose, and what measured ratings make of the dial."""
+"""Weaker players: how they choose, and how measured ratings are used."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ import pytest
 
 from results import MOVES, result
 from selfmate.nn import shipped as nets
-from selfmate.search.strength import FILE_NAME, Level, LevelsError, level_of, read_levels
+from selfmate.search.strength import FILE_NAME, Strength, StrengthError, read_strength_table, strength_at
 from uci_process import Uci, field, infos, said
 
 ANCHORS = [(600, 150.0), (900, 500.0), (1500, 1100.0)]
 
 
-def levels(net_id: str = "0" * 64, anchors: list[tuple[int, float]] = ANCHORS, **other: object) -> dict[str, Any]:
-    """Make what `levels.json` says."""
-    rows = [{"dial": dial, "elo": elo, "error": 25.0, "games": 400} for dial, elo in anchors]
+def levels_json(net_id: str = "0" * 64, anchors: list[tuple[int, float]] = ANCHORS, **other: object) -> dict[str, Any]:
+    """Return the content of a `levels.json`."""
+    rows = [{"dial": nominal, "elo": elo, "error": 25.0, "games": 400} for nominal, elo in anchors]
     return {"net_id": net_id, "scale": "random = 0", "anchors": rows} | other
 
 
-def test_a_level_draws_by_visits_and_never_what_is_lost() -> None:
-    drawn = Counter(Level(64, 1.0).choose(result([60, 30, 10, 0])).move for _ in range(3000))
+def test_a_weaker_player_draws_by_visits_and_never_what_is_lost() -> None:
+    drawn = Counter(Strength(64, 1.0).choose(result([60, 30, 10, 0])).move for _ in range(3000))
     assert set(drawn) == set(MOVES[:3])
     assert drawn[MOVES[0]] == pytest.approx(1800, abs=200)
     known = result([60, 30, 10], proven=[None, -2, None])
-    assert {Level(64, 5.0).choose(known).move for _ in range(200)} == {MOVES[0], MOVES[2]}
+    assert {Strength(64, 5.0).choose(known).move for _ in range(200)} == {MOVES[0], MOVES[2]}
     won = result([10, 60, 10], proven=[3, None, None])
-    assert {Level(64, 5.0).choose(won).move for _ in range(50)} == {MOVES[0]}
-    assert level_of(2850).choose(result([10, 9, 9])).move == MOVES[0]
+    assert {Strength(64, 5.0).choose(won).move for _ in range(50)} == {MOVES[0]}
+    assert strength_at(2850).choose(result([10, 9, 9])).move == MOVES[0]
 
 
-def test_levels_rise() -> None:
-    levels = [level_of(elo) for elo in range(600, 2851, 50)]
-    assert all(low.visits <= high.visits for low, high in itertools.pairwise(levels))
-    assert all(low.temperature >= high.temperature for low, high in itertools.pairwise(levels))
+def test_strength_rises_with_the_rating() -> None:
+    strengths = [strength_at(elo) for elo in range(600, 2851, 50)]
+    assert all(low.visits <= high.visits for low, high in itertools.pairwise(strengths))
+    assert all(low.temperature >= high.temperature for low, high in itertools.pairwise(strengths))
 
 
 def test_a_rating_is_looked_up_between_what_was_measured(tmp_path: Path) -> None:
-    assert read_levels(tmp_path, "0" * 64) is None
-    (tmp_path / FILE_NAME).write_text(json.dumps(levels()))
-    found = read_levels(tmp_path, "0" * 64)
+    assert read_strength_table(tmp_path, "0" * 64) is None
+    (tmp_path / FILE_NAME).write_text(json.dumps(levels_json()))
+    found = read_strength_table(tmp_path, "0" * 64)
     assert found is not None
-    assert [found.dial_of(elo) for elo in (-100, 150, 325, 500, 800, 1100, 2850)] == [
+    assert [found.nominal(elo) for elo in (-100, 150, 325, 500, 800, 1100, 2850)] == [
         600,
         600,
         750,
@@ -65,18 +65,18 @@ def test_a_rating_is_looked_up_between_what_was_measured(tmp_path: Path) -> None
     ("content", "part"),
     [
         ("{", "damaged"),
-        (json.dumps(levels(anchors=ANCHORS[:1])), "damaged"),
-        (json.dumps(levels(anchors=[(100, 5.0), (700, 9.0)])), "damaged"),
-        (json.dumps(levels(more=1)), "more"),
-        (json.dumps(levels(net_id="1" * 64)), "another net (111111111111)"),
-        (json.dumps(levels(anchors=[(600, 500.0), (900, 400.0)])), "must both rise"),
-        (json.dumps(levels(anchors=[(900, 400.0), (600, 500.0)])), "must both rise"),
+        (json.dumps(levels_json(anchors=ANCHORS[:1])), "damaged"),
+        (json.dumps(levels_json(anchors=[(100, 5.0), (700, 9.0)])), "damaged"),
+        (json.dumps(levels_json(more=1)), "more"),
+        (json.dumps(levels_json(net_id="1" * 64)), "another net (111111111111)"),
+        (json.dumps(levels_json(anchors=[(600, 500.0), (900, 400.0)])), "must both rise"),
+        (json.dumps(levels_json(anchors=[(900, 400.0), (600, 500.0)])), "must both rise"),
     ],
 )
-def test_bad_levels_are_one_clear_line(tmp_path: Path, content: str, part: str) -> None:
+def test_a_bad_file_is_one_clear_line(tmp_path: Path, content: str, part: str) -> None:
     (tmp_path / FILE_NAME).write_text(content)
-    with pytest.raises(LevelsError) as raised:
-        read_levels(tmp_path, "0" * 64)
+    with pytest.raises(StrengthError) as raised:
+        read_strength_table(tmp_path, "0" * 64)
     assert part in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -92,13 +92,13 @@ def test_the_engine_plays_by_measured_levels(tmp_path: Path) -> None:
     with Uci() as uci:
         uci.send("setoption name UCI_Variant value gardner", f"setoption name WeightsFile value {net}", *limit)
         assert any("estimate" in text for text in said(uci.ready()))
-        assert field(infos(uci.ask("go movetime 60000"))[-1], "nodes") == str(level_of(800).visits)
-    (net / FILE_NAME).write_text(json.dumps(levels(net_id)))
+        assert field(infos(uci.ask("go movetime 60000"))[-1], "nodes") == str(strength_at(800).visits)
+    (net / FILE_NAME).write_text(json.dumps(levels_json(net_id)))
     with Uci() as uci:
         uci.send("setoption name UCI_Variant value gardner", f"setoption name WeightsFile value {net}", *limit)
         assert "plays like 800 (give or take 25, random = 0)" in said(uci.ready())
         assert not said(uci.ready())  # only once
-        assert field(infos(uci.ask("go movetime 60000"))[-1], "nodes") == str(level_of(1200).visits)
+        assert field(infos(uci.ask("go movetime 60000"))[-1], "nodes") == str(strength_at(1200).visits)
     (net / FILE_NAME).write_text("[]")
     with Uci() as uci:
         uci.send("setoption name UCI_Variant value gardner", f"setoption name WeightsFile value {net}", *limit)
@@ -110,7 +110,7 @@ def test_the_engine_plays_by_measured_levels(tmp_path: Path) -> None:
 def test_the_levels_of_the_shipped_net_are_measured() -> None:
     folder = nets.find("gardner")
     assert folder is not None
-    found = read_levels(folder, json.loads((folder / "net.json").read_text())["net_id"])
+    found = read_strength_table(folder, json.loads((folder / "net.json").read_text())["net_id"])
     assert found is not None
     assert len(found.anchors) >= 5
     assert all(anchor.games >= 60 and 0 < anchor.error < 100 for anchor in found.anchors)
@@ -121,4 +121,4 @@ def test_the_levels_of_the_shipped_net_are_measured() -> None:
         uci.send("setoption name UCI_Elo value 600")
         assert found.describe(600) in said(uci.ready())
         nodes = field(infos(uci.ask("go movetime 60000"))[-1], "nodes")
-        assert nodes == str(level_of(found.dial_of(600)).visits)
+        assert nodes == str(strength_at(found.nominal(600)).visits)

@@ -2,8 +2,8 @@
 
     python tests/soak/arena_games.py --games 100 --tc 1+0.02
 
-Any illegal move, loss on time, disconnect, crash, hang, or engine that is still there at the end is a fault, and ends
-with exit code 1. `tests/soak/uci_games.py` does the same under referees that are not ours.
+Any illegal move, loss on time, disconnect, crash, hang, or engine process left at the end is a fault, and gives exit
+code 1. `tests/soak/uci_games.py` does the same under referees of other projects.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MARK = "SELFMATE_SOAK"
 
 @dataclass
 class Tally:
-    """What happened in all games."""
+    """Counts over all games."""
 
     games: int = 0
     plies: int = 0
     least: float = float("inf")
-    """The least time that a clock showed after a move and its increment, in seconds."""
+    """The least time on a clock after a move and its increment, in seconds."""
     results: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Tally:
 def run(
     games: int, tc: str, *, margin: float = 0.05, concurrency: int = 2, variants: Sequence[str] = VARIANTS
 ) -> Tally:
-    """Play at least so many games, and print what happened."""
+    """Play at least `games` games, print the counts and return them."""
     tally = Tally()
     mark = secrets.token_hex(8)
     each = -(-games // (2 * len(variants)))  # openings of a variant
@@ -82,7 +82,7 @@ def run(
                 tally.wrong.append(f"{variant} game {entry.number}: {ends[entry.number]}")
         if not report.complete:
             tally.wrong.append(f"{variant}: {len(report.entries)} of {report.games} games; {report.unavailable}")
-    tally.wrong += [f"process {process} is still there" for process in left_behind(mark)]
+    tally.wrong += [f"process {process} is still running" for process in left_behind(mark)]
     print(f"{tally.games} games at {tc} s, {tally.plies} plies, {dict(tally.results)}; {dict(tally.reasons)}")
     print(f"least time on a clock after a move: {tally.least:.1f} s; {len(tally.wrong)} wrong")
     for each_wrong in tally.wrong[:20]:
@@ -91,7 +91,7 @@ def run(
 
 
 def left_behind(mark: str) -> list[int]:
-    """Processes that carry our mark in their environment, a moment after they should be gone."""
+    """Return the processes with our mark in their environment, a moment after all should have ended."""
     time.sleep(0.2)
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -105,7 +105,7 @@ def left_behind(mark: str) -> list[int]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", type=int, default=100, help="at least so many")
+    parser.add_argument("--games", type=int, default=100, help="at least this many")
     parser.add_argument("--tc", default="1+0.02", help="seconds+increment")
     parser.add_argument("--margin", type=float, default=0.05, help="seconds")
     parser.add_argument("--concurrency", type=int, default=2, help="games at a time")

@@ -1,4 +1,4 @@
-"""Kill a training run at random instants, and see that nothing committed is lost or doubled (`make crash`).
+"""Kill a training run at random instants, and check that nothing committed is lost or duplicated (`make crash`).
 
     python tests/soak/crash.py --kills 100
 
@@ -8,7 +8,7 @@
 2. The same with a kill at chosen file operations: before and after a sync or a rename, where a random instant
    hardly ever falls.
 3. The same with a disk that is full at such an operation, and with a real limit on the size of files: the run ends
-   with one line, and goes on when there is room again.
+   with one line, and resumes when there is space again.
 4. Committed files cut short or changed by one bit: refused with one line, and nothing is overwritten.
 
 Each count is printed; any miss exits with 1.
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import onnx  # noqa: F401  what is imported before the forks need not be imported in each
+import onnx  # noqa: F401  imported before the forks, so that no child imports it
 import onnxruntime  # noqa: F401
 import torch
 import torch._dynamo
@@ -46,11 +46,11 @@ from selfmate.train.loop import train
 RECIPE = "gardner-laptop"
 SETTINGS = ("selfplay.max_plies=20", "gate.final_games=2")
 REFUSED = 3
-"""Exit code of a trainer that refused to go on, with one line."""
+"""Exit code of a trainer that stopped with a one-line error."""
 
 
 def begin(directory: Path, prepare: Callable[[], None] = lambda: None) -> int:
-    """Start a trainer in a process of its own; its output goes to `trainer.log` beside the directory."""
+    """Fork a trainer and return its process id; its output goes to `trainer.log` beside the directory."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -71,7 +71,7 @@ def begin(directory: Path, prepare: Callable[[], None] = lambda: None) -> int:
 
 
 def end(child: int) -> int:
-    """Wait for a trainer; negative when a signal ended it."""
+    """Wait for a trainer and return its exit code, negative for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -86,7 +86,7 @@ def committed(directory: Path) -> State:
 
 
 def fingerprint(directory: Path) -> dict[str, Any]:
-    """Read a finished run: everything that must be equal, with each game under its id."""
+    """Return everything of a finished run that must be equal, its games by id."""
     with Run.open(directory, smoke(load(RECIPE)), name=RECIPE, settings=SETTINGS, smoke=True) as run:
         state = run.state
         records = [record for shard in state.shards for record in run.read_shard(shard)]
@@ -116,12 +116,12 @@ def same_as(reference: dict[str, Any], directory: Path) -> bool:
 
 
 def is_behind(before: State, after: State) -> bool:
-    """Whether a restart knows less than was committed before it."""
+    """Return whether a restart has less than was committed before it."""
     return (after.cycle, after.games) < (before.cycle, before.games) or not set(before.shards) <= set(after.shards)
 
 
 class Crash:
-    """The whole battery, over one scratch folder."""
+    """All checks, over one scratch folder."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = folder
@@ -148,7 +148,7 @@ class Crash:
         print(f"MISS: {what}", flush=True)
 
     def finish(self, directory: Path, what: str) -> None:
-        """Let a run go on to its end, compare it with the first, and remove it."""
+        """Resume a run to its end, compare it with the first, and remove it."""
         if end(begin(directory)) != 0:
             self.miss(f"{what}: the run did not finish: {last_line(directory)}")
         elif not same_as(self.reference, directory):
@@ -157,7 +157,7 @@ class Crash:
             shutil.rmtree(directory.parent)
 
     def kill_at_random(self, kills: int) -> None:
-        """Kill and restart until so many kills were done, finishing runs on the way."""
+        """Kill and restart `kills` times; a run that gets to its end is compared, and a new one begun."""
         done = runs = 0
         while done < kills:
             directory = self.new()
@@ -168,7 +168,7 @@ class Crash:
                 os.kill(child, signal.SIGKILL)
                 code = end(child)
                 if code == 0:
-                    break  # it was faster
+                    break  # it finished before the kill
                 if code != -signal.SIGKILL:
                     self.miss(f"a restart failed ({code}): {last_line(directory)}")
                     break
@@ -180,13 +180,13 @@ class Crash:
         print(f"{done} kills at random instants in {runs} runs", flush=True)
 
     def fail_at_operations(self, what: str, fail: Callable[[], None], code: int, count: int) -> None:
-        """Fail at `count` file operations spread over a run, each in a run of its own that is then finished."""
+        """Fail at `count` file operations spread over a run, each in a separate run that is then resumed to its end."""
         total = self._count_operations()
         operations = sorted({1 + total * index // count for index in range(count)})
         for number in operations:
             directory = self.new()
             found = end(begin(directory, lambda number=number: at_operation(number, fail)))  # type: ignore[misc]
-            if found not in (code, 0):  # a run that was faster with fewer operations is no miss
+            if found not in (code, 0):  # a run may need fewer operations
                 self.miss(f"{what} at operation {number}: exit {found}: {last_line(directory)}")
             if found == REFUSED and not last_line(directory).startswith("selfmate: "):
                 self.miss(f"{what} at operation {number}: more than one line")
@@ -225,7 +225,7 @@ class Crash:
             self.miss("the run to be damaged did not finish")
         state = committed(directory)
         assert state.learner is not None
-        # 1. Without its last match the run has something left to do, and reads all that it is made of
+        # 1. Remove its last match, so that the run has work left and reads all its files
         (directory / "state.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(state, matches=())))
         for match in state.matches:
             (directory / match).unlink()
@@ -234,7 +234,7 @@ class Crash:
         for name in (f"{net}/net", f"{learner}/learner"):
             names |= {f"{name}.json": False, f"{name}.safetensors": False}
         names |= {"recipe.toml": False, state.shards[-1].name: False}
-        # 2. Cut short, emptied, one bit changed (which may leave a text of ours a valid one)
+        # 2. Truncate, empty, change one bit (after which a text may still be valid)
         refused = 0
         for name, is_text in names.items():
             path = directory / name
@@ -251,7 +251,7 @@ class Crash:
                     self.miss(f"damaged {name}: files were changed")
                 refused += 1
             path.write_bytes(good)
-        # 3. Undone, the run goes on
+        # 3. Undo the damage: the run resumes
         self.finish(directory, "damage undone")
         print(f"{refused} damaged files refused", flush=True)
 
@@ -262,7 +262,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def at_operation(number: int, fail: Callable[[], None], counted: Path | None = None) -> None:
-    """Let the `number`th sync, rename or removal of this process fail; or count them in a file."""
+    """Make the `number`th sync, rename or removal of this process fail; or count them in a file."""
     calls = 0
 
     def watched(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -293,7 +293,7 @@ def no_space() -> None:
 
 
 def main() -> None:
-    """Run the battery and print the counts."""
+    """Run all checks and print the counts."""
     parser = argparse.ArgumentParser(description="Kill a tiny training run and see what is left.")
     parser.add_argument("--kills", type=int, default=100, help="kills at random instants")
     parser.add_argument("--operations", type=int, default=24, help="file operations to fail at, each way")

@@ -1,7 +1,7 @@
 """`make soak`: random games by the million beside python-chess, some of them also beside Fairy-Stockfish.
 
     python tests/soak/games.py --games 1000000              all variants in turn, on all processors
-    python tests/soak/games.py --games 1000000 --first 500  go on where a run was stopped: games are numbered
+    python tests/soak/games.py --games 1000000 --first 500  resume: games are numbered
     python tests/soak/games.py --variant atomic --seed 7    one game again
 
 Game number n is the same game on every machine, whatever the number of processes. A million games take some hours on
@@ -24,11 +24,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from crosscheck import EIGHT_BY_EIGHT, Mismatch, play_game
 
 FIRST_SEED = 1_000_000
-"""Beyond the seeds of the tests."""
-
+"""Above the seeds of the tests."""
 GAMES_PER_TASK = 20
 PYFFISH_EVERY = 50
-"""Fairy-Stockfish's rules take twenty times as long as python-chess; Gardner has no other judge and is as rare."""
+"""pyffish takes twenty times as long as python-chess, so it judges one game in fifty; Gardner, which only it knows, is
+as rare."""
 
 
 class Game(NamedTuple):
@@ -41,7 +41,7 @@ class Game(NamedTuple):
 
 
 def numbered_game(number: int, variants: tuple[str, ...]) -> Game:
-    """Say which game has this number.
+    """Return the game with this number.
 
     >>> numbered_game(0, ("chess",))
     Game(number=0, variant='chess', seed=1000000, judges=('pyffish', 'python-chess'))
@@ -54,7 +54,7 @@ def numbered_game(number: int, variants: tuple[str, ...]) -> Game:
         return Game(number, variant, FIRST_SEED + rounds, ("pyffish",))
     if rounds % PYFFISH_EVERY:
         return Game(number, variant, FIRST_SEED + rounds, ("python-chess",))
-    # Every so often all take part, and Gardner takes the place of one of them.
+    # One round in fifty has both judges, with Gardner in the place of the first variant.
     if turn == 0 and len(variants) > 1:
         return Game(number, "gardner", FIRST_SEED + rounds, ("pyffish",))
     return Game(number, variant, FIRST_SEED + rounds, ("pyffish", "python-chess"))
@@ -123,7 +123,7 @@ def soak(first: int, games: int, variants: tuple[str, ...], processes: int) -> i
                 progress.update(task, completed=done)
         except KeyboardInterrupt:
             pool.terminate()
-            print(f"stopped after {done} games; go on with --first {first + done}")
+            print(f"stopped after {done} games; resume with --first {first + done}")
             return 130
     print(f"{done} games, {positions} positions, 0 differences, {time.monotonic() - started:.0f} s")
     return 0

@@ -1,9 +1,8 @@
-"""Every way to leave the UCI engine, in mid-search: how often it was gone, and how soon.
+"""Every way to end the UCI engine during a search: how often it exits, and how soon.
 
     python tests/soak/uci_end.py --count 200
 
-The end of its input, `quit`, SIGTERM, and an output that nobody reads any more, in turn. Any miss ends with exit code
-1.
+In turn: end of input, `quit`, SIGTERM, and a closed output. An engine that does not exit gives exit code 1.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SEARCHES = ("go infinite", "go wtime 3600000 btime 3600000", "go ponder wtime 60
 
 
 def leave(way: str, search: str, patience: float) -> float | None:
-    """Start an engine, let it search, make it leave; give the seconds that took, or None when it stayed."""
+    """Start an engine, let it search, end it; return the seconds until it exited, or None if it did not."""
     process = subprocess.Popen(
         [sys.executable, "-m", "selfmate", "uci"],
         stdin=subprocess.PIPE,
@@ -31,7 +30,7 @@ def leave(way: str, search: str, patience: float) -> float | None:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        # 1. In mid-search.
+        # 1. Start a search.
         process.stdin.write(f"uci\nisready\nposition startpos moves e2e4 e7e5\n{search}\n".encode())
         process.stdin.flush()
         sign = b": " if "perft" in search else b"info depth"
@@ -63,7 +62,7 @@ def leave(way: str, search: str, patience: float) -> float | None:
 
 
 def run(count: int, patience: float) -> int:
-    """Try all ways; print and give the number of misses."""
+    """Try all ways; print and return the number of misses."""
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     missed = 0
     for number in range(count):
@@ -76,8 +75,8 @@ def run(count: int, patience: float) -> int:
             seconds[way].append(taken)
     for way, taken_all in seconds.items():
         if taken_all:
-            print(f"{way}: {len(taken_all)} gone, the slowest after {1000 * max(taken_all):.0f} ms")
-    print(f"{count - missed} of {count} gone within {patience} s")
+            print(f"{way}: {len(taken_all)} exited, the slowest after {1000 * max(taken_all):.0f} ms")
+    print(f"{count - missed} of {count} exited within {patience} s")
     return missed
 
 

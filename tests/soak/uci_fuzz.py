@@ -1,10 +1,10 @@
-"""Lines of garbage, half-commands and bad timing for the UCI engine: it must not die, hang or answer wrongly.
+"""Random lines, incomplete commands and bad timing for the UCI engine: it must not crash, hang or answer wrongly.
 
     python tests/soak/uci_fuzz.py --lines 100000 --seed 1
 
-Every `go` must get exactly one `bestmove`, in order, that is legal in the position of that `go`. What that position is
-follows from one rule: a `position` with anything wrong in it changes nothing. With --stage, the engine runs from a
-folder with another build of the core (see `make soakuci`).
+Every `go` must get exactly one `bestmove`, in order, that is legal in the position of that `go`; a `position` with an
+error in it must change nothing. With --stage, the engine runs from a folder with another build of the core (see
+`make soakuci`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from selfmate import VARIANTS, Position, SelfmateError
-from selfmate.uci.options import OPTIONS, Settings, changed
+from selfmate.uci.options import OPTIONS, Settings, set_option
 
 PATIENCE = 120.0
 GARBAGE = [
@@ -106,17 +106,17 @@ OPTION_VALUES = {
 
 
 class Script:
-    """Makes lines, and knows what the engine must make of them."""
+    """Makes lines, and keeps what the engine must answer."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
         self.settings = Settings()
         self.position = Position("chess")
         self.expected: list[frozenset[str]] = []
-        """For each `go`: the moves that would be right."""
+        """For each `go`: the legal moves."""
 
     def line(self) -> bytes:
-        """Make the next line, without its end."""
+        """Return the next line, without its end."""
         kind = self.dice.random()
         if kind < 0.25:
             return self._garbage()
@@ -135,19 +135,21 @@ class Script:
         if kind < 0.3:
             size = self.dice.randrange(80)
             noise = bytes(self.dice.randrange(256) for _ in range(size)).replace(b"\n", b" ").replace(b"\r", b" ")
-            return b"!" + noise  # never a command by chance
+            return b"!" + noise  # never a valid command
         line = self.dice.choice(GARBAGE)
         if line.startswith("position "):
             self._take(line.split()[1:])
         return line.encode()
 
     def _take(self, words: list[str]) -> None:
-        """Do what a `position` says, if nothing is wrong with it: some of the garbage is right in some variant."""
+        """Follow a `position` command if it is valid: some of the random lines are, in some variant."""
         at = words.index("moves") if "moves" in words else len(words)
         if words[:at] != ["startpos"] and (words[:1] != ["fen"] or at < 2):
             return
         try:
-            position = Position(self.settings.game, None if words[0] == "startpos" else " ".join(words[1:at]))
+            position = Position(
+                self.settings.position_variant, None if words[0] == "startpos" else " ".join(words[1:at])
+            )
             for move in words[at + 1 :]:
                 position.play(move)
         except SelfmateError:
@@ -155,7 +157,7 @@ class Script:
         self.position = position
 
     def _position(self) -> bytes:
-        game = self.settings.game
+        game = self.settings.position_variant
         fen = None
         if self.dice.random() < 0.3:
             fen = self.dice.choice(POSITIONS.get(self.settings.variant, ["nonsense"]))
@@ -184,11 +186,11 @@ class Script:
         line = f"setoption name {self.dice.choice([name, name.lower()])} value {value}"
         if name.lower() in OPTIONS:
             try:
-                settings = changed(self.settings, name, value)
+                settings = set_option(self.settings, name, value)
             except SelfmateError:
                 return line.encode()
-            if settings.game != self.settings.game:
-                self.position = Position(settings.game)
+            if settings.position_variant != self.settings.position_variant:
+                self.position = Position(settings.position_variant)
             self.settings = settings
         return line.encode()
 
@@ -213,7 +215,7 @@ class Script:
         elif kind == 7:
             words.append(self.dice.choice([*BAD_LIMITS, ""]))
         elif self.dice.random() < 0.3:
-            return b"go perft 2"  # which has no `bestmove`
+            return b"go perft 2"  # answered without `bestmove`
         if legal and self.dice.random() < 0.2:
             some = self.dice.sample(sorted(legal), min(len(legal), 2))
             words.append(f"searchmoves {' '.join(some)}")
@@ -224,12 +226,12 @@ class Script:
 
 
 def run(lines: int, seed: int, stage: Path | None = None) -> list[str]:
-    """Send the lines; give what was wrong."""
+    """Send the lines; return the errors."""
     script = Script(seed)
     command = [sys.executable, "-m", "selfmate", "uci"]
     env = dict(os.environ)
     if stage is not None:
-        # Without `site` the editable install does not step in; its packages are still wanted.
+        # Without `site` the editable install is not used, but its packages are needed.
         command.insert(1, "-S")
         packages = [path for path in sys.path if path.endswith("site-packages")]
         env["PYTHONPATH"] = os.pathsep.join([str(stage), *packages])
@@ -276,7 +278,7 @@ def run(lines: int, seed: int, stage: Path | None = None) -> list[str]:
             asked += line == b"isready"
             process.stdin.write(line + script.dice.choice([b"\n", b"\n", b"\r\n"]))
             process.stdin.flush()
-            if number % 50 == 49:  # not too far ahead of it
+            if number % 50 == 49:  # wait for the engine to catch up
                 _wait(process, functools.partial(has_caught_up, asked))
         process.stdin.write(b"stop\nisready\n")
         process.stdin.flush()
@@ -310,30 +312,30 @@ def run(lines: int, seed: int, stage: Path | None = None) -> list[str]:
 
 
 def _sanitizer(stage: Path) -> dict[str, str]:
-    """What Python needs to load a core that was built with sanitizers."""
+    """Return the environment for loading a core that was built with sanitizers."""
     libraries = [
         subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         for name in ("libasan.so", "libubsan.so")
     ]
     return {
         "LD_PRELOAD": " ".join(libraries),
-        "ASAN_OPTIONS": "detect_leaks=0",  # Python keeps much to its end
+        "ASAN_OPTIONS": "detect_leaks=0",  # Python frees much of its memory only at exit
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
 
 
 def _wait(process: subprocess.Popen[bytes], is_so: Callable[[], bool]) -> None:
-    """Wait until something is so; the engine may need a `stop` for it."""
+    """Wait until `is_so()`; after a while send `stop`, which an endless search needs."""
     end = time.monotonic() + PATIENCE
     assert process.stdin is not None
     asked = False
     while not is_so():
         if process.poll() is not None:
-            raise BrokenPipeError(f"the engine is gone with code {process.returncode}")
+            raise BrokenPipeError(f"the engine exited with code {process.returncode}")
         if time.monotonic() > end:
             raise TimeoutError("no answer")
         if not asked and time.monotonic() > end - PATIENCE + 0.2:
-            process.stdin.write(b"stop\n")  # an endless search holds the others up
+            process.stdin.write(b"stop\n")  # an endless search blocks the commands after it
             process.stdin.flush()
             asked = True
         time.sleep(0.002)

@@ -3,8 +3,8 @@
     python tests/soak/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30 --concurrency 2
 
 The variants take turns, and every game begins with a few random moves. Counted are illegal moves, losses on time (by
-the referee's clock, which includes the pipes), hangs, and engines that are still there at the end; any of them ends
-with exit code 1. With --busy so many processes do nothing but keep the cores busy.
+the referee's clock, which includes the pipes), hangs, and engine processes left at the end; any of them gives exit code
+1. --busy N starts N processes that only keep the cores busy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_PLIES = 400
 
 
 class Referee(Protocol):
-    """Somebody else's rules."""
+    """The rules of another project."""
 
     moves: list[str]
 
@@ -45,11 +45,11 @@ class Referee(Protocol):
         """Play a legal move."""
 
     def result(self) -> str | None:
-        """Say how the game ended."""
+        """Return the result, or None while the game continues."""
 
 
 class PythonChess:
-    """Every variant but Gardner."""
+    """python-chess: every variant but Gardner."""
 
     def __init__(self, variant: str) -> None:
         self.board = chess.variant.find_variant(variant)()
@@ -65,7 +65,7 @@ class PythonChess:
         self.moves.append(move)
 
     def result(self) -> str | None:
-        """Say how the game ended."""
+        """Return the result, or None while the game continues."""
         if self.board.is_repetition(3) or self.board.is_fifty_moves():
             return "1/2-1/2"
         outcome = self.board.outcome()
@@ -73,7 +73,7 @@ class PythonChess:
 
 
 class Pyffish:
-    """Gardner's chess."""
+    """pyffish: Gardner."""
 
     def __init__(self, variant: str) -> None:
         self.variant = variant
@@ -89,7 +89,7 @@ class Pyffish:
         self.moves.append(move)
 
     def result(self) -> str | None:
-        """Say how the game ended."""
+        """Return the result, or None while the game continues."""
         if not self.legal():
             value = pyffish.game_result(self.variant, GARDNER_START, self.moves)
             white = len(self.moves) % 2 == 0
@@ -101,35 +101,35 @@ class Pyffish:
 
 @dataclass
 class Tally:
-    """What happened in all games."""
+    """Counts over all games."""
 
     results: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     plies: int = 0
     least: float = float("inf")
-    """The least time that was ever left on a clock, in seconds."""
+    """The least time on any clock, in seconds."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """How the games are timed, in seconds."""
+    """Time control in seconds, and options."""
 
     base: float
     increment: float
     overhead: int
     ponder: bool
     options: tuple[str, ...] = ()
-    """More of the engines' options, as NAME=VALUE."""
+    """Further options of the engines, as NAME=VALUE."""
 
 
 def play(number: int, variant: str, control: Control, tally: Tally) -> None:
-    """Play one game."""
+    """Play one game and add it to the counts."""
     dice = random.Random(number)
     referee: Referee = Pyffish(variant) if variant == "gardner" else PythonChess(variant)
     for _ in range(dice.randrange(2, 7)):
         move = dice.choice(referee.legal())
         referee.play(move)
-        if referee.result() is not None:  # too short a game
+        if referee.result() is not None:  # too short: begin again
             referee = Pyffish(variant) if variant == "gardner" else PythonChess(variant)
     with Uci() as white, Uci() as black:
         engines = (white, black)
@@ -194,14 +194,14 @@ def play(number: int, variant: str, control: Control, tally: Tally) -> None:
 
 
 def keep_busy() -> None:
-    """Use up a core."""
+    """Keep a core busy."""
     while os.getppid() != 1:
         for _ in range(1_000_000):
             pass
 
 
 def run(games: int, control: Control, concurrency: int, busy: int = 0, variants: Sequence[str] = VARIANTS) -> Tally:
-    """Play all games and print what happened."""
+    """Play all games, print the counts and return them."""
     tally = Tally()
     others = [multiprocessing.Process(target=keep_busy, daemon=True) for _ in range(busy)]
     for other in others:

@@ -37,6 +37,7 @@ from selfmate.recipe.recipe import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State
 from selfmate.train import dashboard as view_module
+from selfmate.train import gate as loop_matches_module
 from selfmate.train import loop as loop_module
 from selfmate.train.dashboard import LiveView, PlainView, Progress, make_view
 from selfmate.train.learner import Learner, Losses
@@ -247,15 +248,19 @@ def test_a_loss_that_is_no_number_rolls_back(
     assert state_of(tmp_path / "other").cycle == 1
 
 
-def test_a_candidate_that_fails_at_the_gate_does_not_play(tmp_path: Path) -> None:
-    go(tmp_path / "run", "gate.threshold=1.0")
+def test_only_a_candidate_that_passes_the_gate_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of 0.5, 0.75 and 0.5 at a threshold of 0.75: the second candidate becomes champion and plays cycle 2."""
+    even, better = Match(wins=(1, 1), draws=(0, 0), losses=(1, 1)), Match(wins=(1, 2), draws=(0, 0), losses=(1, 0))
+    waiting = [even, better, even]
+    monkeypatch.setattr(loop_matches_module, "play_match", lambda *sides, **options: (waiting.pop(0), []))
+    go(tmp_path / "run", "gate.threshold=0.75", "gate.final_games=0")
+    assert not waiting
     state = state_of(tmp_path / "run")
     gates = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
-    scores = [gate["score"] for gate in gates if gate["stage"] == "gate"]
-    assert len(scores) == 3
-    if max(scores) < 1:
-        assert state.champion == 0
-        assert {shard.net for shard in state.shards} == {0}
+    found = [(gate["score"], gate["passed"], gate["champion"]) for gate in gates if gate["stage"] == "gate"]
+    assert found == [(0.5, False, 0), (0.75, True, 0), (0.5, False, 2)]
+    assert state.champion == 2
+    assert [(shard.cycle, shard.net) for shard in state.shards] == [(0, 0), (1, 0), (2, 2)]
 
 
 def test_without_a_gate_every_candidate_plays(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from selfmate import VARIANTS, Position
-from selfmate.search.strength import level_of
+from selfmate.search.strength import strength_at
 from selfmate.uci.options import OPTIONS
 from uci_process import Uci, best_move, field, infos, pv, said
 
@@ -29,7 +29,7 @@ def shared() -> Iterator[Uci]:
 
 @pytest.fixture
 def engine(shared: Uci) -> Uci:
-    """Give an engine with nothing set, on a new game."""
+    """Return an engine with default options, on a new game."""
     shared.send("stop")
     for option in OPTIONS.values():
         if option.kind != "button":
@@ -80,7 +80,7 @@ def test_uci_names_every_option_of_the_contract(engine: Uci) -> None:
 
 
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
-    heavy = "{'numpy', 'typer', 'rich', 'click', 'onnxruntime', 'torch', 'msgspec'}"
+    heavy = "{'numpy', 'typer', 'rich', 'click', 'onnxruntime', 'torch', 'msgspec', 'pydantic', 'safetensors'}"
     for what in ("import selfmate.uci.server", "sys.argv = ['selfmate', 'uci']; import selfmate.__main__"):
         code = f"import sys; {what}; assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
@@ -140,7 +140,7 @@ def test_isready_is_answered_in_mid_search_and_stop_ends_it(engine: Uci) -> None
         ("chess", "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "cp 0"),
         ("atomic", "rnbq3r/ppp1pppp/8/3p4/8/8/PPPPPPPP/RNBQKB1R b KQ - 0 3", "mate 0"),
         ("kingofthehill", "rnbq1bnr/pppp1ppp/8/4k3/8/8/PPPPPPPP/RNBQKBNR w KQ - 0 1", "mate 0"),
-        ("antichess", "8/8/8/8/8/8/8/k7 w - - 0 1", "cp 12780"),  # who has nothing left has won
+        ("antichess", "8/8/8/8/8/8/8/k7 w - - 0 1", "cp 12780"),  # a side without pieces has won
         ("3check", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+0 0 1", "mate 0"),
         ("gardner", "1r2k/5/5/2r2/K4 w - - 0 1", "cp 0"),
     ],
@@ -247,11 +247,11 @@ def test_castling_is_written_as_the_mode_wants(engine: Uci) -> None:
     assert said(engine.ask("setoption name UCI_Variant value horde", "isready", until="readyok"))
 
 
-def test_a_level_says_that_it_is_an_estimate(engine: Uci) -> None:
+def test_limited_strength_is_called_an_estimate(engine: Uci) -> None:
     engine.send("setoption name UCI_LimitStrength value true", "setoption name UCI_Elo value 900")
     assert any("estimate" in text for text in said(engine.ready()))
     lines = engine.ask("go movetime 1000")
-    assert int(field(infos(lines)[-1], "nodes")) == level_of(900).visits == 24
+    assert int(field(infos(lines)[-1], "nodes")) == strength_at(900).visits == 24
     engine.send("setoption name UCI_Elo value 100")
     assert "plays like about 600, by an estimate that no match has confirmed yet" in said(engine.ready())
     lines = engine.ask("setoption name UCI_AnalyseMode value true", "go nodes 500")
@@ -260,7 +260,7 @@ def test_a_level_says_that_it_is_an_estimate(engine: Uci) -> None:
 
 @pytest.mark.parametrize(("contempt", "wants_the_draw"), [(-90, True), (90, False)])
 def test_contempt_is_what_a_draw_costs(engine: Uci, contempt: int, wants_the_draw: bool) -> None:
-    # Every king's move is a draw by the clock; the pawn's moves go on.
+    # Every king move is a draw by the fifty-move rule; pawn moves are not.
     engine.send(f"setoption name Contempt value {contempt}", "position fen 8/8/4k3/8/8/3K4/P7/8 w - - 99 80")
     assert best_move(engine.ask("go nodes 300")).startswith("d3") == wants_the_draw
 
@@ -462,7 +462,7 @@ def test_a_bad_limit_alone_is_answered_at_once(engine: Uci, bad: str) -> None:
     lines = engine.ask(f"go {bad} wtime 300 btime 300")
     assert len(said(lines)) == 1
     assert "at once" not in said(lines)[0]
-    # Who may not be answered before a word is not.
+    # `go infinite` and `go ponder` are not answered before `stop` or `ponderhit`.
     for kind, word in (("infinite", "stop"), ("ponder", "ponderhit")):
         engine.send(f"go {kind} {bad}")
         assert engine.is_silent(0.1)
@@ -571,7 +571,7 @@ def test_selfmate_uci_needs_no_argument() -> None:
 @pytest.fixture(scope="module")
 def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a tiny Gardner net as an ONNX file."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     from selfmate.nn.checkpoint import save
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net
@@ -584,7 +584,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_backend_that_is_not_there_costs_no_net(engine: Uci) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     if torch.cuda.is_available():
         pytest.skip("torch sees a GPU: tests/evaluator/test_cuda.py")
     engine.send("setoption name UCI_Variant value gardner", "setoption name Backend value cuda")

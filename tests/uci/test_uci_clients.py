@@ -107,7 +107,7 @@ def test_a_configuration_names_the_engine_and_its_options(config: Path) -> None:
     assert re.search(r'^  protocol: "uci"', text, re.MULTILINE)
     assert re.search(r"^token:", text, re.MULTILINE)
     for name, value in uci_options(config).items():
-        OPTIONS[name.lower()].read(value)  # raises where it cannot be
+        OPTIONS[name.lower()].parse(value)  # raises where it cannot be
 
 
 @pytest.mark.parametrize(("config", "variant"), [("atomic.yml", "atomic"), ("chess.yml", "chess")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 import pytest
@@ -10,50 +9,11 @@ import pytest
 from results import result
 from selfmate import Position
 from selfmate._core import centipawns
-from selfmate.search.result import Result
+from selfmate.search.limit import Limit
+from selfmate.uci.go import GoCommand, SearchJob
 from selfmate.uci.info import info_lines, mate_in, permille
-from selfmate.uci.limits import Go, Limits
 from selfmate.uci.options import Settings
-from selfmate.uci.search import Pace, Searcher
-from selfmate.uci.time_manager import Budget
-
-
-def with_best(found: Result, index: int) -> Result:
-    """The same with another best move."""
-    moves = (found.moves[index], *found.moves[:index], *found.moves[index + 1 :])
-    return dataclasses.replace(found, best=moves[0].move, moves=moves)
-
-
-def test_a_best_move_that_changes_takes_longer_and_a_sure_one_shorter() -> None:
-    planned = Budget(1.0, 4.0)
-    steady, doubtful, sure = (Pace(planned, None) for _ in range(3))
-    for visits in (10, 20, 30):
-        usual = steady.seconds(result([visits, visits, visits]))
-    for index in (0, 1, 0):
-        longer = doubtful.seconds(with_best(result([10, 10, 10]), index))
-    shorter = sure.seconds(result([95, 3, 2]))
-    assert shorter < usual == 1.0 < longer <= 4.0
-    # Changes that lie far back count less and less.
-    later = [doubtful.seconds(result([visits, visits, visits])) for visits in (100, 300, 1000, 3000, 10_000)]
-    assert later == sorted(later, reverse=True)
-    assert later[-1] < 1.1
-
-
-def test_a_value_that_drops_takes_longer() -> None:
-    planned = Budget(1.0, 4.0)
-    assert Pace(planned, 0.5).seconds(result([10, 10, 10], value=0.1)) > 1.5
-    assert Pace(planned, 0.1).seconds(result([10, 10, 10], value=0.5)) == 1.0
-    assert Pace(planned, None).seconds(result([10, 10, 10], value=-0.9)) == 1.0
-
-
-def test_a_policy_settles_only_when_it_is_asked_for() -> None:
-    never, soon = Pace(Budget(1.0, 4.0), None), Pace(Budget(1.0, 4.0), None)
-    for visits in (100, 200, 300):
-        assert not never.has_settled(result([visits, visits]), 0.0)
-    assert not soon.has_settled(result([100, 100]), 1e-6)  # nothing to compare with yet
-    assert not soon.has_settled(result([110, 110]), 1e-6)  # too few new visits
-    assert not soon.has_settled(result([400, 100]), 1e-6)
-    assert soon.has_settled(result([800, 200]), 1e-6)
+from selfmate.uci.search import SearchWorker
 
 
 def test_centipawns_rise_with_the_value_and_stay_whole() -> None:
@@ -94,10 +54,11 @@ def test_a_move_without_a_visit_has_the_value_of_the_position() -> None:
 def test_a_net_that_had_no_time_to_answer_is_said(weights: str, silent: bool) -> None:
     said: list[str] = []
     written: list[str] = []
-    searcher = Searcher(lambda *lines: written.extend(lines), said.append)
-    settings = Settings(variant="gardner", weights=weights)
-    go = Go(Position("gardner"), settings, Limits(nodes=100), time.perf_counter())
-    go.stop()  # before the first answer
-    searcher.search(go, debug=False)
+    worker = SearchWorker(lambda *lines: written.extend(lines), said.append)
+    settings = Settings(variant="gardner", weights_file=weights)
+    command = GoCommand(limit=Limit(visits=100))
+    job = SearchJob(Position("gardner"), settings, command, time.perf_counter())
+    job.stop()  # before the first answer
+    worker.search(job, debug=False)
     assert written[-1].startswith("bestmove ")
     assert ("no time for the net to answer: the move is that of heuristic-1" in said) != silent

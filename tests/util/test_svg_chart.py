@@ -1,10 +1,10 @@
-"""Charts: what is drawn stands where it should, and no name breaks the picture."""
+"""Charts: elements are at their places, and no name breaks the picture."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from selfmate.util.svg_chart import Level, Panel, Series, draw, ticks
+from selfmate.util.svg_chart import Panel, ReferenceLine, Series, draw, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -13,15 +13,17 @@ def points(element: ET.Element) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (place.split(",") for place in element.attrib["points"].split())]
 
 
-def test_a_line_with_its_band_and_levels() -> None:
+def test_a_line_with_its_band_and_reference_lines() -> None:
     series = Series("net", [(0, 10.0), (50, 30.0), (100, 20.0)], [(5.0, 15.0), (28.0, 32.0), (19.0, 21.0)])
-    picture = ET.fromstring(draw([Panel("Elo", [series], [Level("low", 0.0), Level("near", 0.4)])], "games"))
+    picture = ET.fromstring(
+        draw([Panel("Elo", [series], [ReferenceLine("low", 0.0), ReferenceLine("near", 0.4)])], "games")
+    )
     (line,) = picture.iter(f"{SVG}polyline")
     (band,) = picture.iter(f"{SVG}polygon")
     (x0, y0), (x1, y1), (x2, y2) = points(line)
     assert x0 < x1 < x2
     assert abs((x0 + x2) / 2 - x1) < 0.2
-    assert y1 < y2 < y0  # up is down
+    assert y1 < y2 < y0  # y grows downwards
     upper, lower = points(band)[:3], points(band)[:2:-1]
     assert all(high[1] < own[1] < low[1] for high, own, low in zip(upper, points(line), lower, strict=True))
     texts = {"".join(each.itertext()): each for each in picture.iter(f"{SVG}text")}
@@ -41,7 +43,7 @@ def test_panels_share_the_axis_and_several_lines_are_named() -> None:
 def test_anything_can_be_drawn() -> None:
     for panels in ([], [Panel("none", [])], [Panel("one", [Series("", [(3, 7.0)], [(7.0, 7.0)])])]):
         ET.fromstring(draw(panels, "x"))
-    text = draw([Panel('<script>"&', [Series("a", [(0, 1e9)])], [Level("</svg>", -1e9)])], "<")
+    text = draw([Panel('<script>"&', [Series("a", [(0, 1e9)])], [ReferenceLine("</svg>", -1e9)])], "<")
     ET.fromstring(text)
     assert "<script" not in text
 

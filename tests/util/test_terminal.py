@@ -1,4 +1,4 @@
-"""What is as wide as the terminal: the line of progress of every command, and lines of text."""
+"""Output that fits the width of the terminal: the progress line of every command, and lines of text."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from rich.console import Console
 from selfmate.cli.common import progress_bar
 from selfmate.match.match_file import GameEntry
 from selfmate.match.report import MatchReport, progress_notes
-from selfmate.match.spec import Contestant, MoveLimit
+from selfmate.match.spec import Contestant
 from selfmate.rating.sprt import Sprt, SprtTracker
+from selfmate.search.limit import Limit
 from selfmate.util.terminal import fit, say
 
 
 class Terminal(io.StringIO):
-    """A terminal that remembers what was written."""
+    """A terminal that keeps its output."""
 
     def isatty(self) -> bool:
-        """Say that it is one."""
+        """Return True."""
         return True
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, width: int, label: str, note: str | list[str]) -> str:
-    """The line that a command shows in a terminal of so many columns, without its colours."""
+    """Return the progress line of a command in a terminal of `width` columns, without colours."""
     terminal = Terminal()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", terminal)
@@ -42,7 +43,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, width: int, label: str, note: str | l
 
 
 def match(games: int, of: int, test: Sprt | None) -> MatchReport:
-    """A match in which the first player wins most games."""
+    """Return a match in which the first player wins most games."""
     entries = tuple(
         GameEntry(
             number=number,
@@ -59,7 +60,7 @@ def match(games: int, of: int, test: Sprt | None) -> MatchReport:
     if tracker is not None:
         tracker.add(entry.side_result(0) for entry in entries)
     contestants = tuple(
-        Contestant(spec=name, player=name, engine=None, limit=MoveLimit(visits=8), name=name) for name in "AB"
+        Contestant(spec=name, player=name, engine=None, limit=Limit(visits=8), name=name) for name in "AB"
     )
     return MatchReport(
         variant="chess",

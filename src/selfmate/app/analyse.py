@@ -1,102 +1,80 @@
-"""`selfmate analyse`: what a player thinks of a position, of the positions of an EPD file, or of the moves of games.
+"""`selfmate analyse`: the search of a position, of the positions of an EPD file, or of every move of games.
 
+>>> from selfmate.board.epd import parse_epd
 >>> analysis = analyse(Player("heuristic-1"), parse_epd("7k/8/5K2/8/8/8/8/6Q1 w - - bm Qg7#;"), Limit(visits=50))
 >>> analysis.right, analysis.result.proven
 (True, 1)
 
-A game is judged move by move. What a move was worth is what the search finds after it, so that a game of n moves
-takes n + 1 searches, and a move that the player had not thought of is judged as fairly as its own.
+The value of a move that was played is that of a search of the position after it. So a game of n moves takes n + 1
+searches, and a move that the search before it hardly visited is judged as exactly as its best one.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from selfmate._core import WHITE, Move
-from selfmate.app.play import describe, line_of
-from selfmate.board.epd import Epd, parse_epd, read_epd
-from selfmate.board.pgn import Game, read_games
+from selfmate.app.analysis_input import AnalysisInput
+from selfmate.app.notation import color_name, describe, describe_proof, san_line
+from selfmate.board.epd import Epd
+from selfmate.board.pgn import Game
 from selfmate.board.pgn_writer import variant_name
 from selfmate.board.position import Position
-from selfmate.errors import EpdError, PgnError, SelfmateError, clip
 from selfmate.nn import shipped as nets
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Limit, MoveResult, Result
+from selfmate.search.result import MoveResult, Result
 from selfmate.util.terminal import say
 from selfmate.util.text import many, percent
-from selfmate.util.text_lines import Source, numbered_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
     "Analysis",
-    "Judgement",
-    "PlayerFor",
-    "Subject",
+    "MoveJudgement",
+    "VariantPlayers",
     "analyse",
     "analyse_game",
-    "read_subject",
     "run",
     "show",
     "show_judgement",
 ]
 
-
 DEFAULT_PLAYER: Final = "heuristic-1"
-"""Analyses what no shipped net plays."""
-
-
+"""The player of a variant without a shipped net."""
 MARKS: Final = ((0.3, "??"), (0.2, "?"), (0.1, "?!"))
-"""Value that a move gives away, from which on it gets a mark: Lichess's steps of winning chances, also of -1 to 1."""
-
-
-LEGEND: Final = "First the move to play, then by visits, proven losses last; values from -1 to 1 for the side to move."
-
-
+"""Least loss of value for each mark, with Lichess's thresholds of winning chances, which also go from -1 to 1."""
+LEGEND: Final = "Best move first, then by visits; proven losses last. Values from -1 to 1 for the side to move."
 SHOWN_PLIES: Final = 10
 """Moves of a line in a table; JSON has all of them."""
 
-
-MAX_FILE_BYTES: Final = 64 << 20
-
-
-SNIFFED_CHARS: Final = 1 << 14
+# -- players --------------------------------------------------------------------------------------
 
 
-PGN_BEGINS: Final = re.compile(r"[\[{%;(]|[0-9]++\s*+\.")  # a tag, a comment, a move number; no FEN has these
+class VariantPlayers:
+    """The player for each variant: that of `spec`, else the shipped net, else heuristic-1.
 
+    `backend` is that of the net (see `open_evaluator`).
 
-# -- who analyses ---------------------------------------------------------------------------------
-
-
-class PlayerFor:
-    """The player for each variant: the one that was asked for, else the shipped net, else heuristic-1.
-
-    `backend` is that of the net, as `open_evaluator` takes it.
-
-    >>> PlayerFor(None)("horde").name
+    >>> VariantPlayers(None)("horde").name
     'heuristic-1'
     """
 
     def __init__(self, spec: str | None, backend: str | None = None) -> None:
         self.backend = backend
-        self.chosen = None if spec is None else Player(nets.named(spec) or spec, backend=backend)
+        self.chosen = None if spec is None else Player(spec, backend=backend)
         self._found: dict[str, Player] = {}
 
     def variant(self, wanted: str | None) -> str:
-        """Give the variant of a position that does not say it: the wanted one, else the net's, else chess."""
+        """Return the variant of a position without one: the wanted one, else the net's, else chess."""
         return wanted or (self.chosen and self.chosen.variant) or "chess"
 
     def __call__(self, variant: str) -> Player:
-        """Give the player of a variant, or refuse one that it cannot play."""
+        """Return the player of a variant; `PlayerError` if the chosen one does not play it."""
         if self.chosen is not None:
             self.chosen.check(variant)
             return self.chosen
@@ -105,110 +83,12 @@ class PlayerFor:
         return self._found[variant]
 
 
-# -- what is analysed -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What to analyse: positions, or games. Games are read one by one, while they are analysed."""
-
-    positions: tuple[Epd, ...] = ()
-    games: Callable[[], Iterator[Game]] | None = None
-
-
-def read_subject(what: str | None, variant: str, *, asked: bool = False) -> Subject:
-    """Understand what somebody wants to have analysed: a FEN, a file of EPD lines or FENs, a PGN file.
-
-    Nothing means the start position, `-` standard input. `variant` is that of FENs and EPDs; when it was `asked` for,
-    also of games that do not say theirs, and those that say another one are refused.
-
-    >>> read_subject("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "chess").positions[0].position.fen()
-    '4k3/8/8/8/8/8/4P3/4K3 w - - 0 1'
-    >>> read_subject("nowhere.pgn", "chess")
-    Traceback (most recent call last):
-    ...
-    selfmate.errors.SelfmateError: nowhere.pgn: neither a file nor a FEN
-    """
-    if what is None:
-        return Subject((Epd(Position(variant)),))
-    if what == "-":
-        return _from_text(sys.stdin.read(MAX_FILE_BYTES), variant, asked=asked)
-    path = Path(what)
-    try:
-        found = bool(what) and path.exists()
-    except (OSError, ValueError):  # too long for a path, or with a NUL
-        found = False
-    if not found:
-        if "/" not in what or not what.split()[1:]:
-            raise SelfmateError(f"{clip(what)}: neither a file nor a FEN", what)
-        position = parse_epd(what, variant) if ";" in what else Epd(Position(variant, what))
-        return Subject((_not_over(position),))
-    if not path.is_file():
-        raise SelfmateError(f"{path}: not a file", what)
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise SelfmateError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB", what)
-    if path.suffix.lower() == ".pgn" or (path.suffix.lower() not in (".epd", ".fen") and _is_pgn(path)):
-        return Subject(games=lambda: _games(str(path), path, variant, asked=asked))
-    return Subject(_positions(str(path), read_epd(path, variant)))
-
-
-def _from_text(text: str, variant: str, *, asked: bool) -> Subject:
-    if _begins_as_pgn(text.splitlines()):
-        return Subject(games=lambda: _games("standard input", io.StringIO(text), variant, asked=asked))
-    return Subject(_positions("standard input", read_epd(io.StringIO(text), variant)))
-
-
-def _is_pgn(path: Path) -> bool:
-    return _begins_as_pgn(line for _, line in numbered_lines(path, SNIFFED_CHARS))
-
-
-def _begins_as_pgn(lines: Iterable[str]) -> bool:
-    """Look at the first line that says something: tags, a comment or a move number are a game's."""
-    for line in lines:
-        if (text := line.strip().removeprefix("\ufeff")) and not text.startswith("#"):
-            return PGN_BEGINS.match(text) is not None
-    return False
-
-
-def _positions(name: str, epds: Iterator[Epd]) -> tuple[Epd, ...]:
-    """Read all positions: what is wrong is found before the first search."""
-    try:
-        found = tuple(_not_over(epd) for epd in epds)
-    except EpdError as error:
-        raise SelfmateError(f"{name}: {error}", error.part) from error
-    if not found:
-        raise SelfmateError(f"{name}: no position", name)
-    return found
-
-
-def _not_over(epd: Epd) -> Epd:
-    if (outcome := epd.position.outcome()) is not None:
-        raise EpdError(f"the game is over ({outcome.reason}): {epd.position.fen()}", epd.position.fen())
-    return epd
-
-
-def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Game]:
-    """Read games, and say of which file an error is."""
-    count = 0
-    try:
-        for game in read_games(source, variant=variant if asked else "chess"):
-            count += 1
-            if asked and game.variant != variant:
-                says = f"{name}: game {count} is {game.variant} by its tags, which --variant {variant} contradicts"
-                raise SelfmateError(f"{says}; leave it out", variant)
-            yield game
-    except PgnError as error:
-        raise SelfmateError(f"{name}: {error}", error.part) from error
-    if not count:
-        raise SelfmateError(f"{name}: no game", name)
-
-
 # -- positions ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What a player thinks of a position."""
+    """The search of a position by a player."""
 
     epd: Epd
     player: str
@@ -221,7 +101,7 @@ class Analysis:
 
     @property
     def best(self) -> MoveResult:
-        """What is known of the best move."""
+        """The result of the best move."""
         return self.result.moves[0]
 
     @property
@@ -233,7 +113,7 @@ class Analysis:
         return (not best or self.result.best in best) and self.result.best not in avoid
 
     def as_json(self, multipv: int) -> dict[str, Any]:
-        """Give what a program would read; values and wdl are those of the side to move."""
+        """Return the JSON form; values and wdl are for the side to move."""
         position, result = self.position, self.result
         values: dict[str, Any] = {
             "fen": position.fen(),
@@ -253,7 +133,7 @@ class Analysis:
                     "value": round(each.value, 4),
                     "prior": round(each.prior, 4),
                     "proven_plies": each.proven,
-                    "pv": line_of(position, each.pv).split(),
+                    "pv": san_line(position, each.pv).split(),
                 }
                 for each in result.moves[:multipv]
             ],
@@ -269,7 +149,7 @@ class Analysis:
 
 
 def analyse(player: Player, epd: Epd, limit: Limit) -> Analysis:
-    """Search a position."""
+    """Return the search of a position."""
     return Analysis(epd=epd, player=player.name, result=player.search(epd.position, limit))
 
 
@@ -286,8 +166,8 @@ def _move_json(position: Position, move: Move) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """What a player thinks of a move that was played; values are those of the side that played it."""
+class MoveJudgement:
+    """A move that was played and its value; values are for the side that played it."""
 
     game: int
     """Number of the game in its file, from 1."""
@@ -296,20 +176,20 @@ class Judgement:
     before: Analysis
     move: Move
     value: float
-    """What the move was worth: what the search, or the rules, say of the position after it."""
+    """Value of the position after it, by a search or by the rules."""
 
     @property
     def lost(self) -> float:
-        """Value that the move gave away against the best one, never less than nothing."""
+        """Value of the best move less that of this one, at least 0."""
         return 0.0 if self.move == self.before.result.best else max(0.0, self.before.best.value - self.value)
 
     @property
     def mark(self) -> str:
-        """The annotation it deserves: `?!`, `?`, `??` or none."""
+        """Its annotation: `?!`, `?`, `??` or none."""
         return next((mark for least, mark in MARKS if self.lost >= least), "")
 
     def as_json(self, multipv: int) -> dict[str, Any]:
-        """Give what a program would read."""
+        """Return the JSON form."""
         return {
             "game": self.game,
             "ply": self.ply,
@@ -320,8 +200,8 @@ class Judgement:
         }
 
 
-def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -> Iterator[Judgement]:
-    """Judge every move of a game's main line.
+def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -> Iterator[MoveJudgement]:
+    """Yield a judgement of every move of a game's main line.
 
     >>> game = Game.from_pgn("1. f3 e5 2. g4 Qh4# 0-1")
     >>> [(each.move.uci(), each.mark) for each in analyse_game(Player("heuristic-1"), game, Limit(visits=500))][2:]
@@ -339,19 +219,25 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         else:
             after = analyse(player, Epd(position.copy()), limit)
             value = -after.best.value
-        yield Judgement(game=number, ply=ply, before=before, move=node.move, value=value)
+        yield MoveJudgement(game=number, ply=ply, before=before, move=node.move, value=value)
         before = after
 
 
-# -- all of it ------------------------------------------------------------------------------------
+# -- the command ---------------------------------------------------------------------------------
 
 
 def run(
-    subject: Subject, players: PlayerFor, limit: Limit, console: Console, *, multipv: int = 5, as_json: bool = False
+    given: AnalysisInput,
+    players: VariantPlayers,
+    limit: Limit,
+    console: Console,
+    *,
+    multipv: int = 5,
+    as_json: bool = False,
 ) -> None:
-    """Analyse everything, and print each position or move as soon as it is known."""
+    """Analyse everything, and print each position or move as soon as it is searched."""
     right: list[bool] = []
-    for number, epd in enumerate(subject.positions):
+    for number, epd in enumerate(given.positions):
         analysis = analyse(players(variant_name(epd.position)), epd, limit)
         if analysis.right is not None:
             right.append(analysis.right)
@@ -361,9 +247,9 @@ def run(
             if number:
                 console.print()
             show(analysis, console, multipv, legend=not number)
-    if right and len(subject.positions) > 1 and not as_json:
+    if right and len(given.positions) > 1 and not as_json:
         console.print(f"\n{sum(right)} right of {len(right)}", highlight=False)
-    for number, game in enumerate(subject.games() if subject.games else (), start=1):
+    for number, game in enumerate(given.games() if given.games else (), start=1):
         player = players(game.variant)
         if not as_json:
             names = f"{game.headers['White']} - {game.headers['Black']} {game.result}"
@@ -376,16 +262,15 @@ def run(
                 show_judgement(judged, console)
 
 
-# -- telling it -----------------------------------------------------------------------------------
+# -- output --------------------------------------------------------------------------------------
 
 
 def show(analysis: Analysis, console: Console, multipv: int, *, legend: bool = True) -> None:
-    """Print a position's candidate moves, and whether the line's `bm` and `am` were met; `legend` says their order."""
+    """Print the best moves of a position, and whether `bm` and `am` of its EPD line are met."""
     from rich.table import Table
 
     position, result = analysis.position, analysis.result
     label = analysis.epd.operations.get("id")
-    turn = "White" if position.turn == WHITE else "Black"
     console.print(
         f"{f'{label}: ' if isinstance(label, str) else ''}{position.fen()}",
         markup=False,
@@ -399,19 +284,19 @@ def show(analysis: Analysis, console: Console, multipv: int, *, legend: bool = T
     table.add_column("line", overflow="fold")
     for each in result.moves[:multipv]:
         if not each.visits and each.proven is None and each is not analysis.best:
-            continue  # nothing is known of it
+            continue  # not searched
         table.add_row(
             position.san(each.move),
             f"{each.visits:,}",
             _worth(each),
             percent(each.prior),
-            line_of(position, each.pv[:SHOWN_PLIES]),
+            san_line(position, each.pv[:SHOWN_PLIES]),
         )
     console.print(table)
     if legend and table.row_count > 1:
         say(console, LEGEND)
     speed = f"{many(result.visits, 'visit')} in {result.seconds:.2f} s"
-    say(console, f"{turn} to move: {describe(result)}; {analysis.player}, {speed}")
+    say(console, f"{color_name(position.turn)} to move: {describe(result)}; {analysis.player}, {speed}")
     for opcode, right, wrong in (("bm", "found", "missed"), ("am", "avoided", "not avoided")):
         if moves := _moves(analysis.epd, opcode):
             good = (result.best in moves) == (opcode == "bm")
@@ -420,19 +305,18 @@ def show(analysis: Analysis, console: Console, multipv: int, *, legend: bool = T
 
 
 def _worth(each: MoveResult) -> str:
-    """Write the value of a move, or its proof."""
-    if each.proven is None:
-        return f"{each.value:+.2f}" if each.visits else ""
-    moves = (abs(each.proven) + 1) // 2
-    return "drawn" if each.proven == 0 else f"wins in {moves}" if each.proven > 0 else f"loses in {moves}"
+    """Return the value of a move, or its proven result."""
+    if each.proven is not None:
+        return describe_proof(each.proven)
+    return f"{each.value:+.2f}" if each.visits else ""
 
 
-def show_judgement(judged: Judgement, console: Console) -> None:
-    """Print a line for a move: what it was worth, and a better one where it gave much away."""
+def show_judgement(judged: MoveJudgement, console: Console) -> None:
+    """Print a line for a move: its value, and a better move if it has a mark."""
     position, best = judged.before.position, judged.before.best
     dots = "." if position.turn == WHITE else "..."
     word = f"{position.fullmove_number}{dots} {position.san(judged.move)}{judged.mark}"
     line = f"{word:<16} {judged.value:+.2f}"
     if judged.mark:
-        line += f"   better: {line_of(position, best.pv[:SHOWN_PLIES])} ({best.value:+.2f})"
+        line += f"   better: {san_line(position, best.pv[:SHOWN_PLIES])} ({best.value:+.2f})"
     say(console, line)

@@ -1,1 +1,1 @@
-"""Benchmarks: speed and agreement, each beside a named peer."""
+"""Benchmarks: speed of the core, the search, nets, self-play, matches and the learner, each beside a named peer."""

@@ -1,48 +1,39 @@
-"""`selfmate bench movegen`: how fast moves are generated, beside other engines in the same run.
+"""`selfmate bench movegen`: the speed of move generation, beside other engines in the same run.
 
-Every figure is the best of several runs, and the engines take turns, so that all see the same load of the machine.
+Every figure is the best of several repeats. Within a repeat the engines take turns, so that all of them run under the
+same load of the machine.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from selfmate import _core
 from selfmate._core import VARIANTS, Position, Search, SearchConfig
-from selfmate.bench.peers import Peer, PeerError, PerftEngine, find_peers, open_peer
-from selfmate.util.cpu import available_threads
+from selfmate.bench.peers import ANSWER_SECONDS, Peer, find_peers, open_peer
+from selfmate.bench.report import BenchReport, BenchTable, Tell
+from selfmate.errors import SelfmateError
+from selfmate.match.uci_client import UciClient
+from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
 
-if TYPE_CHECKING:
-    from rich.console import Console
-from selfmate.util.cpu import processor_name
+__all__ = ["MovegenTimes", "PerftCase", "PerftTimes", "measure", "movegen", "total"]
 
-__all__ = ["Case", "Measured", "Report", "movegen", "show", "total"]
-
-
+OURS = "selfmate"
 RANDOM_POSITIONS = 100_000
-
-
 RANDOM_SEED = 20_251
-
-
 GENERATE_SECONDS = 1.0
-
-
 TOTAL_VISITS = 20_000
-
-
-Tell = Callable[[int, int, str], None]
-"""Told how many steps of how many are done, and which one comes."""
+"""Visits of each tree of `total`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One perft to measure, with the count that everybody must give."""
+class PerftCase:
+    """One perft to measure, with the right count."""
 
     name: str
     variant: str
@@ -52,27 +43,28 @@ class Case:
 
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-
-
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
-
-# The counts are those of tests/perft/, confirmed there by several generators.
+# The counts are those of tests/perft/, which several generators confirmed.
 CASES = (
-    Case("start", "chess", START, 6, 119_060_324),
-    Case("Kiwipete", "chess", KIWIPETE, 5, 193_690_690),
-    Case("start", "atomic", START, 6, 118_926_425),
-    Case("middlegame 1", "atomic", "rn2kb1r/1pp1p2p/p2q1pp1/3P4/2P3b1/4PN2/PP3PPP/R2QKB1R b KQkq - 0 1", 5, 50_504_249),
-    Case("middlegame 2", "atomic", "rn1qkb1r/p5pp/2p5/3p4/N3P3/5P2/PPP4P/R1BQK3 w Qkq - 0 1", 5, 21_134_061),
-    Case("middlegame 3", "atomic", "r3kbnr/p1ppqpp1/bpn1p2p/8/1P2PP1P/8/P1PPQ1P1/RNB1KBNR b KQkq - 0 7", 5, 42_434_372),
-    Case("middlegame 4", "atomic", "2kr4/2r5/p1p1p1p1/3p1Pb1/3P3P/PPPN1K2/3R4/1R6 w - - 5 34", 5, 31_345_640),
+    PerftCase("start", "chess", START, 6, 119_060_324),
+    PerftCase("Kiwipete", "chess", KIWIPETE, 5, 193_690_690),
+    PerftCase("start", "atomic", START, 6, 118_926_425),
+    PerftCase(
+        "middlegame 1", "atomic", "rn2kb1r/1pp1p2p/p2q1pp1/3P4/2P3b1/4PN2/PP3PPP/R2QKB1R b KQkq - 0 1", 5, 50_504_249
+    ),
+    PerftCase("middlegame 2", "atomic", "rn1qkb1r/p5pp/2p5/3p4/N3P3/5P2/PPP4P/R1BQK3 w Qkq - 0 1", 5, 21_134_061),
+    PerftCase(
+        "middlegame 3", "atomic", "r3kbnr/p1ppqpp1/bpn1p2p/8/1P2PP1P/8/P1PPQ1P1/RNB1KBNR b KQkq - 0 7", 5, 42_434_372
+    ),
+    PerftCase("middlegame 4", "atomic", "2kr4/2r5/p1p1p1p1/3p1Pb1/3P3P/PPPN1K2/3R4/1R6 w - - 5 34", 5, 31_345_640),
 )
 
 
 def total(visits: int = TOTAL_VISITS) -> tuple[int, float]:
-    """Search the start of every variant and the positions above; give the nodes of all trees, and the seconds.
+    """Search the start of every variant and the other positions of `CASES`; return the nodes of all trees, and seconds.
 
-    The nodes change with the rules, the search and heuristic-1, and with nothing else.
+    The nodes depend on the rules, the search and heuristic-1 alone, not on the machine.
     """
     positions = [Position(variant) for variant in VARIANTS]
     positions += [Position(case.variant, case.fen) for case in CASES if case.fen != START]
@@ -85,76 +77,119 @@ def total(visits: int = TOTAL_VISITS) -> tuple[int, float]:
 
 
 @dataclass(slots=True)
-class Measured:
+class PerftTimes:
     """The best time of each engine on one case, in seconds."""
 
-    case: Case
+    case: PerftCase
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def note(self, engine: str, seconds: float) -> None:
-        """Keep a time if it is the best so far of that engine."""
+    def add(self, engine: str, seconds: float) -> None:
+        """Keep a time if it is the engine's best so far."""
         self.seconds[engine] = min(seconds, self.seconds.get(engine, seconds))
 
     def nodes_per_second(self, engine: str) -> float:
-        """Give the speed of an engine."""
+        """Return the speed of an engine."""
         return self.case.nodes / self.seconds[engine]
 
     def ratio(self, engine: str) -> float:
-        """Say how many times faster than `engine` we are."""
-        return self.seconds[engine] / self.seconds["selfmate"]
+        """Return our speed as a multiple of that of `engine`."""
+        return self.seconds[engine] / self.seconds[OURS]
 
 
 @dataclass(slots=True)
-class Report:
+class MovegenTimes:
     """Everything that one run of `movegen` measured."""
 
-    core: str
     threads: int
     repeats: int
-    perft: list[Measured]
-    threaded: list[Measured]
-    """Ours alone: `selfmate` with one thread, `all threads` with all."""
-    generated: dict[str, tuple[float, float]]
+    perft: list[PerftTimes]
+    threaded: list[PerftTimes]
+    """Our own perft alone: `selfmate` on one thread, `all threads` on all."""
+    generated: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By variant: positions/s and legal moves/s over random positions, one thread."""
-    peers: dict[str, str]
+    peers: dict[str, str] = field(default_factory=dict)
     """By name: version and path of each engine that took part."""
-    refused: list[str]
+    refused: list[str] = field(default_factory=list)
     """Why an engine that was found did not take part."""
 
     def refuse(self, engine: str, reason: str) -> None:
-        """Take an engine out of the report and say why."""
+        """Remove an engine from the results and keep the reason."""
         self.refused.append(reason)
         self.peers.pop(engine, None)
-        for measured in self.perft:
-            measured.seconds.pop(engine, None)
+        for times in self.perft:
+            times.seconds.pop(engine, None)
 
     def totals(self) -> list[tuple[str, str, float, float]]:
-        """Give variant, engine, its nodes/s over all cases of the variant, and how many times faster we are."""
+        """Return (variant, engine, nodes/s over all its cases, our speed as a multiple of it)."""
         rows = []
-        for variant in dict.fromkeys(measured.case.variant for measured in self.perft):
-            rows_of_variant = [measured for measured in self.perft if measured.case.variant == variant]
-            nodes = sum(measured.case.nodes for measured in rows_of_variant)
-            ours = sum(measured.seconds["selfmate"] for measured in rows_of_variant)
-            for engine in rows_of_variant[0].seconds:
-                seconds = sum(measured.seconds[engine] for measured in rows_of_variant)
+        for variant in dict.fromkeys(times.case.variant for times in self.perft):
+            of_variant = [times for times in self.perft if times.case.variant == variant]
+            nodes = sum(times.case.nodes for times in of_variant)
+            ours = sum(times.seconds[OURS] for times in of_variant)
+            for engine in of_variant[0].seconds:
+                seconds = sum(times.seconds[engine] for times in of_variant)
                 rows.append((variant, engine, nodes / seconds, seconds / ours))
         return rows
 
-    def as_json(self) -> dict[str, Any]:
-        """Give the report as plain values; speeds in nodes, positions or moves per second."""
+    def report(self) -> BenchReport:
+        """Return the report; speeds in nodes, positions or moves per second, in the tables in millions."""
+        lines = [f"core {_core.CORE}, {processor_name()}, best of {self.repeats}"]
+        lines += [f"{name}: {version}" for name, version in self.peers.items()]
+        lines += [f"refused: {reason}" for reason in self.refused]
+        if not any(name.startswith("fairy-stockfish") for name in self.peers):
+            lines.append("no Fairy-Stockfish: bench/peers/build_fairy_stockfish.sh builds one")
+        return BenchReport(tuple(self._tables()), tuple(lines), self._values())
+
+    def _tables(self) -> Iterator[BenchTable]:
+        perft: list[tuple[str, ...]] = []
+        for times in self.perft:
+            case = times.case
+            for engine in times.seconds:
+                ratio = "" if engine == OURS else f"{times.ratio(engine):.2f}x"
+                speed = f"{times.nodes_per_second(engine) / 1e6:.1f}"
+                perft.append((case.variant, case.name, engine, str(case.depth), speed, ratio))
+        for variant, engine, total_speed, total_ratio in self.totals():
+            ratio = "" if engine == OURS else f"{total_ratio:.2f}x"
+            perft.append((variant, "all", engine, "", f"{total_speed / 1e6:.1f}", ratio))
+        columns = ("variant", "position", "engine", "depth", "speed", "we are")
+        yield BenchTable("Perft, one thread (million nodes/s)", columns, tuple(perft), text_columns=3)
+        yield BenchTable(
+            f"Perft, {many(self.threads, 'thread')}",
+            ("variant", "position", "million nodes/s", "scaling"),
+            tuple(
+                (
+                    times.case.variant,
+                    times.case.name,
+                    f"{times.nodes_per_second('all threads') / 1e6:.1f}",
+                    f"{1 / times.ratio('all threads'):.2f}x",
+                )
+                for times in self.threaded
+            ),
+            text_columns=2,
+        )
+        yield BenchTable(
+            f"Legal moves of {RANDOM_POSITIONS:,} random positions, one thread (million/s)",
+            ("variant", "positions", "moves"),
+            tuple(
+                (variant, f"{positions / 1e6:.2f}", f"{moves / 1e6:.1f}")
+                for variant, (positions, moves) in self.generated.items()
+            ),
+        )
+
+    def _values(self) -> dict[str, Any]:
         return {
-            "core": self.core,
+            "core": _core.CORE,
             "machine": {"processor": processor_name(), "threads": self.threads},
             "repeats": self.repeats,
             "peers": self.peers,
             "refused": self.refused,
             "perft": [
-                asdict(measured.case)
+                asdict(times.case)
                 | {
-                    "nodes_per_second": {name: round(measured.nodes_per_second(name)) for name in measured.seconds},
-                    "times_faster": {name: round(measured.ratio(name), 3) for name in measured.seconds},
+                    "nodes_per_second": {name: round(times.nodes_per_second(name)) for name in times.seconds},
+                    "times_faster": {name: round(times.ratio(name), 3) for name in times.seconds},
                 }
-                for measured in self.perft
+                for times in self.perft
             ],
             "totals": [
                 {"variant": variant, "engine": name, "nodes_per_second": round(speed), "times_faster": round(ratio, 3)}
@@ -162,13 +197,13 @@ class Report:
             ],
             "threads": [
                 {
-                    "variant": measured.case.variant,
-                    "name": measured.case.name,
+                    "variant": times.case.variant,
+                    "name": times.case.name,
                     "threads": self.threads,
-                    "nodes_per_second": round(measured.nodes_per_second("all threads")),
-                    "scaling": round(1 / measured.ratio("all threads"), 3),
+                    "nodes_per_second": round(times.nodes_per_second("all threads")),
+                    "scaling": round(1 / times.ratio("all threads"), 3),
                 }
-                for measured in self.threaded
+                for times in self.threaded
             ],
             "generate": [
                 {
@@ -182,129 +217,89 @@ class Report:
         }
 
 
-def movegen(*, repeats: int = 3, threads: int | None = None, tell: Tell = lambda *_: None) -> Report:
-    """Measure everything; `tell` is told of the progress."""
-    workers = threads or available_threads()
+def movegen(*, repeats: int = 3, threads: int | None = None, tell: Tell = lambda *_: None) -> BenchReport:
+    """Measure perft on one thread and on `threads` (default: all cores), and the legal moves of random positions."""
+    return measure(repeats=repeats, threads=threads, tell=tell).report()
+
+
+def measure(*, repeats: int = 3, threads: int | None = None, tell: Tell = lambda *_: None) -> MovegenTimes:
+    """Return what `movegen` reports, as numbers."""
+    workers = threads or cores()
     variants = tuple(dict.fromkeys(case.variant for case in CASES))
-    report = Report(_core.CORE, workers, repeats, [Measured(case) for case in CASES], [], {}, {}, [])
-    report.threaded = [Measured(case) for case in CASES if case.name == "start"]
+    found = MovegenTimes(
+        threads=workers,
+        repeats=repeats,
+        perft=[PerftTimes(case) for case in CASES],
+        threaded=[PerftTimes(case) for case in CASES if case.name == "start"],
+    )
     with ExitStack() as stack:
-        # 1. Start the engines that are here and play what they should.
-        engines = _open_engines(stack, report)
-        total = repeats * (len(report.perft) + len(report.threaded) + len(variants))
+        # 1. Start the engines that are installed and play their variant.
+        engines = _open_engines(stack, found)
+        steps = repeats * (len(found.perft) + len(found.threaded) + len(variants))
         done = 0
 
         def step(note: str) -> None:
             nonlocal done
-            tell(done, total, note)
+            tell(done, steps, note)
             done += 1
 
         for _ in range(repeats):
             # 2. Perft on one thread, all engines in turn.
-            for measured in report.perft:
-                step(f"{measured.case.variant} {measured.case.name}")
-                _measure_ours(measured, "selfmate", 1)
-                for engine in [engine for engine in engines if engine.peer.variant == measured.case.variant]:
+            for times in found.perft:
+                step(f"{times.case.variant} {times.case.name}")
+                _time_ours(times, OURS, 1)
+                for peer, engine in [each for each in engines if each[0].variant == times.case.variant]:
                     try:
-                        _measure_peer(measured, engine)
-                    except PeerError as error:
-                        engines.remove(engine)
-                        report.refuse(engine.peer.name, str(error))
+                        _time_peer(times, peer, engine)
+                    except SelfmateError as error:
+                        engines.remove((peer, engine))
+                        found.refuse(peer.name, str(error))
             # 3. Perft on all threads beside one.
-            for measured in report.threaded:
-                step(f"{measured.case.variant}, {many(workers, 'thread')}")
-                _measure_ours(measured, "selfmate", 1)
-                _measure_ours(measured, "all threads", workers)
+            for times in found.threaded:
+                step(f"{times.case.variant}, {many(workers, 'thread')}")
+                _time_ours(times, OURS, 1)
+                _time_ours(times, "all threads", workers)
             # 4. Legal moves of random positions.
             for variant in variants:
                 step(f"{variant}, random positions")
                 rate = _core.generate_rate(variant, RANDOM_POSITIONS, RANDOM_SEED, GENERATE_SECONDS)
-                report.generated[variant] = max(rate, report.generated.get(variant, (0.0, 0.0)))
-    return report
+                found.generated[variant] = max(rate, found.generated.get(variant, (0.0, 0.0)))
+    return found
 
 
-def _open_engines(stack: ExitStack, report: Report) -> list[PerftEngine]:
-    """Start every usable engine and note its name, version and path, or why it was refused."""
-    engines: list[PerftEngine] = []
+def _open_engines(stack: ExitStack, found: MovegenTimes) -> list[tuple[Peer, UciClient]]:
+    """Start every usable engine and keep its name, version and path, or why it was refused."""
+    engines: list[tuple[Peer, UciClient]] = []
     for peer in find_peers():
-        name = peer.name if peer.name not in report.peers else f"{peer.name} ({peer.path.parent})"
+        name = peer.name if peer.name not in found.peers else f"{peer.name} ({peer.path.parent})"
+        peer = Peer(name, peer.path, peer.variant)
         try:
-            engine = stack.enter_context(open_peer(Peer(name, peer.path, peer.variant)))
-        except PeerError as error:
-            report.refuse(name, str(error))
+            engine = stack.enter_context(open_peer(peer))
+        except SelfmateError as error:
+            found.refuse(name, f"{peer.path}: {error}")
             continue
-        engines.append(engine)
-        report.peers[name] = f"{engine.version}, {peer.path}"
+        engines.append((peer, engine))
+        found.peers[name] = f"{engine.name}, {peer.path}"
     return engines
 
 
-def _measure_ours(measured: Measured, label: str, threads: int) -> None:
-    """Time our own perft."""
-    position = Position(measured.case.variant, measured.case.fen)
-    started = time.perf_counter()
-    nodes = position.perft(measured.case.depth, threads)
-    seconds = time.perf_counter() - started
-    if nodes != measured.case.nodes:
-        raise RuntimeError(f"we count {nodes} in {measured.case}: a fast wrong count is worth nothing")
-    measured.note(label, seconds)
-
-
-def _measure_peer(measured: Measured, engine: PerftEngine) -> None:
-    """Time another engine's perft."""
-    case = measured.case
-    nodes, seconds = engine.perft(case.fen, case.depth)
+def _time_ours(times: PerftTimes, label: str, threads: int) -> None:
+    case = times.case
+    position = Position(case.variant, case.fen)
+    began = time.perf_counter()
+    nodes = position.perft(case.depth, threads)
+    seconds = time.perf_counter() - began
     if nodes != case.nodes:
-        raise PeerError(f"{engine.peer.path} counts {nodes} in {case.variant}, {case.name}; right is {case.nodes}")
-    measured.note(engine.peer.name, seconds)
+        raise RuntimeError(f"our own perft counts {nodes} in {case}; right is {case.nodes}")
+    times.add(label, seconds)
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the report as tables; speeds in millions per second."""
-    from rich import box
-    from rich.table import Table
-
-    def table(title: str, *columns: str) -> Table:
-        console.print(title, highlight=False)
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            made.add_column(
-                column, justify="left" if column in ("variant", "position", "engine") else "right", no_wrap=True
-            )
-        return made
-
-    perft = table("Perft, one thread (million nodes/s)", "variant", "position", "depth", "engine", "speed", "we are")
-    for measured in report.perft:
-        case = measured.case
-        for engine in measured.seconds:
-            ratio = "" if engine == "selfmate" else f"{measured.ratio(engine):.2f}x"
-            speed = f"{measured.nodes_per_second(engine) / 1e6:.1f}"
-            perft.add_row(case.variant, case.name, str(case.depth), engine, speed, ratio)
-        perft.add_section()
-    for variant, engine, total_speed, total_ratio in report.totals():
-        ratio = "" if engine == "selfmate" else f"{total_ratio:.2f}x"
-        perft.add_row(variant, "all", "", engine, f"{total_speed / 1e6:.1f}", ratio)
-    console.print(perft, soft_wrap=True)
-
-    threads = table(f"Perft, {many(report.threads, 'thread')}", "variant", "position", "million nodes/s", "scaling")
-    for measured in report.threaded:
-        speed = f"{measured.nodes_per_second('all threads') / 1e6:.1f}"
-        threads.add_row(measured.case.variant, measured.case.name, speed, f"{1 / measured.ratio('all threads'):.2f}x")
-    console.print(threads)
-
-    generated = table(
-        f"Legal moves of {RANDOM_POSITIONS:,} random positions, one thread (million/s)",
-        "variant",
-        "positions",
-        "moves",
-    )
-    for variant, (positions, moves) in report.generated.items():
-        generated.add_row(variant, f"{positions / 1e6:.2f}", f"{moves / 1e6:.1f}")
-    console.print(generated)
-
-    console.print(f"core {report.core}, {processor_name()}, best of {report.repeats}")
-    for name, version in report.peers.items():
-        console.print(f"{name}: {version}", highlight=False, soft_wrap=True)
-    for reason in report.refused:
-        console.print(f"refused: {reason}", highlight=False, soft_wrap=True)
-    if not any(name.startswith("fairy-stockfish") for name in report.peers):
-        console.print("no Fairy-Stockfish: bench/peers/build_fairy_stockfish.sh builds one", highlight=False)
+def _time_peer(times: PerftTimes, peer: Peer, engine: UciClient) -> None:
+    """Time a peer's perft; the pipes add less than a millisecond."""
+    case = times.case
+    began = time.perf_counter()
+    nodes = engine.perft(case.fen, case.depth, seconds=ANSWER_SECONDS)
+    seconds = time.perf_counter() - began
+    if nodes != case.nodes:
+        raise SelfmateError(f"{peer.path} counts {nodes} in {case.variant}, {case.name}; right is {case.nodes}")
+    times.add(peer.name, seconds)

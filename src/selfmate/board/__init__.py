@@ -1,1 +1,1 @@
-"""Positions, PGN, EPD, perft and board pictures: the rules as Python sees them."""
+"""Positions, games in PGN, EPD, perft and drawn boards: the rules of the core for Python."""

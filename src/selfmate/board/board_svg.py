@@ -1,7 +1,7 @@
 """A board as a self-contained SVG picture, for notebooks, reports and the web.
 
-The pieces are our own drawings: flat shapes on a square of 100 by 100, two colours each. The picture
-holds no script, and anything that a caller passes in is checked or escaped.
+The pieces are drawings of our own: flat shapes on a square of 100 by 100, two colours each. The picture contains no
+script, and every argument is checked or escaped.
 
 >>> from selfmate import Position
 >>> from selfmate.board import board_svg as svg
@@ -12,6 +12,7 @@ holds no script, and anything that a caller passes in is checked or escaped.
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Iterable
@@ -25,13 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrow", "BoardOptions", "board"]
 
-
 Arrow = Move | tuple[int, int] | tuple[int, int, str]
-"""An arrow: a move, or its two squares, with a colour where the default (green) will not do."""
+"""An arrow: a move, or its two squares with an optional colour (default: green)."""
 
 
 class BoardOptions(TypedDict, total=False):
-    """The options of `board`, by name."""
+    """The keyword arguments of `board`."""
 
     last_move: Move | None
     check: int | None
@@ -43,45 +43,22 @@ class BoardOptions(TypedDict, total=False):
 
 
 LIGHT = "#f1ebe0"
-
-
 DARK = "#9fb3a6"
-
-
 LABEL_ON_LIGHT = "#7d9486"
-
-
 LABEL_ON_DARK = "#f4efe6"
-
-
 LAST_MOVE = "#e8b83a"
-
-
 CHECK = "#d8352a"
-
-
 MARK = "#1d3b2f"
-
-
 ARROW = "#2f7d4f"
-
-
 CELL = 100
-
-
+"""Width of a square in the units of the drawing."""
 MAX_SIZE = 10_000
-
-
+"""Pixels."""
 NAMES = {"p": "pawn", "n": "knight", "b": "bishop", "r": "rook", "q": "queen", "k": "king"}
 
-
-# Every piece stands on this foot. Shapes are painted in order, each with the outline.
+# Every piece ends in FOOT; BAND and SKIRT belong to queen and king. Shapes are painted in order, each outlined.
 FOOT = "M27 88V85.5C27 80.5 29.5 78 34 78H66C70.5 78 73 80.5 73 85.5V88Z"
-
-
 BAND = "M32 69C32 65.5 34 63.5 37 63.5H63C66 63.5 68 65.5 68 69Z"
-
-
 SKIRT = "M38 69C38 73 36 76 32 78H68C64 76 62 73 62 69Z"
 
 
@@ -90,7 +67,7 @@ def _ball(x: float, y: float, radius: float) -> str:
     return f"M{x - radius:g} {y:g}{half} {2 * radius:g} 0{half} {-2 * radius:g} 0Z"
 
 
-# piece -> (shapes with fill and outline, thin lines and dots on top of them)
+# piece -> (filled and outlined shapes, thin lines on top of them)
 SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "p": (
         (
@@ -156,7 +133,6 @@ SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
 }
 
-
 # colour -> fill, outline, lines on top
 INK = {WHITE: ("#fffdf8", "#2a2d31", "#2a2d31"), BLACK: ("#3a3f45", "#1b1d20", "#c9cdd1")}
 
@@ -172,11 +148,12 @@ def board(
     size: int = 400,
     coordinates: bool = True,
 ) -> str:
-    """Draw `position` and return the SVG as text.
+    """Return `position` as SVG text.
 
-    `last_move` colours its two squares, `check` is the square of a king in danger, `squares` are marked
-    with a dot (a ring where a piece stands), `orientation` is the colour at the bottom, `size` the width
-    in pixels. An arrow from a square to itself is a circle.
+    `last_move` highlights its two squares, `check` is the square of a king in check, `squares` are marked with a dot
+    (a ring on an occupied square), `orientation` is the colour at the bottom, `size` the width in pixels. An arrow from
+    a square to itself is drawn as a circle. Squares that are not on the board, and colours that are neither a name nor
+    #rrggbb, raise `SelfmateError`.
 
     >>> from selfmate import Position
     >>> picture = board(Position("gardner"), last_move=Move.from_uci("a2a3"), check=4, orientation=BLACK)
@@ -207,7 +184,7 @@ def board(
 
 
 class _Drawing:
-    """The picture in the making: a list of SVG elements, from the back to the front."""
+    """A picture under construction: SVG elements in painting order."""
 
     def __init__(self, position: _core.Position, orientation: bool) -> None:
         self.position = position
@@ -223,15 +200,15 @@ class _Drawing:
         self.parts += [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
             f'width="{size}" height="{height}" role="img">',
-            f"<title>{_escape(name)}, {mover} to move</title>",
-            f"<desc>{_escape(self.position.fen())}\n{_escape(str(self.position))}</desc>",
+            f"<title>{html.escape(name)}, {mover} to move</title>",
+            f"<desc>{html.escape(self.position.fen())}\n{html.escape(str(self.position))}</desc>",
         ]
 
     def close(self) -> str:
         return "\n".join([*self.parts, "</svg>"])
 
     def corner(self, square: int) -> tuple[int, int]:
-        """Find the left upper corner of a square; refuse a square that is not on the board."""
+        """Return x and y of the upper left corner of a square; raise for one that is not on the board."""
         files, ranks = self.position.files, self.position.ranks
         rank, file = divmod(square, 8)
         if not (0 <= file < files and 0 <= rank < ranks):
@@ -348,7 +325,3 @@ def _arrow_parts(arrow: Arrow) -> tuple[int, int, str]:
     if not re.fullmatch(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{1,30}", colour):
         raise SelfmateError(f"not a colour: {clip(colour)!r}; use a name or #rrggbb", colour)
     return arrow[0], arrow[1], colour
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""EPD: one position per line, with what is known about it; perft suites and tactics files.
+"""EPD: one position per line with operations such as `bm` and `id`; perft suites; files of tactics.
 
 >>> epd = parse_epd('4k3/8/8/8/8/8/4P3/4K3 w - - bm e4 Kd2; id "one; two";')
 >>> epd.operations["bm"], epd.operations["id"]
@@ -20,57 +20,35 @@ from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Epd", "PerftLine", "Tactic", "parse_epd", "read_epd", "read_perft_suite", "read_tactics"]
 
-
 MAX_LINE_CHARS = 1 << 14
 """Longest line that is read: 16 KiB."""
-
-
-MOVE_LISTS = ("bm", "am")  # best moves, moves to avoid: any number, all played from the position
-
-
+MOVE_LISTS = ("bm", "am")  # best moves, avoid moves: each is a move of the position itself
 SINGLE_MOVES = ("pm", "sm")  # predicted move, supplied move
-
-
-MOVE_LINES = ("pv",)  # predicted variation: moves one after the other
-
-
-CLOCKS = ("hmvc", "fmvn")  # belong to the position: half-move clock, full-move number
-
+MOVE_LINES = ("pv",)  # predicted variation: consecutive moves
+CLOCKS = ("hmvc", "fmvn")  # part of the position: half-move clock, full-move number
 
 Operand = str | int | Move
-
-
 Value = None | Operand | tuple[Operand, ...]
-"""What an operation says: nothing, one thing, or several. The moves of `bm`, `am`, `pv` are a tuple."""
-
+"""The operands of an operation: None, one value, or a tuple of several; `bm`, `am` and `pv` have a tuple of moves."""
 
 POSITION = re.compile(
     r"\s*+(\S++\s++\S++\s++\S++\s++[^\s;]++)"  # board, turn, castling, en passant
     r"(?:\s++([0-9]\+[0-9])(?=[\s;]|\Z))?+"  # remaining checks
-    r"(?:\s++([0-9]++)\s++([0-9]++)(?=[\s;]|\Z))?+"  # clocks: not EPD, but often there
+    r"(?:\s++([0-9]++)\s++([0-9]++)(?=[\s;]|\Z))?+"  # clocks: not in the standard, but common
 )
 
-
 OPERAND = re.compile(r'\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s";]++)|(;)|(\S))')
-
-
 OPCODE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
-
-
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-
-
 ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
 UNESCAPES = {escaped: plain for plain, escaped in ESCAPES.items()}
 
 
 @dataclass(slots=True)
 class Epd:
-    """A position and its operations by name, in the order in which they are written.
+    """A position and its operations by name, in the order of the line.
 
-    Clocks that are not those of a new game are written as `hmvc` and `fmvn`.
+    `str` writes the clocks as `hmvc` and `fmvn` where they differ from those of a new game.
 
     >>> position = Position("gardner")
     >>> str(Epd(position, {"id": "start", "acd": 12, "bm": (position.parse_san("a3"),)}))
@@ -88,15 +66,15 @@ class Epd:
             words.append(f"fmvn {number};")
         for opcode, value in self.operations.items():
             if not OPCODE.fullmatch(opcode) or opcode in CLOCKS:
-                raise EpdError(f"not the name of an operation: {clip(opcode)!r}", opcode)
+                raise EpdError(f"not an opcode: {clip(opcode)!r}", opcode)
             words.append(" ".join([opcode, *_write(self.position, opcode, value)]) + ";")
         return " ".join(words)
 
 
 def parse_epd(line: str, variant: str = "chess", *, lenient: bool = False, number: int | None = None) -> Epd:
-    """Read one line of EPD; `lenient` is as for `Position`, `number` is its line number, for the error.
+    """Parse one line of EPD; `lenient` is as for `Position`, `number` is the line number for errors.
 
-    Moves may be in algebraic notation or UCI. `;D1 20 ;D2 400` is understood too.
+    Moves may be SAN or UCI. The entries of perft suites, `;D1 20 ;D2 400`, are read as operations. Raises `EpdError`.
 
     >>> parse_epd("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1 ;D1 7 ;D2 53", "gardner").operations
     {'D1': 7, 'D2': 53}
@@ -106,12 +84,12 @@ def parse_epd(line: str, variant: str = "chess", *, lenient: bool = False, numbe
     selfmate.errors.EpdError: bm: 'Ka9' is not a move like Nf3, exd5, O-O or e8=Q
     """
     _check_length(line, number)
-    # 1. Cut the line into its parts.
+    # 1. Split the line into position and operations.
     head = POSITION.match(line)
     if head is None:
         raise EpdError(f"four fields of a position expected: {clip(line)!r}", line, number)
     operations = _split(line[head.end() :], number)
-    # 2. Make the position, which the moves need.
+    # 2. Make the position; the moves are parsed in it.
     clocks = {"hmvc": head[3] or "0", "fmvn": head[4] or "1"}
     for opcode in CLOCKS:
         if opcode in operations:
@@ -133,7 +111,7 @@ def parse_epd(line: str, variant: str = "chess", *, lenient: bool = False, numbe
 
 
 def read_epd(source: Source, variant: str = "chess") -> Iterator[Epd]:
-    r"""Read a file of EPD lines one by one; empty lines and those that begin with `#` are passed over.
+    r"""Yield the lines of an EPD file; empty lines and lines that begin with `#` are skipped.
 
     >>> import io
     >>> [epd.operations["id"] for epd in read_epd(io.StringIO('# two\n8/8/8/8/8/8/8/K1k5 w - - id "a";\n\n'))]
@@ -145,7 +123,7 @@ def read_epd(source: Source, variant: str = "chess") -> Iterator[Epd]:
 
 @dataclass(frozen=True, slots=True)
 class PerftLine:
-    """A line of a perft suite: a position and how many leaves its tree has at each depth.
+    """A line of a perft suite: a position and the number of leaves of its game tree at each depth.
 
     >>> line = PerftLine.parse("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1 ;D1 7 ;D2 53")
     >>> line.fen, line.nodes
@@ -154,15 +132,15 @@ class PerftLine:
 
     fen: str
     nodes: tuple[tuple[int, int], ...]
-    """Pairs of depth and count, the lowest depth first."""
+    """(depth, count) by ascending depth."""
     number: int
-    """The line in the file, from 1."""
+    """The line number in the file, from 1."""
     text: str
-    """The line as it stands there, without space around it."""
+    """The line itself, stripped."""
 
     @classmethod
     def parse(cls, text: str, number: int = 1) -> PerftLine:
-        """Read `FEN ;D1 n ;D2 n …`. The FEN is not looked at: the variant is not known here.
+        """Parse `FEN ;D1 n ;D2 n …`. The FEN is not checked, because the variant is not known here.
 
         >>> PerftLine.parse("8/8/8/8/8/8/8/K1k5 w - - 0 1 ;D1 many")
         Traceback (most recent call last):
@@ -179,13 +157,13 @@ class PerftLine:
             if match is None:
                 raise EpdError(f"'D1 n' expected, not {clip(entry)!r}", entry, number)
             if int(match[1]) in nodes:
-                raise EpdError(f"depth {int(match[1])} stands there twice", entry, number)
+                raise EpdError(f"depth {int(match[1])} is listed twice", entry, number)
             nodes[int(match[1])] = int(match[2])
         return cls(fen, tuple(sorted(nodes.items())), number, text.strip())
 
 
 def read_perft_suite(source: Source) -> Iterator[PerftLine]:
-    r"""Read a perft suite line by line; empty lines and those that begin with `#` are passed over.
+    r"""Yield the lines of a perft suite; empty lines and lines that begin with `#` are skipped.
 
     >>> import io
     >>> [line.nodes for line in read_perft_suite(io.StringIO("8/8/8/8/8/8/8/K1k5 w - - 0 1 ;D1 1\n"))]
@@ -197,7 +175,7 @@ def read_perft_suite(source: Source) -> Iterator[PerftLine]:
 
 @dataclass(frozen=True, slots=True)
 class Tactic:
-    """A position with a forced win: all moves that keep the shortest, and how many moves it takes.
+    """A position with a forced win: every move that keeps the shortest win, and the number of moves to mate.
 
     >>> tactic = Tactic.parse("4r/5/2k2/5/2K2 b - - 10 28; e5e1; 1", "gardner")
     >>> tactic.best_moves, tactic.mate_in
@@ -210,7 +188,7 @@ class Tactic:
 
     @classmethod
     def parse(cls, line: str, variant: str = "chess", number: int | None = None) -> Tactic:
-        """Read `FEN; moves; N`, the moves in UCI.
+        """Parse `FEN; moves; N`, the moves in UCI. Raises `EpdError`.
 
         >>> Tactic.parse("4r/5/2k2/5/2K2 b - - 10 28; e5e1", "gardner")
         Traceback (most recent call last):
@@ -230,7 +208,7 @@ class Tactic:
 
 
 def read_tactics(source: Source, variant: str = "chess") -> Iterator[Tactic]:
-    r"""Read a file of tactics line by line; empty lines and those that begin with `#` are passed over.
+    r"""Yield the lines of a file of tactics; empty lines and lines that begin with `#` are skipped.
 
     >>> import io
     >>> [tactic.mate_in for tactic in read_tactics(io.StringIO("4r/5/2k2/5/2K2 b - - 10 28; e5e1; 1\n"), "gardner")]
@@ -250,11 +228,11 @@ def _meaningful_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 def _check_length(line: str, number: int | None) -> None:
     if len(line) > MAX_LINE_CHARS:
-        raise EpdError(f"a line of more than {MAX_LINE_CHARS} characters", line, number)
+        raise EpdError(f"the line is longer than {MAX_LINE_CHARS} characters", line, number)
 
 
 def _split(text: str, number: int | None) -> dict[str, list[tuple[str, bool]]]:
-    """Cut the operations into their operands, each with whether it was quoted."""
+    """Return the operands of each operation by opcode, each operand with whether it was quoted."""
     operations: dict[str, list[tuple[str, bool]]] = {}
     words: list[tuple[str, bool]] = []
 
@@ -262,9 +240,9 @@ def _split(text: str, number: int | None) -> dict[str, list[tuple[str, bool]]]:
         if words:
             (opcode, quoted), *operands = words
             if quoted or not OPCODE.fullmatch(opcode):
-                raise EpdError(f"not the name of an operation: {clip(opcode)!r}", opcode, number)
+                raise EpdError(f"not an opcode: {clip(opcode)!r}", opcode, number)
             if opcode in operations:
-                raise EpdError(f"operation {opcode} stands there twice", opcode, number)
+                raise EpdError(f"operation {opcode} is listed twice", opcode, number)
             operations[opcode] = operands
             words.clear()
 
@@ -276,9 +254,7 @@ def _split(text: str, number: int | None) -> dict[str, list[tuple[str, bool]]]:
         elif match.lastindex == 3:
             close()
         else:
-            raise EpdError(
-                f"a string that is not closed: {clip(text[match.start(4) :])!r}", text[match.start(4) :], number
-            )
+            raise EpdError(f"unclosed string: {clip(text[match.start(4) :])!r}", text[match.start(4) :], number)
     close()
     return operations
 
@@ -313,14 +289,14 @@ def _read_move(position: Position, opcode: str, text: str) -> Move:
 
 
 def _write(position: Position, opcode: str, value: Value) -> Iterator[str]:
-    """Write the operands of an operation; refuse what would come back as something else."""
+    """Yield the operands of an operation as text; raise for values that would be read back differently."""
     values = value if isinstance(value, tuple) else () if value is None else (value,)
     takes_moves = opcode in MOVE_LISTS + SINGLE_MOVES + MOVE_LINES
     is_tuple = isinstance(value, tuple)
     if takes_moves and (not values or is_tuple == (opcode in SINGLE_MOVES)):
         raise EpdError(f"{opcode}: {'a move' if opcode in SINGLE_MOVES else 'a tuple of moves'} expected", opcode)
     if is_tuple and not takes_moves and len(values) < 2:
-        raise EpdError(f"{opcode}: a single operand stands without a tuple", opcode)
+        raise EpdError(f"{opcode}: a single operand is written without a tuple", opcode)
     place = position.copy()
     for operand in values:
         if isinstance(operand, Move) != takes_moves:

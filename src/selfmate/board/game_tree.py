@@ -1,4 +1,4 @@
-"""The tree of moves of a game: main line, variations, comments, annotations. No text format here.
+"""The tree of moves of a game: main line, variations, comments, annotations. PGN text is read and written elsewhere.
 
 >>> from selfmate import Game
 >>> game = Game("atomic")
@@ -16,17 +16,16 @@ from selfmate._core import Move
 from selfmate.board.position import Position
 from selfmate.errors import PgnError
 
-__all__ = ["MoveNode", "Node", "Tree"]
-
+__all__ = ["GameTree", "MoveNode", "Node"]
 
 MAX_NAG = 255
+"""Highest numeric annotation glyph of the PGN standard."""
 
 
 class Node:
-    """A point in the tree of a game: the start (`Game`) or the place after a move (`MoveNode`).
+    """A node of a game tree: the start (`Game`) or the position after a move (`MoveNode`).
 
-    `variations` are the moves that go on from here, the main line first; `comment` is one paragraph of
-    text: line breaks in it become spaces.
+    `variations` are the children, the main line first; `comment` is one paragraph of text: line breaks become spaces.
 
     >>> from selfmate import Game
     >>> game = Game()
@@ -46,7 +45,7 @@ class Node:
 
     @property
     def comment(self) -> str:
-        """The text after the move, or before the first move of a game."""
+        """The comment after the move; at the root, the comment before the first move."""
         return self._comment
 
     @comment.setter
@@ -58,8 +57,8 @@ class Node:
         """The next node of the main line, or None at its end."""
         return self.variations[0] if self.variations else None
 
-    def root(self) -> Tree:
-        """Find the start of the game that this node belongs to.
+    def root(self) -> GameTree:
+        """Return the root of the tree.
 
         >>> from selfmate import Game
         >>> game = Game()
@@ -69,11 +68,11 @@ class Node:
         node: Node = self
         while isinstance(node, MoveNode):
             node = node.parent
-        assert isinstance(node, Tree)
+        assert isinstance(node, GameTree)
         return node
 
     def position(self) -> Position:
-        """Give the position at this node, as a new object that holds the moves from the start.
+        """Return the position at this node as a new object, with the moves from the start as its history.
 
         >>> from selfmate import Game
         >>> Game("gardner").position().fen()
@@ -90,7 +89,7 @@ class Node:
         return position
 
     def mainline(self) -> Iterator[MoveNode]:
-        """Walk along the first variations from here to the end.
+        """Yield the nodes of the main line after this one.
 
         >>> from selfmate import Game
         >>> game = Game.from_pgn("1. e4 e5 (1... c5) 2. Nf3 *")
@@ -103,7 +102,7 @@ class Node:
             node = node.next
 
     def end(self) -> Node:
-        """Give the last node of the main line from here.
+        """Return the last node of the main line from here, or this node if it has no children.
 
         >>> from selfmate import Game
         >>> Game.from_pgn("1. e4 e5 *").end().position().fullmove_number
@@ -115,7 +114,7 @@ class Node:
         return node
 
     def add_variation(self, move: Move | str, *, comment: str = "", nags: Iterable[int] = ()) -> MoveNode:
-        """Add a move (or its UCI text) after those that are already here; it must be legal.
+        """Append a child for a move (or its UCI text) and return it. Raises `MoveError` if the move is not legal.
 
         >>> from selfmate import Game
         >>> game = Game()
@@ -129,7 +128,7 @@ class Node:
         return node
 
     def add_line(self, moves: Iterable[Move | str]) -> Node:
-        """Add moves one after the other and return the last node. If one is illegal, none is added.
+        """Append consecutive moves and return the last node. Raises `MoveError` and adds none if one is not legal.
 
         >>> from selfmate import Game
         >>> game = Game()
@@ -149,8 +148,8 @@ class Node:
 class MoveNode(Node):
     """A node with the move that leads to it.
 
-    `nags` are numeric annotations (1 is `!`, 4 is `??`), `starting_comment` stands before the move when
-    it begins a variation.
+    `nags` are numeric annotation glyphs (1 is `!`, 4 is `??`); `starting_comment` is the comment before the first move
+    of a variation.
 
     >>> from selfmate import Game
     >>> node = Game.from_pgn("1. d4 d5 2. c4!? *").end()
@@ -164,7 +163,7 @@ class MoveNode(Node):
     parent: Node
 
     def __init__(self, parent: Node, move: Move) -> None:
-        # Does what Node.__init__ does, without the call: one of these is made for every move read.
+        # The assignments of Node.__init__, inlined: reading a PGN file makes one node per move.
         self.parent = parent
         self.move = move
         self.variations = []
@@ -174,14 +173,14 @@ class MoveNode(Node):
 
     @property
     def nags(self) -> set[int]:
-        """The numeric annotation glyphs of the move; change the set to change them."""
+        """The numeric annotation glyphs of the move, as a set that may be changed."""
         if self._nags is None:
             self._nags = set()
         return self._nags
 
     @property
     def starting_comment(self) -> str:
-        """The text before the move; only the first move of a variation has one."""
+        """The comment before the move; only the first move of a variation has one."""
         return self._starting_comment
 
     @starting_comment.setter
@@ -191,7 +190,7 @@ class MoveNode(Node):
         self._starting_comment = one_paragraph(text)
 
     def starts_variation(self) -> bool:
-        """Tell whether the move is an alternative to a main move.
+        """Return whether the move is the first of a variation, not of the main line.
 
         >>> from selfmate import Game
         >>> game = Game.from_pgn("1. e4 (1. d4) *")
@@ -201,7 +200,7 @@ class MoveNode(Node):
         return self.parent.variations[0] is not self
 
     def san(self) -> str:
-        """Write the move in algebraic notation.
+        """Return the move in SAN.
 
         >>> from selfmate import Game
         >>> Game.from_pgn("1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7#").end().san()
@@ -210,7 +209,7 @@ class MoveNode(Node):
         return self.parent.position().san(self.move)
 
     def promote(self) -> None:
-        """Make this the main move of its parent.
+        """Make this the first variation of its parent, the main line.
 
         >>> from selfmate import Game
         >>> game = Game.from_pgn("1. e4 (1. d4) *")
@@ -224,7 +223,7 @@ class MoveNode(Node):
         self._starting_comment = ""
 
     def remove(self) -> None:
-        """Take this move, and all that follows it, out of the game.
+        """Remove this node and everything below it from the game.
 
         >>> from selfmate import Game
         >>> game = Game.from_pgn("1. e4 e5 *")
@@ -235,10 +234,10 @@ class MoveNode(Node):
         self.parent.variations.remove(self)
 
 
-class Tree(Node):
-    """The root: the start position and all that is played from it. `Game` adds the headers.
+class GameTree(Node):
+    """The root of a game tree, with the start position. `Game` adds the headers.
 
-    >>> tree = Tree(Position("gardner"))
+    >>> tree = GameTree(Position("gardner"))
     >>> tree.add_variation("a2a3").root() is tree
     True
     """
@@ -252,10 +251,10 @@ class Tree(Node):
         super().__init__()
         self.start = start
 
-    def same_moves(self, other: Tree) -> bool:
-        """Tell whether two trees have the same start, moves, comments and annotations.
+    def same_moves(self, other: GameTree) -> bool:
+        """Return whether two trees have the same start, moves, comments and annotations.
 
-        >>> one, other = Tree(Position("chess")), Tree(Position("chess"))
+        >>> one, other = GameTree(Position("chess")), GameTree(Position("chess"))
         >>> _ = one.add_variation("e2e4")
         >>> one.same_moves(other)
         False
@@ -280,7 +279,7 @@ class Tree(Node):
 
 
 def one_paragraph(text: str) -> str:
-    r"""Make a text fit for a comment: no line breaks, no space around it.
+    r"""Return text as a comment holds it: line breaks as spaces, stripped.
 
     >>> one_paragraph(" two\nlines ")
     'two lines'

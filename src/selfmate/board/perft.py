@@ -1,6 +1,6 @@
-"""Perft: count the leaves of the game tree, and check a file of known counts.
+"""Perft: count the leaves of the game tree to a depth, and check a suite of known counts.
 
-A generator that counts right is a generator that is right; `divide` finds where one is wrong.
+Equal counts show that a move generator is right; `divide` finds the move below which it is wrong.
 
 >>> from selfmate import Position
 >>> sum(nodes for _, nodes in divide(Position("atomic"), 3))
@@ -16,12 +16,12 @@ from selfmate._core import Position
 from selfmate.board.epd import PerftLine
 from selfmate.errors import EpdError, FenError, SetupError
 
-__all__ = ["LineResult", "check_line", "check_suite", "deepest_depth", "divide"]
+__all__ = ["PerftResult", "check_line", "check_suite", "deepest_depth", "divide"]
 
 
 @dataclass(frozen=True, slots=True)
-class LineResult:
-    """What one line of a suite gave: its deepest depth within the budget, and the count listed and found there."""
+class PerftResult:
+    """The count of one line of a suite at one depth, beside the listed one."""
 
     line: PerftLine
     depth: int
@@ -30,12 +30,12 @@ class LineResult:
 
     @property
     def is_right(self) -> bool:
-        """Whether the count is the listed one."""
+        """Whether the count equals the listed one."""
         return self.expected == self.counted
 
 
 def divide(position: Position, depth: int, threads: int = 1) -> Iterator[tuple[str, int]]:
-    """Yield each legal move in UCI, in alphabetical order, with the number of leaves behind it, as they are counted.
+    """Yield (UCI move, leaves below it) for each legal move in alphabetical order, as they are counted.
 
     >>> from selfmate import Position
     >>> dict(divide(Position("gardner"), 2))["b1a3"]
@@ -48,7 +48,7 @@ def divide(position: Position, depth: int, threads: int = 1) -> Iterator[tuple[s
 
 
 def deepest_depth(line: PerftLine, max_nodes: int | None = None) -> int | None:
-    """Give the deepest depth that `line` lists within `max_nodes`, or None when there is none.
+    """Return the deepest depth that `line` lists with at most `max_nodes` leaves, or None if there is none.
 
     >>> line = PerftLine("8/8/8/8/8/8/8/8 w - - 0 1", ((1, 20), (2, 400), (3, 8902)), 1, "")
     >>> deepest_depth(line), deepest_depth(line, 1000), deepest_depth(line, 19)
@@ -58,10 +58,10 @@ def deepest_depth(line: PerftLine, max_nodes: int | None = None) -> int | None:
     return max(depths, default=None)
 
 
-def check_line(variant: str, line: PerftLine, depth: int, threads: int = 1) -> LineResult:
-    """Count one line of a suite at one of its listed depths.
+def check_line(variant: str, line: PerftLine, depth: int, threads: int = 1) -> PerftResult:
+    """Count one line of a suite at one of its listed depths. Raises `EpdError` for a position that cannot be set up.
 
-    A suite may hold positions that no game reaches, such as one whose mover could take the king.
+    Positions are read leniently: a suite may contain unreachable ones, such as with a king that could be captured.
 
     >>> check_line("chess", PerftLine("8/8/8/8/8/8/8/8 w - - 0 1", ((1, 20),), 7, ""), 1)
     Traceback (most recent call last):
@@ -72,16 +72,16 @@ def check_line(variant: str, line: PerftLine, depth: int, threads: int = 1) -> L
         position = Position(variant, line.fen, lenient=True)
     except (FenError, SetupError) as error:
         raise EpdError(str(error), error.part, line.number) from error
-    return LineResult(line, depth, dict(line.nodes)[depth], position.perft(depth, threads))
+    return PerftResult(line, depth, dict(line.nodes)[depth], position.perft(depth, threads))
 
 
 def check_suite(
     variant: str, lines: Iterable[PerftLine], *, max_nodes: int | None = None, threads: int = 1
-) -> Iterator[LineResult]:
-    """Yield the result of each line, to its deepest depth within `max_nodes`; lines without one are left out.
+) -> Iterator[PerftResult]:
+    """Yield the result of each line at its deepest depth within `max_nodes`; lines without one are left out.
 
-    A line that is wrong there is counted again from its shallowest depth up, so that its result names the first depth
-    that is wrong: the shorter divide is the one to read.
+    A line with a wrong count is counted again from its shallowest depth up, and the result is that of the first wrong
+    depth, where `divide` has the fewest moves to compare.
 
     >>> line = PerftLine("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", ((1, 6), (2, 999)), 1, "")
     >>> [(result.depth, result.counted, result.is_right) for result in check_suite("chess", [line])]

@@ -1,4 +1,4 @@
-r"""Games: a tree of moves with comments, read from and written to PGN.
+r"""PGN: `Game`, a tree of moves with headers, and a reader that yields the games of a file one at a time.
 
 >>> game = Game.from_pgn('[White "Anna"]\n\n1. e4 e5 (1... c5 {sharp}) 2. Nf3! *')
 >>> [node.san() for node in game.mainline()]
@@ -6,7 +6,7 @@ r"""Games: a tree of moves with comments, read from and written to PGN.
 >>> game.variations[0].variations[1].comment
 'sharp'
 
-Large files are read one game at a time with `read_games`; the reader never holds more than one game.
+This module is long because the reader is one state machine, and `Game.from_pgn` and the reader need each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from selfmate import _core
-from selfmate.board.game_tree import MAX_NAG, MoveNode, Node, Tree
+from selfmate.board.game_tree import MAX_NAG, GameTree, MoveNode, Node
 from selfmate.board.pgn_tags import parse_tag
 from selfmate.board.pgn_writer import (
     RESULTS,
@@ -35,19 +35,11 @@ from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Game", "read_games"]
 
-
 MAX_GAME_CHARS = 1 << 20
-"""Longest text of one game that is read unless the caller allows more: 1 MiB."""
-
-
+"""Default limit on the text of one game: 1 MiB."""
 NAG_OF_SUFFIX = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
-
-
 FIRST_MOVE = re.compile(r"\s*+1\s*+\.(?!\s*\.)")
-
-
 AFTER_END = re.compile(r"\s*+(?:\{([^}]*+)\}|;(.*+)|\Z)")
-
 
 TOKEN = re.compile(
     r"""
@@ -55,23 +47,23 @@ TOKEN = re.compile(
     (?: ([A-Za-z][A-Za-z0-9=+\#-]*+|0-0(?:-0)?+[+\#]?+)   # 1: a move
         ([!?]{1,2}+)?+                                    # 2: its suffix
       | \{([^}]*+)\}                                      # 3: a comment
-      | \{([^}]*+)\Z                                      # 4: a comment that goes on in the next line
-      | \$([0-9]++)                                       # 5: an annotation
+      | \{([^}]*+)\Z                                      # 4: a comment that continues on the next line
+      | \$([0-9]++)                                       # 5: a numeric annotation glyph
       | ([()])                                            # 6: a variation
       | (1-0|0-1|1/2-1/2|\*)                              # 7: the result
       | ;(.*+)                                            # 8: a comment to the end of the line
-      | ([!?]{1,2}+)                                      # 9: a suffix that stands alone
-      | (\S++)                                            # 10: something else
+      | ([!?]{1,2}+)                                      # 9: a suffix apart from its move
+      | (\S++)                                            # 10: anything else
       | \Z
     )""",
     re.VERBOSE,
 )
 
 
-class Game(Tree):
+class Game(GameTree):
     """A game of any variant: headers, and the tree of moves from the start position.
 
-    `error` is what was wrong with the text it was read from (`read_games(..., on_error="collect")`).
+    `error` is the error in the text that it was read from (`read_games(..., on_error="collect")`), else None.
     Games are equal when start, headers, moves, comments and annotations are.
 
     >>> game = Game("atomic")
@@ -106,7 +98,7 @@ class Game(Tree):
 
     @classmethod
     def from_position(cls, position: _core.Position) -> Game:
-        """Make a game of the moves that were played to reach `position`; a finished one gets its result.
+        """Return the game that led to `position`, from its history; its result is set if the game is over.
 
         >>> position = Position("chess")
         >>> for move in ["f2f3", "e7e5", "g2g4", "d8h4"]:
@@ -126,7 +118,7 @@ class Game(Tree):
 
     @classmethod
     def from_pgn(cls, text: str, *, max_chars: int = MAX_GAME_CHARS) -> Game:
-        """Read the one game in `text`.
+        """Parse a text with exactly one game. Raises `PgnError`.
 
         >>> Game.from_pgn("1. e4 e5 1/2-1/2").result
         '1/2-1/2'
@@ -136,15 +128,15 @@ class Game(Tree):
         selfmate.errors.PgnError: line 1: this comment is not closed
         """
         if len(text) > max_chars:
-            raise PgnError(f"a game of more than {max_chars} characters", clip(text))
+            raise PgnError(f"the game is longer than {max_chars} characters", clip(text))
         games = list(read_games(io.StringIO(text), max_chars=max_chars))
         if len(games) != 1:
-            raise PgnError(f"{len(games)} games where one was expected", clip(text))
+            raise PgnError(f"{len(games)} games found, one expected", clip(text))
         return games[0]
 
     @property
     def variant(self) -> str:
-        """The variant, as `Position` takes it: `chess960` and `atomic960` are names of their own.
+        """The variant as `Position` takes it; `chess960` and `atomic960` are separate names.
 
         >>> Game.from_pgn('[Variant "King of the Hill"] *').variant
         'kingofthehill'
@@ -153,7 +145,7 @@ class Game(Tree):
 
     @property
     def result(self) -> str:
-        """The result: `1-0`, `0-1`, `1/2-1/2`, or `*` while it is open."""
+        """The result: `1-0`, `0-1`, `1/2-1/2`, or `*` for an unfinished game."""
         return self.headers["Result"]
 
     @result.setter
@@ -163,7 +155,7 @@ class Game(Tree):
         self.headers["Result"] = result
 
     def pgn(self) -> str:
-        """Write the game as PGN, in lines of fewer than 80 columns.
+        """Return the game as PGN, in lines of fewer than 80 columns.
 
         >>> Game().pgn().splitlines()[-1]
         '*'
@@ -188,13 +180,12 @@ OnError = Literal["raise", "skip", "collect"]
 def read_games(
     source: Source, *, on_error: OnError = "raise", max_chars: int = MAX_GAME_CHARS, variant: str = "chess"
 ) -> Iterator[Game]:
-    r"""Read the games of a file, given by its path or opened, one after the other.
+    r"""Yield the games of a PGN file, given by its path or opened; no more than one game is in memory.
 
-    Memory does not grow with the file. A game that cannot be read, or is longer than `max_chars`,
-    raises `PgnError` with its line, or is left out (`on_error="skip"`), or comes with all that stands
-    before the mistake and the error in `game.error` (`"collect"`); the games after it are read on.
-    A file should be UTF-8; lines that are not are taken for Latin-1, the standard's own encoding. `variant` is that of
-    games which have no tag Variant.
+    A game that cannot be read, or is longer than `max_chars`, raises `PgnError` with its line number
+    (`on_error="raise"`), is left out (`"skip"`), or is yielded with the moves before the mistake and the error in
+    `game.error` (`"collect"`); with the last two the games after it are read as usual. Lines that are not UTF-8 are
+    read as Latin-1, the encoding of the standard. `variant` is the variant of games without the tag `Variant`.
 
     >>> text = "1. e4 e5 1-0\n\n1. d4 d4 0-1\n\n1. c4 *"
     >>> [len(list(game.mainline())) for game in read_games(io.StringIO(text), on_error="skip")]
@@ -224,10 +215,10 @@ def _read_games(source: Source, on_error: OnError, max_chars: int, variant: str)
 
 
 class _GameReader:
-    """Reads one game, fed line by line.
+    """Parser of one game, fed line by line.
 
-    `feed` returns None while the game goes on; else the game is complete, and what it returns belongs to
-    the next one. After an error only the beginning of the next game is looked for.
+    `feed` returns None while the game continues; when it is complete, `feed` returns the rest of the line, which
+    belongs to the next game. After an error only the start of the next game is searched for.
     """
 
     def __init__(self, max_chars: int, variant: str) -> None:
@@ -243,12 +234,12 @@ class _GameReader:
         self.open_comment: list[str] | None = None
         self.comment_line = 0
         self.game: Game | None = None
-        # The rest is only there once the moves begin.
+        # Set by `_begin_moves`.
         self.position: Position
         self.node: Node
-        self.depth = 0  # moves played on position
+        self.depth = 0  # moves played on `position`
         self.brackets: list[tuple[MoveNode, int, int]] = []  # open variations: node, depth, line
-        self.starting: str | None = None  # comment after a bracket, until the first move
+        self.starting: str | None = None  # comment between '(' and the first move; None elsewhere
 
     # 1. Lines
 
@@ -258,7 +249,7 @@ class _GameReader:
         if self.error is None:
             try:
                 if self.chars > self.max_chars:
-                    raise PgnError(f"a game of more than {self.max_chars} characters", line, number)
+                    raise PgnError(f"the game is longer than {self.max_chars} characters", line, number)
                 return self._read(line)
             except PgnError as error:
                 self.error = error
@@ -266,7 +257,7 @@ class _GameReader:
         return self._skip(line)
 
     def finish(self, on_error: OnError) -> Game | None:
-        """Close the game: return it, or do with its error what the caller wants."""
+        """Return the complete game, or None for no game; `on_error` chooses what happens to an error."""
         if not self.tags and not self.in_moves and self.error is None:
             return None
         try:
@@ -297,7 +288,7 @@ class _GameReader:
             start = line.find("}") + 1
             if not start:
                 if line.startswith('[Event "'):
-                    return line  # nobody writes that in a comment: it was never closed
+                    return line  # the comment was never closed: this is a tag of the next game
                 self.open_comment.append(line)
                 return None
             self._add_comment(" ".join([*self.open_comment, line[: start - 1]]))
@@ -341,7 +332,7 @@ class _GameReader:
     # 2. Tags
 
     def _read_tags(self, line: str) -> int:
-        """Read the tags at the beginning of a line and return where they end."""
+        """Read the tags at the start of a line and return the index after them."""
         end = 0
         while end < len(line) and (line[end] == "[" or (end == 0 and line.lstrip()[0] == "[")):
             tag = parse_tag(line, end, lenient=end == 0)
@@ -393,7 +384,7 @@ class _GameReader:
                 continue
             if kind is None:
                 break
-            # Everything else is rare; the methods need the place where we are.
+            # Everything else is rare; the methods below read and change the current node and depth.
             self.node, self.depth = node, depth
             text = match[kind]
             if kind == 3 or kind == 8:
@@ -419,12 +410,12 @@ class _GameReader:
                     self.ended = True
                     return self._read_after_end(line, match.end())
             else:
-                raise PgnError(f"neither a move nor anything else of a game: {clip(text)!r}", text, self.line)
+                raise PgnError(f"not a move, comment or other PGN token: {clip(text)!r}", text, self.line)
         self.node, self.depth = node, depth
         return None
 
     def _read_after_end(self, line: str, start: int) -> str | None:
-        """Read comments after the result; anything else belongs to the next game."""
+        """Read comments after the result; return the rest of the line if it belongs to the next game, else None."""
         while match := AFTER_END.match(line, start):
             start = match.end()
             if match.lastindex is None:
@@ -456,7 +447,7 @@ class _GameReader:
     def _open_variation(self) -> None:
         node = self.node
         if not isinstance(node, MoveNode) or self.starting is not None:
-            raise PgnError("a variation where there is no move to vary", "(", self.line)
+            raise PgnError("a variation before the first move", "(", self.line)
         self.brackets.append((node, self.depth, self.line))
         self.position.undo()
         self.node = node.parent
@@ -471,6 +462,6 @@ class _GameReader:
             self.position.undo()
         self.position.play(node.move)
         self.node, self.depth = node, depth
-        if self.starting is not None:  # no move in it: keep at least what was said
+        if self.starting is not None:  # a variation without moves: its comment is kept
             text, self.starting = self.starting, None
             self._add_comment(text)

@@ -1,4 +1,4 @@
-"""The text side of PGN: names of variants, tags, and a tree of moves as lines of words.
+"""Writing PGN: names of variants in tags, the headers of a game, and movetext in lines of fewer than 80 columns.
 
 >>> from selfmate import Game
 >>> print(movetext(Game.from_pgn("1. e4 e5 (1... c5) 2. Nf3 *"), "*"))
@@ -13,17 +13,16 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from selfmate import _core
-from selfmate.board.game_tree import MAX_NAG, MoveNode, Tree
+from selfmate.board.game_tree import MAX_NAG, GameTree, MoveNode
 from selfmate.board.pgn_tags import is_tag_name
 from selfmate.board.position import Position
 from selfmate.errors import PgnError, UnknownVariant, clip
 
 __all__ = ["Headers"]
 
-
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 
-
+# The Seven Tag Roster of the PGN standard with its values for "unknown".
 ROSTER = {
     "Event": "?",
     "Site": "?",
@@ -34,22 +33,14 @@ ROSTER = {
     "Result": "*",
 }
 
-
 START_TAGS = ("Variant", "SetUp", "FEN")
-
-
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-
-
 COMMAND = re.compile(r"\[%[^\[\]]*\]")
-"""What programs write into comments, such as `[%clk 0:00:59]`."""
-
-
+"""A command inside a comment, such as `[%clk 0:00:59]`."""
 WIDTH = 79
-"""Longest line that is written; the PGN standard asks for fewer than 80 columns."""
+"""Longest line in columns; the PGN standard asks for fewer than 80."""
 
-
-# The name of each variant in the `Variant` tag, as Lichess writes it where it has the variant.
+# The value of the tag `Variant`; as Lichess writes it for the variants that Lichess has.
 TAG_OF_VARIANT = {
     "chess": "Standard",
     "chess960": "Chess960",
@@ -63,8 +54,7 @@ TAG_OF_VARIANT = {
     "horde": "Horde",
 }
 
-
-# What else is in use, in lower case and without spaces and hyphens.
+# Other values in use, in lower case, letters and digits only.
 VARIANT_OF_TAG = {re.sub(r"[^a-z0-9]", "", tag.lower()): name for name, tag in TAG_OF_VARIANT.items()} | {
     "chess": "chess",
     "normal": "chess",
@@ -83,7 +73,7 @@ VARIANT_OF_TAG = {re.sub(r"[^a-z0-9]", "", tag.lower()): name for name, tag in T
 
 
 def variant_name(position: _core.Position) -> str:
-    """Give the name under which `Position` would make this position.
+    """Return the variant's name as `Position` takes it, with `960` where it applies.
 
     >>> variant_name(Position("atomic960"))
     'atomic960'
@@ -92,7 +82,9 @@ def variant_name(position: _core.Position) -> str:
 
 
 def variant_of_tag(tag: str) -> str:
-    """Find the variant that a `Variant` tag means, as Lichess, Fairy-Stockfish or we write it.
+    """Return the variant for the value of a `Variant` tag, as written by Lichess, Fairy-Stockfish or us.
+
+    Raises `UnknownVariant` with a suggestion.
 
     >>> variant_of_tag("Three-check"), variant_of_tag("ATOMIC"), variant_of_tag("From Position")
     ('3check', 'atomic', 'chess')
@@ -109,7 +101,7 @@ def _usual_start(variant: str) -> str:
 
 
 def start_tags(start: Position) -> dict[str, str]:
-    """Give the tags that say from where a game starts; none for the usual start of chess.
+    """Return the tags that describe the start position; none for the usual start of chess.
 
     >>> start_tags(Position("horde"))
     {'Variant': 'Horde'}
@@ -123,23 +115,23 @@ def start_tags(start: Position) -> dict[str, str]:
 
 
 def check_tag(name: str, value: str) -> None:
-    """Refuse a tag that could not be written.
+    """Raise `PgnError` for a tag that cannot be written: a bad name, or control characters in the value.
 
     >>> check_tag("White Elo", "2000")
     Traceback (most recent call last):
     ...
-    selfmate.errors.PgnError: not the name of a tag: 'White Elo'
+    selfmate.errors.PgnError: not a tag name: 'White Elo'
     """
     if not is_tag_name(name):
-        raise PgnError(f"not the name of a tag: {clip(name)!r}", name)
+        raise PgnError(f"not a tag name: {clip(name)!r}", name)
     if CONTROL.search(value):
         raise PgnError(f"tag {name}: no control characters allowed: {clip(value)!r}", value)
 
 
 class Headers(MutableMapping[str, str]):
-    r"""The tag pairs of a game. The seven tags that every game has are always there.
+    r"""The tag pairs of a game. The Seven Tag Roster (Event to Result) is always present.
 
-    `Variant`, `SetUp` and `FEN` belong to the start position and cannot be changed.
+    `Variant`, `SetUp` and `FEN` follow from the start position and cannot be changed.
 
     >>> from selfmate import Game
     >>> headers = Game("atomic").headers
@@ -179,7 +171,7 @@ class Headers(MutableMapping[str, str]):
         return len(self._tags)
 
     def free(self) -> dict[str, str]:
-        """Give the tags that do not follow from the start position.
+        """Return the tags that do not follow from the start position.
 
         >>> from selfmate import Game
         >>> "Variant" in Game("atomic").headers.free()
@@ -188,7 +180,7 @@ class Headers(MutableMapping[str, str]):
         return {name: value for name, value in self._tags.items() if name not in START_TAGS}
 
     def pgn(self) -> str:
-        """Write the tags, a line each: the seven of every game, then others, then the start position.
+        """Return the tags as PGN, one per line: the Seven Tag Roster, others, the start position.
 
         >>> from selfmate import Game
         >>> Game("horde").headers.pgn().splitlines()[-1]
@@ -201,24 +193,24 @@ class Headers(MutableMapping[str, str]):
         return f"Headers({self._tags!r})"
 
 
-def movetext(tree: Tree, result: str) -> str:
-    """Write the moves of a game, with all that belongs to them, in lines of fewer than 80 columns.
+def movetext(tree: GameTree, result: str) -> str:
+    """Return the moves of a game with variations, comments, annotations and the result, in lines below 80 columns.
 
-    >>> print(movetext(Tree(Position("chess")), "1-0"))
+    >>> print(movetext(GameTree(Position("chess")), "1-0"))
     1-0
     """
     marker = result if result in RESULTS else "*"
     return _wrap([*_words(tree), marker])
 
 
-def _words(tree: Tree) -> list[str]:
-    """Write the tree as words between which a line may be broken. One position is played and undone."""
+def _words(tree: GameTree) -> list[str]:
+    """Return the movetext as words between which a line may break. One position is played forward and undone."""
     words = _comment_words(tree._comment)
     position = tree.start.copy()
-    depth = 0  # how many moves have been played on `position`
-    # What is still to write, the next on top: a node of a main line (its parent's move is played first), the
-    # first node of a variation, or None, which closes a variation. Then the depth at which to begin, and
-    # whether the move needs its number although Black makes it.
+    depth = 0  # moves played on `position`
+    # A stack of what is still to be written: a node of a main line (its parent's move is played first), the first node
+    # of a variation, or None, which closes a variation. With each: the depth of the position before it, and whether a
+    # move of Black's needs its number.
     todo: list[tuple[MoveNode | None, int, bool]] = [(tree.variations[0], 0, True)] if tree.variations else []
     while todo:
         # 1. Bring the position to the parent of the node.
@@ -234,7 +226,7 @@ def _words(tree: Tree) -> list[str]:
         if is_main and isinstance(parent, MoveNode):
             position.play(parent.move)
             depth += 1
-        # 2. Write the move and what belongs to it.
+        # 2. The move with its comments and annotations.
         begin = len(words)
         if node._starting_comment and not is_main:
             words += _comment_words(node._starting_comment)
@@ -247,7 +239,7 @@ def _words(tree: Tree) -> list[str]:
             words += [f"${_check_nag(nag)}" for nag in sorted(node._nags)]
         if node._comment:
             words += _comment_words(node._comment)
-        # 3. Put off what follows until the alternatives to this move are written: last in, first out.
+        # 3. Push the continuation first, so that the alternatives to this move are written before it.
         alternatives = parent.variations[1:] if is_main else []
         if node.variations:
             todo.append((node.variations[0], depth, bool(alternatives or node._comment)))
@@ -266,25 +258,25 @@ def _close_bracket(words: list[str]) -> None:
 def _comment_words(text: str) -> list[str]:
     if not text:
         return []
-    if "}" in text:  # can only stand in a comment that the end of the line closes
+    if "}" in text:  # only possible in a comment that ends with its line
         return [f"; {text}\n"]
-    kept = COMMAND.sub(lambda command: command[0].replace(" ", "\n"), text)  # no comment has line breaks of its own
+    kept = COMMAND.sub(lambda command: command[0].replace(" ", "\n"), text)  # a comment has no other line breaks
     return ["{", *(word.replace("\n", " ") for word in kept.split(" ")), "}"]
 
 
 def _wrap(words: Sequence[str]) -> str:
-    """Join words to lines. A line never begins with what a reader may take for a tag or an escape.
+    """Return words joined to lines, none of which begins like a tag (`[`) or an escape (`%`).
 
-    Words that must not begin a line stay with the word before them. Only where that would be longer than a line, one
-    may begin with a command, which is like a tag but none.
+    Such words stay on the line of the word before them. Only where that line would be too long, a line may begin with a
+    command (`[%…]`).
     """
-    # 1. How long each word is with those that stay with it.
+    # 1. The length of each word with those that must stay with it.
     stays = [not word or not before or word[0] in "[%" for before, word in itertools.pairwise(["", *words])]
     lengths = [len(word) for word in words]
     for index in range(len(words) - 1, 0, -1):
         if stays[index]:
             lengths[index - 1] += 1 + lengths[index]
-    # 2. Lines.
+    # 2. Join.
     parts: list[str] = []
     column = 0
     for index, word in enumerate(words):

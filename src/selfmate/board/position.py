@@ -1,4 +1,4 @@
-"""`Position`: the native position with what only Python needs, and the 960 starting positions.
+"""`Position`: the native position with copying, pickling and pictures, and the Chess960 starting positions.
 
 >>> position = Position("atomic")
 >>> position.play(position.parse_san("Nf3"))
@@ -23,11 +23,11 @@ __all__ = ["Position", "chess960_fen"]
 
 
 class Position(_core.Position):
-    """A position of any variant, with its history: ask for the legal moves, play, undo.
+    """A position of any variant with its history: legal moves, play, undo, outcome.
 
-    `variant` is a name from `VARIANTS`, or `chess960` or `atomic960`; without a `fen` it is the starting
-    position. A position that cannot be played from is refused with an error that says why; `lenient`
-    drops castling rights and en passant squares that cannot be, and accepts a king that could be taken.
+    `variant` is a name from `VARIANTS`, or `chess960` or `atomic960`; without a `fen` it is the starting position. A
+    FEN that cannot be read raises `FenError`, a position that cannot be played from a subclass of `SetupError`;
+    `lenient` drops impossible castling rights and en passant squares, and accepts a king that could be captured.
 
     >>> position = Position("chess")
     >>> len(position.legal_moves)
@@ -42,7 +42,7 @@ class Position(_core.Position):
 
     @staticmethod
     def from_setup(setup: Setup, *, lenient: bool = False) -> Position:
-        """Check a raw `Setup` and make it a position.
+        """Return the position of a raw `Setup`. Raises a subclass of `SetupError` if it cannot be played from.
 
         >>> setup = Setup("gardner")
         >>> for square, piece in [(0, "K"), (36, "k"), (1, "Q")]:
@@ -54,7 +54,7 @@ class Position(_core.Position):
 
     @staticmethod
     def chess960_start(number: int, variant: str = "chess") -> Position:
-        """Make starting position `number` (0 to 959, see `chess960_fen`) of `chess` or `atomic`.
+        """Return starting position `number` (0 to 959, see `chess960_fen`) of `chess` or `atomic`.
 
         >>> Position.chess960_start(0, "atomic")
         Position('atomic960', 'bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1')
@@ -63,7 +63,7 @@ class Position(_core.Position):
         return Position(name, chess960_fen(number))
 
     def copy(self) -> Position:
-        """Make an independent copy, history included.
+        """Return an independent copy, with the history.
 
         >>> position = Position("chess")
         >>> other = position.copy()
@@ -88,9 +88,9 @@ class Position(_core.Position):
         return _replay, (name, start.fen(), [move.uci() for move in moves])
 
     def svg(self, **options: Unpack[BoardOptions]) -> str:
-        """Draw the position as SVG; the options are those of `selfmate.board.board_svg.board`.
+        """Return the position as SVG; the options are those of `selfmate.board.board_svg.board`.
 
-        The last move and a check are marked unless `last_move` or `check` says otherwise.
+        The last move and a king in check are highlighted unless `last_move` or `check` is given.
 
         >>> Position("gardner").svg(size=200)[:4]
         '<svg'
@@ -107,7 +107,7 @@ class Position(_core.Position):
         return self.svg()
 
     def _shown_last_move(self) -> Move | None:
-        """Give the last move with castling turned from king-takes-rook to where the king went."""
+        """Return the last move; castling, which is king-takes-rook inside, as the move of the king."""
         if not self.move_stack:
             return None
         before = self.copy()
@@ -119,7 +119,7 @@ class Position(_core.Position):
 
 
 def _replay(variant: str, fen: str, moves: list[str]) -> Position:
-    """Rebuild a pickled position. Lenient, for it was already accepted once."""
+    """Rebuild a pickled position; leniently, because it was accepted before."""
     position = Position(variant, fen, lenient=True)
     for move in moves:
         position.play(move)
@@ -127,7 +127,7 @@ def _replay(variant: str, fen: str, moves: list[str]) -> Position:
 
 
 def chess960_fen(number: int, *, shredder: bool = False) -> str:
-    """Give the FEN of a Chess960 starting position by its Scharnagl number, 0 to 959 (518 is chess).
+    """Return the FEN of a Chess960 starting position by its Scharnagl number, 0 to 959 (518 is chess).
 
     >>> chess960_fen(518)
     'rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1'

@@ -24,7 +24,7 @@ from selfmate.util.text import many
 
 if TYPE_CHECKING:
     from selfmate.board.epd import PerftLine
-    from selfmate.board.perft import LineResult
+    from selfmate.board.perft import PerftResult
 
 __all__ = ["app", "main"]
 
@@ -120,9 +120,9 @@ def perft(
 
     Example: selfmate perft atomic --suite tests/perft/atomic.epd --max-nodes 20000000
     """
-    from selfmate.util.cpu import available_threads
+    from selfmate.util.cpu import cores
 
-    workers = threads or available_threads()
+    workers = threads or cores()
     if suite is not None:
         if depth is not None or fen is not None or divide:
             raise SelfmateError("--suite goes without DEPTH, --fen and --divide")
@@ -175,7 +175,7 @@ def _perft_suite(variant: str, path: Path, max_nodes: int | None, threads: int) 
     if len(chosen) < len(lines):
         deeper = len(lines) - len(chosen)
         notice(f"{many(deeper, 'position')} {'lists' if deeper == 1 else 'list'} no depth within the budget")
-    results: list[LineResult] = []
+    results: list[PerftResult] = []
     with progress_bar() as progress:
         task = progress.add_task(path.name, total=sum(_budget(line, max_nodes) for line in chosen), note="")
         for result in check_suite(variant, chosen, max_nodes=max_nodes, threads=threads):
@@ -195,7 +195,7 @@ def _budget(line: PerftLine, max_nodes: int | None) -> int:
     return max(nodes for _, nodes in line.nodes if max_nodes is None or nodes <= max_nodes)
 
 
-def _explain(variant: str, path: Path, result: LineResult, threads: int) -> None:
+def _explain(variant: str, path: Path, result: PerftResult, threads: int) -> None:
     """Print a wrong line and its divide."""
     from selfmate._core import Position
     from selfmate.board import perft
@@ -272,13 +272,18 @@ def pack(
 def play(
     player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {PLAYER_HELP}.")] = "heuristic-1",
     variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,
-    color: Annotated[str, typer.Option("--color", help="Yours: white, black or random.")] = "white",
-    level: Annotated[int | None, typer.Option("--level", min=1, max=8, help="1 (weak) to 8 (strong).")] = None,
-    visits: Annotated[int | None, typer.Option("--visits", min=1, max=10_000_000, help="Visits for a move.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0.01, max=3600, help="Seconds for a move.")] = None,
-    fen: Annotated[str | None, typer.Option("--fen", help="Position to begin with (default: the start).")] = None,
-    pgn: Annotated[Path | None, typer.Option("--pgn", help="Add the games to this file.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Repeat an opponent.")] = None,
+    color: Annotated[str, typer.Option("--color", help="Your colour: white, black or random.")] = "white",
+    level: Annotated[
+        int | None, typer.Option("--level", min=1, max=8, help="Strength, 1 (weak) to 8 (strong).")
+    ] = None,
+    visits: Annotated[int | None, typer.Option("--visits", min=1, max=10_000_000, help="Visits per move.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0.01, max=3600, help="Seconds per move.")] = None,
+    fen: Annotated[str | None, typer.Option("--fen", help="Start position (default: that of the variant).")] = None,
+    pgn: Annotated[Path | None, typer.Option("--pgn", help="Append the games to this PGN file.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=2**63, help="Random seed of the opponent."),
+    ] = None,
 ) -> None:
     """Play against a net or any other player, in the terminal.
 
@@ -290,27 +295,27 @@ def play(
 
     from rich.console import Console
 
-    from selfmate.app.play import LEVELS, Session
+    from selfmate.app.play import LEVEL_VISITS, PlaySession
     from selfmate.board.position import Position, chess960_fen
+    from selfmate.search.limit import Limit
     from selfmate.search.player import Player
-    from selfmate.search.result import Limit
     from selfmate.util.files import check_target
 
     check_target(pgn)
     if level is not None and (visits is not None or seconds is not None):
-        raise SelfmateError("--level goes without --visits and --seconds")
+        raise SelfmateError("--level cannot be combined with --visits or --seconds")
     colors = {"white": True, "w": True, "black": False, "b": False, "random": bool(secrets.randbits(1))}
     if color.lower() not in colors:
         raise SelfmateError(f"--color: white, black or random, not {color!r}", color)
     if visits is None and seconds is None:
-        visits = LEVELS[(level or 6) - 1]
+        visits = LEVEL_VISITS[(level or 6) - 1]
     opponent = Player(player)
     name = variant or opponent.variant or "chess"
     if fen is None and name.endswith("960"):
         fen = chess960_fen(secrets.randbelow(960))
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
-    session = Session(
+    session = PlaySession(
         opponent,
         Position(name, fen),
         Limit(visits=visits, seconds=seconds),
@@ -324,7 +329,7 @@ def play(
 
 @app.command()
 def uci() -> None:
-    """Run the engine for programs that speak UCI: chess GUIs, lichess-bot, fastchess, python-chess.
+    """Run the UCI engine, for chess GUIs, lichess-bot, fastchess or python-chess.
 
     `selfmate-uci` is the same, for programs that take no arguments. docs/uci.md lists the options.
 
@@ -343,20 +348,23 @@ def analyse(
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option("--variant", help="Variant, where a game does not say it (default: the net's, else chess)."),
+        typer.Option(
+            "--variant",
+            help="Variant, where a game has no tag for it (default: the net's, else chess).",
+        ),
     ] = None,
     net: Annotated[
         str | None,
-        typer.Option("--net", help=f"Who analyses: {PLAYER_HELP} (default: the shipped net, else heuristic-1)."),
+        typer.Option("--net", help=f"The player: {PLAYER_HELP} (default: the shipped net, else heuristic-1)."),
     ] = None,
     visits: Annotated[
-        int | None, typer.Option("--visits", min=1, max=100_000_000, help="Visits for a position (default: 800).")
+        int | None, typer.Option("--visits", min=1, max=100_000_000, help="Visits per position (default: 800).")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds for a position.")
+        float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds per position.")
     ] = None,
     backend: Annotated[
-        str, typer.Option("--backend", help="What computes a net: auto, winograd, onnx, onnx-int8, openvino, …, torch.")
+        str, typer.Option("--backend", help="Backend of a net: auto, winograd, onnx, onnx-int8, openvino, …, torch.")
     ] = "auto",
     multipv: Annotated[int, typer.Option("--multipv", min=1, max=256, help="Moves to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each position.")] = False,
@@ -370,15 +378,16 @@ def analyse(
     from rich.console import Console
 
     from selfmate.app import analyse as analysis
+    from selfmate.app.analysis_input import read_input
     from selfmate.board.position import Position
-    from selfmate.search.result import Limit
+    from selfmate.search.limit import Limit
 
-    players = analysis.PlayerFor(net, backend)
+    players = analysis.VariantPlayers(net, backend)
     if variant is not None:
-        Position(variant)  # an unknown one is refused
-    subject = analysis.read_subject(what, players.variant(variant), asked=variant is not None)
+        Position(variant)  # raises for an unknown one
+    given = read_input(what, players.variant(variant), asked=variant is not None)
     limit = Limit(visits=visits or (800 if seconds is None else None), seconds=seconds)
-    analysis.run(subject, players, limit, Console(highlight=False), multipv=multipv, as_json=as_json)
+    analysis.run(given, players, limit, Console(highlight=False), multipv=multipv, as_json=as_json)
 
 
 @app.command()

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord
 from selfmate.board.pgn_tags import read_tags
@@ -33,7 +33,6 @@ from selfmate.match.record_pgn import as_game
 from selfmate.match.runner import play_games
 from selfmate.match.schedule import ScheduledGame
 from selfmate.rating.elo import Rating, Ratings, Results, fit, tally
-from selfmate.rundir.format import State
 from selfmate.search.player import Player
 from selfmate.search.spec import RANDOM, label, net_name
 from selfmate.util.files import write_file
@@ -45,7 +44,6 @@ __all__ = [
     "CurvePlayer",
     "PlayCost",
     "RatingScale",
-    "TrainingPoint",
     "checkpoint",
     "choose_checkpoints",
     "fit_scale",
@@ -57,7 +55,6 @@ __all__ = [
     "play_missing",
     "player_of_key",
     "read_games_of",
-    "training_points",
 ]
 
 FOLDER: Final = "progress"
@@ -381,26 +378,3 @@ def fit_scale(games: Sequence[CurveGame], visits: int, ladder: Results | None = 
     players = {each.player: each for each in ratings.players if each.player not in loose}
     zero = players[RANDOM].elo if RANDOM in players else 0.0
     return RatingScale({key: each._replace(elo=each.elo - zero) for key, each in players.items()}, reference, ratings)
-
-
-class TrainingPoint(NamedTuple):
-    """How much a run had played and learned when a checkpoint was made."""
-
-    cycle: int
-    games: int
-    positions: int
-    steps: int
-    minutes: float
-
-
-def training_points(state: State, metrics: Sequence[dict[str, Any]]) -> dict[int, TrainingPoint]:
-    """Return the training point after each cycle, by cycle."""
-    found = {0: TrainingPoint(0, 0, 0, 0, 0.0)}
-    for line in metrics:
-        if line.get("stage") != "learn":
-            continue
-        cycle = line["cycle"] + 1
-        shards = [shard for shard in state.shards if shard.cycle < cycle]
-        games, positions = sum(shard.games for shard in shards), sum(shard.positions for shard in shards)
-        found[cycle] = TrainingPoint(cycle, games, positions, line["step"], line["time"] / 60)
-    return found

@@ -8,35 +8,33 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from selfmate.ladder.curve import (
     FOLDER,
     CurveGame,
     CurvePlayer,
     RatingScale,
-    TrainingPoint,
     checkpoint,
     fit_scale,
     fixed_players,
     full_name,
     ladder_results,
     player_of_key,
-    training_points,
 )
 from selfmate.rating.elo import Rating
 from selfmate.rating.match_stats import Match, SideResult, count_games
 from selfmate.rundir.format import Manifest, State
 from selfmate.search.spec import run_name
 from selfmate.util.files import write_file
-from selfmate.util.svg_chart import Level, Panel, Series, draw, escape
+from selfmate.util.svg_chart import Panel, ReferenceLine, Series, draw, escape
 from selfmate.util.terminal import say
 from selfmate.util.text import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["AXES", "CurveReport", "make_report", "show", "write_pictures"]
+__all__ = ["AXES", "CurveReport", "TrainingPoint", "make_report", "show", "write_pictures"]
 
 AXES: Final = {
     "games": "games of self-play",
@@ -53,6 +51,16 @@ STYLE: Final = (
     "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #e4e2dd}"
     "td:first-child,th:first-child{text-align:left}"
 )
+
+
+class TrainingPoint(NamedTuple):
+    """How much a run had played and learned when a checkpoint was made."""
+
+    cycle: int
+    games: int
+    positions: int
+    steps: int
+    minutes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,15 +176,17 @@ class CurveReport:
             [(x(point), rating.elo) for point, rating in self.points],
             [(rating.elo - rating.error, rating.elo + rating.error) for _, rating in self.points],
         )
-        levels = [Level(other.name, rating.elo) for other, rating in self.others if not other.name.startswith("level")]
+        lines = [
+            ReferenceLine(other.name, rating.elo) for other, rating in self.others if not other.name.startswith("level")
+        ]
         title = f"Elo, {self.title}: {many(self.visits, 'visit')}, random is 0, bands of 95 %"
-        panels = [Panel(title, [elo], levels, height=300)]
+        panels = [Panel(title, [elo], lines, height=300)]
         for name in LOSSES:
-            lines = {
+            curves = {
                 kind: [(x(point), each[f"{key}_{name}"]) for point, each in self.losses if f"{key}_{name}" in each]
                 for key, kind in KINDS.items()
             }
-            series = [Series(kind, points) for kind, points in lines.items() if points]
+            series = [Series(kind, points) for kind, points in curves.items() if points]
             if series:
                 panels.append(Panel(f"Loss of the {name}", series))
         return draw(panels, AXES[axis])
@@ -218,7 +228,7 @@ def make_report(
 ) -> CurveReport:
     """Fit the scale to the games of a run, and return the report."""
     ladder = ladder_results(manifest.variant)
-    scale, when = fit_scale(games, visits, ladder), training_points(state, metrics)
+    scale, when = fit_scale(games, visits, ladder), _training_points(state, metrics)
     keys = {checkpoint(cycle, visits).key: cycle for cycle in when}
     points = tuple((when[cycle], scale.players[key]) for key, cycle in keys.items() if key in scale.players)
     return CurveReport(
@@ -235,6 +245,19 @@ def make_report(
         games=len(games),
         ladder_games=sum(map(sum, ladder.values())),
     )
+
+
+def _training_points(state: State, metrics: Sequence[dict[str, Any]]) -> dict[int, TrainingPoint]:
+    """Return the training point after each cycle, by cycle."""
+    found = {0: TrainingPoint(0, 0, 0, 0, 0.0)}
+    for line in metrics:
+        if line.get("stage") != "learn":
+            continue
+        cycle = line["cycle"] + 1
+        shards = [shard for shard in state.shards if shard.cycle < cycle]
+        games, positions = sum(shard.games for shard in shards), sum(shard.positions for shard in shards)
+        found[cycle] = TrainingPoint(cycle, games, positions, line["step"], line["time"] / 60)
+    return found
 
 
 def _others(scale: RatingScale, visits: int, reached: Sequence[float]) -> Iterator[tuple[CurvePlayer, Rating]]:

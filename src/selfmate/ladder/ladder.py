@@ -40,9 +40,10 @@ from selfmate.match.openings import balanced_openings
 from selfmate.match.plan import MatchPlan, check_engines
 from selfmate.match.referee import RefereeSettings
 from selfmate.match.report import faults, score
-from selfmate.match.spec import Contestant, MoveLimit, on_device, read_contestant
+from selfmate.match.spec import Contestant, on_device, read_contestant
 from selfmate.rating.elo import Results, fit
 from selfmate.rating.match_stats import Z95
+from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.spec import RANDOM
 from selfmate.util.cpu import cores
@@ -139,8 +140,8 @@ def rate(options: LadderOptions, progress: ProgressBar, notice: Notice = lambda 
 def _challenge(options: LadderOptions, notice: Notice) -> _Challenge:
     """Read the player and the ladder of its variant, and check everything that can be wrong with them."""
     assert options.net is not None
-    limit = MoveLimit(visits=options.visits, movetime=options.movetime)
-    net = on_device(read_contestant(options.net, limit), options.device)
+    seconds = None if options.movetime is None else options.movetime / 1000
+    net = on_device(read_contestant(options.net, Limit(visits=options.visits, seconds=seconds)), options.device)
     if not net.player and options.variant is None:
         raise SelfmateError(f"{net.name}: an engine needs --variant")
     threads = 1 if options.device == "cpu" else None
@@ -200,15 +201,15 @@ def _rating_design(options: LadderOptions, challenge: _Challenge, names: Sequenc
     )
 
 
-def _own_seconds(limit: MoveLimit) -> float:
+def _own_seconds(limit: Limit) -> float:
     """Return the estimated time of a game without the moves of the opponent.
 
     A fixed time per move is used up in every move. Visits are taken to be quick: their speed is not known beforehand.
 
-    >>> _own_seconds(MoveLimit(visits=64)), _own_seconds(MoveLimit(movetime=100))
+    >>> _own_seconds(Limit(visits=64)), _own_seconds(Limit(seconds=0.1))
     (0.5, 3.5)
     """
-    return GAME_SECONDS + MOVES * (limit.movetime or 0) / 1000
+    return GAME_SECONDS + MOVES * (limit.seconds or 0.0)
 
 
 def _prior(names: Sequence[str], calibration: Calibration) -> Posterior:

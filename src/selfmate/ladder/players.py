@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from selfmate.ladder.reference_engines import ReferenceEngine
-from selfmate.match.spec import Contestant, MoveLimit
+from selfmate.match.spec import Contestant
 from selfmate.match.uci_client import EngineSpec
+from selfmate.search.limit import Limit
 from selfmate.search.spec import RANDOM
 
 __all__ = ["FAIRY", "HEURISTIC", "MOVES", "NATIVE", "STOCKFISH", "VISITS", "LadderPlayer", "ladder_players"]
@@ -53,7 +54,7 @@ class LadderPlayer(NamedTuple):
     """Rating before the first game."""
     move_seconds: float
     """Estimated time of a move."""
-    limit: MoveLimit
+    limit: Limit
     options: tuple[tuple[str, str], ...] = ()
     """UCI options of the engine."""
 
@@ -74,19 +75,19 @@ class LadderPlayer(NamedTuple):
 
 def ladder_players(variant: str) -> list[LadderPlayer]:
     """Return the ladder players of a variant, those of each kind from the weakest to the strongest."""
-    players = [LadderPlayer(RANDOM, NATIVE, 0.0, 0.0, MoveLimit())]
+    players = [LadderPlayer(RANDOM, NATIVE, 0.0, 0.0, Limit())]
     for step, visits in enumerate(VISITS):
-        seconds, limit = visits / VISITS_PER_SECOND, MoveLimit(visits=visits)
+        seconds, limit = visits / VISITS_PER_SECOND, Limit(visits=visits)
         players.append(LadderPlayer(f"heuristic {visits}", NATIVE, 400 + 150 * step, seconds, limit))
     for step, nodes in enumerate(NODES):
-        seconds, limit = nodes / NODES_PER_SECOND, MoveLimit(nodes=nodes)
+        seconds, limit = nodes / NODES_PER_SECOND, Limit(nodes=nodes)
         players.append(LadderPlayer(f"fairy {_short(nodes)}", FAIRY, 600 + 250 * step, seconds, limit))
     for step, (skill, depth, movetime) in enumerate(LEVELS):
         seconds = 0.01 if depth <= SHALLOW else movetime / 1000
-        limit, options = MoveLimit(depth=depth, movetime=movetime), (("Skill Level", str(skill)),)
+        limit, options = Limit(depth=depth, seconds=movetime / 1000), (("Skill Level", str(skill)),)
         players.append(LadderPlayer(f"level {step + 1}", FAIRY, 600 + 200 * step, seconds, limit, options))
     if variant == "chess":
-        seconds, limit = STOCKFISH_MS / 1000, MoveLimit(movetime=STOCKFISH_MS)
+        seconds, limit = STOCKFISH_MS / 1000, Limit(seconds=STOCKFISH_MS / 1000)
         for step, elo in enumerate(STOCKFISH_ELO):
             limited = (("UCI_LimitStrength", "true"), ("UCI_Elo", str(elo)))
             players.append(LadderPlayer(f"stockfish {elo}", STOCKFISH, 900 + 200 * step, seconds, limit, limited))

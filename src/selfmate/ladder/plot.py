@@ -13,7 +13,7 @@ from selfmate.errors import SelfmateError
 from selfmate.ladder.report import LadderReport, rating_line, short_rating
 from selfmate.rating.match_stats import score_of_elo
 from selfmate.util.files import check_target, write_output
-from selfmate.util.svg_chart import Axis, apart, escape, page, ticks
+from selfmate.util.svg_chart import Axis, escape, page, spread_labels, ticks
 from selfmate.util.text import many, rounded
 
 __all__ = ["check_picture", "draw", "write_picture"]
@@ -92,7 +92,7 @@ def _expected_curve(report: LadderReport, lowest: float, highest: float, x: Axis
 def _players(report: LadderReport, x: Axis, y: Axis) -> Iterator[str]:
     """Draw the ladder players: names below the axis, scores with their intervals above."""
     players, bottom = report.calibration.players, TOP + HEIGHT
-    places = apart([x(player.elo) for player in players], APART, LEFT, WIDTH - RIGHT)
+    places = spread_labels([x(player.elo) for player in players], APART, LEFT, WIDTH - RIGHT)
     for player, place in zip(players, places, strict=True):
         match, at = report.matches.get(player.name), x(player.elo)
         ink, weight = (POINT, "600") if match else (GREY, "400")

@@ -13,10 +13,11 @@ from selfmate.match.match_file import MatchSettings
 from selfmate.match.openings import balanced_openings, is_pgn, read_openings
 from selfmate.match.options import MatchOptions
 from selfmate.match.referee import CLOCK_MARGIN, MOVE_MARGIN, RefereeSettings, ScoreRule
-from selfmate.match.spec import Contestant, MoveLimit, TimeControl, on_device, read_contestant
+from selfmate.match.spec import Contestant, on_device, read_contestant
 from selfmate.match.uci_client import FIRST_REPLY, PATIENCE, UciClient
 from selfmate.rating.match_stats import Model
 from selfmate.rating.sprt import Sprt
+from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
 from selfmate.search.spec import RANDOM
 
@@ -131,13 +132,12 @@ def _contestants(options: MatchOptions) -> list[Contestant]:
         raise SelfmateError("--visits-a and --visits-b are for two players; with more, write NAME?visits=N")
     if len(players) > 2 and options.sprt is not None:
         raise SelfmateError("--sprt is for two players")
-    control = None if options.tc is None else TimeControl.read(options.tc)
+    clock = None if options.tc is None else Clock.parse(options.tc)
+    seconds = None if options.movetime is None else options.movetime / 1000
     contestants = []
     for index, text in enumerate(players):
         visits = (own[index] if index < 2 else None) or options.visits
-        limit = MoveLimit(
-            visits=visits, nodes=options.nodes, depth=options.depth, movetime=options.movetime, control=control
-        )
+        limit = Limit(visits=visits, nodes=options.nodes, depth=options.depth, seconds=seconds, clock=clock)
         contestants.append(read_contestant(text, limit))
         if index < 2 and own[index] and contestants[-1].player in ("", RANDOM):
             raise SelfmateError(f"--visits-{'ab'[index]} is for a net or heuristic-1; {clip(text)} has no visits", text)

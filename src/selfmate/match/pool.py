@@ -15,7 +15,8 @@ from selfmate._core import Pool, ScoreRules, SearchConfig, Seat
 from selfmate.evaluator.base import Evaluator
 from selfmate.match.schedule import ScheduledGame
 from selfmate.search.autotune import BATCHES, GPU_LANES, best_batch, is_on_gpu, room_for_trees, with_spare
-from selfmate.search.player import Player, play_config
+from selfmate.search.config import play_config
+from selfmate.search.player import Player
 from selfmate.search.spec import RANDOM
 from selfmate.util.cpu import cores
 from selfmate.util.text import many

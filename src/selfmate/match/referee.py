@@ -1,10 +1,10 @@
 """One game under our rules: moves are checked, clocks are kept here, and every fault is named and charged to a side.
 
 >>> import sys
->>> from selfmate.match.spec import MoveLimit
 >>> from selfmate.match.uci_client import EngineSpec, UciClient
+>>> from selfmate.search.limit import Limit
 >>> spec = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("WeightsFile", "heuristic-1"),))
->>> game = RefereedGame(0, "gardner", None, (MoveLimit(nodes=50), MoveLimit(nodes=20)))
+>>> game = RefereedGame(0, "gardner", None, (Limit(nodes=50), Limit(nodes=20)))
 >>> with UciClient(spec) as white, UciClient(spec) as black:
 ...     for engine in (white, black):
 ...         engine.set_variant("gardner")
@@ -27,9 +27,10 @@ from selfmate._core import Move, ScoreRules
 from selfmate.board.pgn import Game
 from selfmate.board.position import Position
 from selfmate.errors import MoveError, SelfmateError, clip
-from selfmate.match.spec import MoveLimit
+from selfmate.match.spec import go_command
 from selfmate.match.uci_client import PATIENCE, EngineError, Fault, UciClient
 from selfmate.match.uci_parse import EngineMove, EngineScore
+from selfmate.search.limit import Limit
 
 __all__ = [
     "FinishedGame",
@@ -198,7 +199,7 @@ class FinishedGame:
     moves: Sequence[Move | str]
     infos: Sequence[MoveInfo]
     """One for each move."""
-    limits: tuple[MoveLimit, MoveLimit]
+    limits: tuple[Limit, Limit]
     """White's and Black's."""
     verdict: Verdict
 
@@ -209,7 +210,7 @@ class FinishedGame:
         headers["Event"], headers["Round"] = event, str(self.number)
         headers["Date"] = date.today().strftime("%Y.%m.%d")
         headers["White"], headers["Black"] = names
-        controls = [str(limit.control or "?") for limit in self.limits]
+        controls = [str(limit.clock or "?") for limit in self.limits]
         if controls != ["?", "?"]:
             headers["TimeControl"] = controls[0] if controls[0] == controls[1] else "?"
         headers["Termination"] = self.verdict.termination
@@ -237,7 +238,7 @@ class RefereedGame:
         number: int,
         variant: str,
         fen: str | None,
-        limits: tuple[MoveLimit, MoveLimit],
+        limits: tuple[Limit, Limit],
         settings: RefereeSettings | None = None,
     ) -> None:
         self.number = number
@@ -251,7 +252,7 @@ class RefereedGame:
         self.moves: list[str] = []
         """In UCI."""
         self.infos: list[MoveInfo] = []
-        self.clocks = [0.0 if limit.control is None else limit.control.base for limit in limits]
+        self.clocks = [0.0 if limit.clock is None else limit.clock.remaining for limit in limits]
         """Seconds left to White and Black."""
         self._fen = None if fen is None or self.start == Position(variant) else self.start.fen()
         self.verdict: Verdict | None = None
@@ -269,14 +270,15 @@ class RefereedGame:
         # 1. The time it has. A side without a clock is shown with that of its opponent.
         clock = self.clocks[side]
         allowed, margin = self.settings.patience, 0.0
-        if limit.control is not None:
+        if limit.clock is not None:
             allowed, margin = clock, self.settings.margin
-        elif limit.movetime is not None:
-            allowed, margin = limit.movetime / 1000, self.settings.move_margin
-        shown = tuple(self.clocks[each] if self.limits[each].control else clock for each in (0, 1))
+        elif limit.seconds is not None:
+            allowed, margin = limit.seconds, self.settings.move_margin
+        shown = tuple(self.clocks[each] if self.limits[each].clock else clock for each in (0, 1))
         # 2. Ask for a move.
         try:
-            reply = engine.search(self._fen, self.moves, limit.go((shown[0], shown[1])), seconds=allowed + margin)
+            go = go_command(limit, (shown[0], shown[1]))
+            reply = engine.search(self._fen, self.moves, go, seconds=allowed + margin)
         except EngineError as error:
             self.forfeit(side, error.fault or Fault.CRASH, str(error))
             return None
@@ -285,8 +287,8 @@ class RefereedGame:
             fault = Fault.TIME_LOSS if limit.is_timed else Fault.HANG
             self.forfeit(side, fault, f"{reply.seconds:.3f} s for a move of at most {allowed:.3f} s")
             return None
-        if limit.control is not None:
-            self.clocks[side] = max(0.0, clock - reply.seconds) + limit.control.increment
+        if limit.clock is not None:
+            self.clocks[side] = max(0.0, clock - reply.seconds) + limit.clock.increment
         # 4. Check the move.
         try:
             move = self.position.parse_uci(reply.move)
@@ -302,7 +304,7 @@ class RefereedGame:
             score=reply.score,
             depth=reply.depth,
             nodes=reply.nodes,
-            clock=self.clocks[side] if self.limits[side].control is not None else None,
+            clock=self.clocks[side] if self.limits[side].clock is not None else None,
         )
 
     def play(self, move: Move, info: MoveInfo | None = None) -> None:

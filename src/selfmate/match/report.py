@@ -128,11 +128,12 @@ class MatchReport:
         values: dict[str, Any] = {"name": contestant.name, "label": self.labels[index]}
         if contestant.engine is None:
             return values | {"visits": limit.visits or 0}
-        for name in ("nodes", "depth", "movetime"):
-            if getattr(limit, name) is not None:
-                values[name] = getattr(limit, name)
-        if limit.control is not None:
-            values["tc"] = str(limit.control)
+        movetime = None if limit.seconds is None else round(1000 * limit.seconds)
+        for name, number in (("nodes", limit.nodes), ("depth", limit.depth), ("movetime", movetime)):
+            if number is not None:
+                values[name] = number
+        if limit.clock is not None:
+            values["tc"] = str(limit.clock)
         values["faults"] = faults(self.entries, index)
         return values | ({"out": self.unavailable[index]} if index in self.unavailable else {})
 

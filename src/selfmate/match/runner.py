@@ -27,7 +27,7 @@ from selfmate.match.record_pgn import count_records
 from selfmate.match.schedule import ScheduledGame, schedule
 from selfmate.match.worker_threads import WorkerThreads
 from selfmate.rating.match_stats import Match
-from selfmate.search.driver import Turn, drive, one_thread
+from selfmate.search.driver import BatchTiming, drive, one_thread
 from selfmate.search.player import Player
 
 __all__ = ["EvaluationCount", "MatchProgress", "play_games", "play_match"]
@@ -61,7 +61,7 @@ def play_games(
     on_batch: Callable[[EvaluationCount], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
     workers: EngineWorkers | None = None,
-    watch: Callable[[Turn], None] | None = None,
+    watch: Callable[[BatchTiming], None] | None = None,
 ) -> EvaluationCount:
     """Play games in a pool until all are over or `stopping` returns True; return what was evaluated.
 

@@ -21,7 +21,8 @@ from selfmate.match.runner import EvaluationCount, play_games
 from selfmate.match.schedule import ScheduledGame, schedule
 from selfmate.match.uci_parse import EngineScore
 from selfmate.rating.sprt import SprtTracker
-from selfmate.search.player import Player, play_config
+from selfmate.search.config import play_config
+from selfmate.search.player import Player
 from selfmate.util.cpu import cores
 
 __all__ = ["play"]

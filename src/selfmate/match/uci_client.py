@@ -15,7 +15,7 @@ reply has a deadline.
 Each engine has a process group of its own, so that Ctrl-C does not reach it and its children end with it. On Linux an
 engine dies with the thread that started it: start it in a thread that lives as long as the engine must.
 
-The module is above 400 lines because the client is one state machine over three pipes.
+This module is long because the client is one state machine over three pipes.
 """
 
 from __future__ import annotations

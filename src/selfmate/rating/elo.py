@@ -18,6 +18,8 @@ Two models of a game (docs/decisions/0008-ratings.md says why the first is the d
 - `bayeselo`: with the same difference X the probability of a win is 1 / (1 + 10^((D - X) / 400)), that of a loss is
   1 / (1 + 10^((D + X) / 400)), and the rest are draws, as in BayesElo. The ratings are scaled as BayesElo does, so
   that small differences agree with Elo.
+
+This module is long because both models share the data, the optimiser and the result.
 """
 
 from __future__ import annotations

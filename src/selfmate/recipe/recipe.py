@@ -176,7 +176,7 @@ class LearnerPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     optimizer: Annotated[Literal["adamw", "sgd"], Meta(description="adamw, or sgd (Nesterov, 0.9)")] = "adamw"
     learning_rate: Annotated[Positive, Meta(description="after the warm-up")]
     warmup: Annotated[Annotated[int, Meta(ge=0)], Meta(description="steps over which the rate rises from zero")] = 100
-    weight_decay: Annotated[Amount, Meta(description="decoupled, on matrices only")] = 1e-4
+    weight_decay: Annotated[Amount, Meta(description="on matrices only; decoupled in adamw, L2 in sgd")] = 1e-4
     clip: Annotated[Positive, Meta(description="largest norm of the gradient")] = 1.0
     batch: Annotated[Count, Meta(description="positions per step")]
     reuse: Annotated[Positive, Meta(description="how often a position is learned from on average")]

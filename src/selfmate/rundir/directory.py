@@ -48,7 +48,7 @@ from selfmate.rundir.format import (
 )
 from selfmate.rundir.games import pack_games, unpack_games
 from selfmate.rundir.provenance import _commit, _hardware, _now, _versions
-from selfmate.util.files import disk, new_folder, remove, stamp_folder, write_file
+from selfmate.util.files import explain_full_disk, new_folder, remove, stamp_folder, write_file
 
 __all__ = ["Run", "read_metrics", "read_run"]
 
@@ -137,7 +137,7 @@ class Run:
     def log(self, **values: Any) -> None:
         """Add a line to metrics.jsonl; it counts from the next commit on."""
         line = msgspec.json.encode(values) + b"\n"
-        with disk(self.directory / "metrics.jsonl", 0):
+        with explain_full_disk(self.directory / "metrics.jsonl", 0):
             if self._metrics.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -185,7 +185,7 @@ class Run:
 
     def commit(self, **changes: Any) -> State:
         """Make `changes` to the state true at one instant, then remove the files that it no longer names."""
-        with disk(self.directory / "metrics.jsonl", 0):
+        with explain_full_disk(self.directory / "metrics.jsonl", 0):
             os.fsync(self._metrics.fileno())
         state = msgspec.structs.replace(self.state, **changes, metrics_bytes=self._metrics.tell())
         state = msgspec.structs.replace(state, checkpoints=_kept(state))

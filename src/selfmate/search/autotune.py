@@ -1,9 +1,4 @@
-"""Driving a pool: the searches and games of a recipe, and the lanes that bring leaves to evaluators and answers back.
-
-    Pool.gather → Evaluator → Pool.apply
-
-Everybody who plays many games at once comes through here: self-play, the gate, the arena, the benches.
-"""
+"""Sizes of batches and pools: measured speeds of an evaluator, and memory for trees."""
 
 from __future__ import annotations
 
@@ -17,43 +12,31 @@ from selfmate.evaluator.base import Evaluator
 
 __all__ = ["GPU_LANES", "best_batch", "is_on_gpu", "room_for_trees", "with_spare"]
 
-
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-
-
 NEARLY: Final = 0.9
-
-
+"""Share of the highest speed that counts as nearly as fast."""
 BATCH_SECONDS: Final = 0.1
-
-
+"""Time in which the speed of one batch size is measured."""
 LONGEST_BATCH: Final = 0.1
 """Seconds of a batch beyond which no larger one is tried."""
-
-
 MEMORY_SHARE: Final = 0.5
-
-
+"""Share of the machine's memory that trees may take."""
 VISIT_BYTES: Final = 2000
 """Memory that a visit of a search takes at most: a node and its edges."""
-
-
 GPU_LANES: Final = 4
-"""Batches in turn on a GPU: one is computed, the others are gathered, on their way, or applied. Three suffice for fast
+"""Batches in turn on a GPU: one is computed, the others are gathered, copied or applied. Three suffice for fast
 processors; slower ones leave the GPU waiting now and then (docs/results/gpu.md)."""
-
-
 SPARE_SHARE: Final = 8
-"""One game in so many is there in case that others have few leaves."""
+"""One spare game for this many: some games have few leaves."""
 
 
 def is_on_gpu(evaluator: Evaluator) -> bool:
-    """Whether an evaluator computes on a GPU."""
+    """Return whether an evaluator computes on a GPU."""
     return "cuda" in evaluator.name
 
 
 def with_spare(slots: int) -> int:
-    """Give some games more than full batches need: not every game has all the leaves that it may have.
+    """Return the number of games that fills `slots` leaves, with spare ones: not every game has a leaf each time.
 
     >>> with_spare(4096)
     4608
@@ -62,9 +45,9 @@ def with_spare(slots: int) -> int:
 
 
 def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict[int, float]]:
-    """Find the smallest batch in which an evaluator is nearly as fast as it gets, of about `most` leaves at most.
+    """Return the smallest batch, up to about `most` leaves, in which an evaluator is nearly as fast as it gets.
 
-    Gives also the speed, in evaluations per second, of every batch that was tried.
+    The second value is the speed, in evaluations per second, of every batch that was tried.
     """
     speeds: dict[int, float] = {}
     for rows in BATCHES:
@@ -82,13 +65,13 @@ def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict
 
 
 def room_for_trees(visits: int) -> int:
-    """Say how many trees of so many visits a part of the memory holds."""
+    """Return the number of trees of this many visits that fit into `MEMORY_SHARE` of the memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return int(MEMORY_SHARE * memory / (visits * VISIT_BYTES))
 
 
 def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
-    """Measure evaluations per second of a batch; none where it does not fit into the device's memory."""
+    """Return the evaluations per second of a batch size; None if the batch exceeds the memory of the device."""
     pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=2, random_plies=8, slots=rows, threads=1)
     pool.start(0, rows)
     try:

@@ -1,4 +1,9 @@
-"""Drives a pool: one thread per lane gathers leaves, evaluates them and applies the answers."""
+"""Drives a pool of games: one thread per lane gathers leaves, evaluates them and applies the answers.
+
+    Pool.gather → Evaluator → Pool.apply
+
+Self-play, gate, arena and benches play their games through `drive`.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +17,25 @@ from selfmate._core import Pool
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import NATIVE, Desk, Evaluator
 
-__all__ = ["Turn", "drive", "one_thread"]
-
+__all__ = ["BatchTiming", "drive", "one_thread"]
 
 IDLE_SECONDS: Final = 0.1
-"""How long a lane sleeps at a time while all games wait for answers or for moves from outside."""
+"""Longest sleep of a lane while all games wait for answers or for moves from outside."""
 
 
 def one_thread() -> None:
-    """Keep torch, where it is used, to one thread in this one; each of our own threads has to say it anew."""
+    """Limit torch, if it is loaded, to one thread; the setting counts for the calling thread only."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 
 
-class Turn(NamedTuple):
-    """One batch of one lane, and when (`time.perf_counter`) its steps began and ended."""
+class BatchTiming(NamedTuple):
+    """One batch of one lane, and when (`time.perf_counter`) each of its steps began and ended."""
 
     lane: int
     leaves: int
     asked: float
-    """For the pool, which other lanes use too."""
+    """When the lane asked for the pool, which it shares with other lanes."""
     began: float
     gathered: float
     answered: float
@@ -48,24 +52,24 @@ def drive(
     stopping: Callable[[], bool] = lambda: False,
     prepare: Callable[[], None] = lambda: None,
     tell: Callable[[int], None] = lambda leaves: None,
-    watch: Callable[[Turn], None] | None = None,
+    watch: Callable[[BatchTiming], None] | None = None,
 ) -> None:
-    """Play the games of a pool to their end, a thread for each lane.
+    """Play the games of a pool to their end, with one thread per lane.
 
-    `evaluators` are those that the seats name by number. `prepare` is called once in each thread; `tell` hears how many
-    leaves were evaluated, and may drain the pool; `watch` hears when everything happened.
+    `evaluators` are in the order in which the seats number them. `prepare` is called once in each thread; `tell` is
+    called with the number of leaves of each batch, and may drain the pool; `watch` is called with the timing of each
+    batch of a net.
 
-    A thread for each lane, and each evaluator on one thread of its own: threads inside one small evaluation would
-    wait for each other longer than they work, above all when other programs want the processor too. Which thread
-    comes first changes no game. A lane that finds no batch sleeps: all games wait for answers or for moves from
-    outside (`Pool.play`), or a small batch waits to become a full one.
+    Each evaluation runs on the thread of its lane: threads inside one small evaluation would wait for each other longer
+    than they work, above all on a busy machine. The order of the threads changes no game. A lane without a batch
+    sleeps: all games wait for answers or for moves from outside (`Pool.play`), or a small batch waits to grow.
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
-    evaluators = evaluators[: pool.evaluators] or NATIVE[:1]  # nobody asks it, but games go on when leaves are gathered
+    evaluators = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
     natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
     nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
-    lock = threading.Lock()  # around the pool, which is quick; not around the evaluators
+    lock = threading.Lock()  # for the pool, whose calls are short; not for the evaluators
     failures: list[BaseException] = []
 
     def work(lane: int) -> None:
@@ -74,8 +78,8 @@ def drive(
             desks = [None if isinstance(each, str) else each.desk(pool.lane_rows) for each in evaluators]
             while not stopping() and not failures:
                 busy, news = False, pool.news
-                # The net that most games wait for: its batch is the largest, and the games of the others wait until
-                # theirs are as large.
+                # Of several nets, the one with the most waiting games: its batch is the largest, and those of the
+                # others grow meanwhile.
                 waiting = pool.waiting() if len(nets) > 1 else []
                 for index in [*natives, max(nets, key=waiting.__getitem__)] if waiting else [*natives, *nets]:
                     evaluator, desk = evaluators[index], desks[index]
@@ -101,11 +105,11 @@ def drive(
                         applied = time.perf_counter()
                         tell(leaves.size)
                     if watch is not None:
-                        watch(Turn(lane, leaves.size, asked, began, gathered, answered, applying, applied, desk))
+                        watch(BatchTiming(lane, leaves.size, asked, began, gathered, answered, applying, applied, desk))
                 if not busy:
                     if pool.done():
                         return
-                    if pool.idle():  # the games that are left are on their way, or wait for somebody outside
+                    if pool.idle():  # every game is in flight, or waits for a move from outside
                         pool.wait(news, IDLE_SECONDS)
         except BaseException as error:
             failures.append(error)
@@ -114,7 +118,7 @@ def drive(
     for thread in threads:
         thread.start()
     for thread in threads:
-        while thread.is_alive():  # in small pieces, so that Ctrl-C is heard
+        while thread.is_alive():  # with a timeout, so that Ctrl-C is handled
             thread.join(0.2)
     if failures:
         raise failures[0]

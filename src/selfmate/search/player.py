@@ -1,4 +1,4 @@
-"""A player: a position and a limit in, what the search found out.
+"""Players: a position and a limit in, a result out.
 
 >>> from selfmate.board.position import Position
 >>> position = Position("atomic", "r1b1kb2/1ppq2p1/4ppN1/p7/3p3P/4P1P1/PP1P1P2/R3K2R w KQq - 2 10")
@@ -6,66 +6,41 @@
 >>> position.san(result.best), result.proven, result.value
 ('Nxf8#', 1, 1.0)
 
-Who plays is said by one word, its spec: an evaluator of the core (`heuristic-1`, `uniform`, `fake`), `random`, the
-folder or the ONNX file of a net, the name of one that `selfmate nets` lists, or the directory of a run, which stands
-for its champion; `runs/NAME:untrained`, `runs/NAME:newest` and `runs/NAME:12` are other nets of a run.
+A player is named by its spec (`selfmate.search.spec`): a net, a run, or an evaluator of the core.
 """
 
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from selfmate import _core
-from selfmate._core import Search, SearchConfig
-from selfmate.errors import SearchError, clip
+from selfmate.errors import PlayerError, SearchError, clip
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
+from selfmate.search.config import MAX_TREE_BYTES
+from selfmate.search.limit import Limit
+from selfmate.search.result import MoveResult, Result
+from selfmate.search.spec import RANDOM, find_player
+from selfmate.search.tree_session import TreeSession
 
 if TYPE_CHECKING:
     from selfmate.nn.net import Net
-from selfmate.search.result import ENDLESS, Limit, MoveResult, PlayerError, Result, result_of
-from selfmate.search.spec import RANDOM, find_player
 
-__all__ = ["Player", "batch_size", "play_config"]
-
-
-# Leaves of one tree that are evaluated at once are chosen without knowing of each other. Batches against single leaves
-# (heuristic-1, atomic, 800 visits; docs/log.md): 50 ± 6 % with 8 leaves, 45 ± 6 % with 16, 33 ± 9 % with 64. So a batch
-# grows with the tree, from as many as a net does in about the time of one.
-SMALLEST_BATCH: Final = 8
-
-
-LARGEST_BATCH: Final = 64
-
-
-VISITS_PER_LEAF: Final = 64
-
-
-NATIVE_VISITS: Final = 2000
-"""Visits between two looks at the clock, with an evaluator of the core: some milliseconds."""
-
-
-NOISE: Final = 0.25
-"""Share of Dirichlet noise in the priors of the root, as AlphaZero has it."""
-
-
-MAX_TREE_BYTES: Final = 1 << 30
-"""A tree of this size gives up its least visited half."""
+__all__ = ["Player"]
 
 
 class Player:
-    """Somebody who plays: a net, or an evaluator of the core, behind a search; or `random`.
+    """A net or an evaluator of the core, behind a search; or `random`.
 
-    `source` is a spec (see above), an evaluator, or a net in memory. `threads`, `device` and `backend` are those of the
-    net (see `open_evaluator`).
+    `source` is a spec (`selfmate.search.spec`), an evaluator, or a net in memory. `threads`, `device` and `backend` are
+    those of the net (see `open_evaluator`).
 
     >>> Player("heuristik-1")
     Traceback (most recent call last):
     ...
-    selfmate.search.result.PlayerError: no player is called 'heuristik-1'; did you mean 'heuristic-1'?
+    selfmate.errors.PlayerError: no player is called 'heuristik-1'; did you mean 'heuristic-1'?
     """
 
     def __init__(
@@ -77,11 +52,11 @@ class Player:
         backend: str | None = None,
     ) -> None:
         self.evaluator: Evaluator | str
-        """What judges positions: an evaluator, or the name of one of the core, or `random`."""
+        """A net, the name of an evaluator of the core, or `random`."""
         self.name: str
-        """Printable, for tables and PGN."""
+        """Printable; for tables and PGN."""
         self.path: Path | None = None
-        """Where its net lies, if it comes from a file: a folder, or an ONNX file."""
+        """The folder or ONNX file of its net; None for any other player."""
         options: dict[str, Any] = {"device": device, "threads": threads}
         if backend is not None:
             options["backend"] = backend
@@ -98,16 +73,18 @@ class Player:
 
     @property
     def variant(self) -> str | None:
-        """The variant that it can play; None when it plays all of them."""
+        """The variant of its net; None when it plays every variant."""
         return None if isinstance(self.evaluator, str) else self.evaluator.variant
 
     def check(self, variant: str) -> None:
-        """Refuse a variant that it cannot play (`chess960` is chess here)."""
+        """Raise `PlayerError` for a variant that it does not play (`chess960` is chess here)."""
         if self.variant is not None and variant.removesuffix("960") != self.variant.removesuffix("960"):
             raise PlayerError(f"{self.name} plays {self.variant}, not {clip(variant)}", variant)
 
     def search(self, position: _core.Position, limit: Limit, *, noise: bool = False, seed: int = 0) -> Result:
-        """Search a position that is not over. `noise` (drawn from `seed`) makes the player try other moves too.
+        """Search a position and return the result; a game that is over raises `SearchError`.
+
+        `noise` (drawn from `seed`) is added to the priors of the root, so that games differ.
 
         >>> from selfmate.board.position import Position
         >>> result = Player("uniform").search(Position("gardner"), Limit(visits=50))
@@ -117,66 +94,25 @@ class Player:
         self.check(position.variant)
         if position.outcome() is not None:
             raise SearchError("there is no move to search for: the game is over", position.fen())
-        began = time.perf_counter()
+        check_limit(limit)
         if self.evaluator == RANDOM:
-            return _random_result(position, seed, began)
-        search = Search(position, play_config(noise=noise), limit.visits or ENDLESS, seed)
-        room = ENDLESS if limit.nodes is None else limit.nodes
-        while not search.done() and room > 0:
-            self._search_on(search, room)
-            if limit.seconds is not None and time.perf_counter() - began >= limit.seconds:
-                break
-            if limit.nodes is not None:
-                room = limit.nodes - search.result().nodes
-        return result_of(search.result(), time.perf_counter() - began)
-
-    def _search_on(self, search: Search, room: int) -> None:
-        """Go on with a search for a short time, and for `room` positions at most."""
-        if isinstance(self.evaluator, str):
-            search.run(self.evaluator, min(NATIVE_VISITS, room))
-            return
-        leaves = search.gather(min(batch_size(search.visits), room))
-        if leaves.size:  # else every playout ended by the rules
-            priors, wdl, _ = self.evaluator.evaluate(leaves)
-            search.apply(leaves.ticket, priors, wdl)
+            return _random_result(position, seed)
+        # No cache, and whole batches: the result of a net does not depend on earlier searches or on timing.
+        session = TreeSession(self.evaluator, memory=MAX_TREE_BYTES, cached=False)
+        session.begin(position, limit, noise=noise, seed=seed)
+        return session.run()
 
 
-def play_config(
-    *,
-    lcb: bool = True,
-    noise: bool = False,
-    gumbel: bool = False,
-    draw_score: float = 0.0,
-    max_bytes: int = MAX_TREE_BYTES,
-) -> SearchConfig:
-    """Give the search of everybody who plays to win, the choice of the move included; training has one of its own.
-
-    `lcb` plays the move whose value is surely the highest, and otherwise it is the most visited one: 50 to 58 % for it
-    in matches (docs/log.md). `noise` is for other moves than the surest, so the visits choose; a `gumbel` root,
-    which has no noise here, has a choice of its own.
-    """
-    return SearchConfig(
-        stop_when_proven=False,  # a proven win is searched on: a shorter one may be there
-        lcb=lcb and not noise and not gumbel,
-        gumbel=gumbel,
-        gumbel_scale=0.0,
-        noise_epsilon=NOISE if noise else 0.0,
-        draw_score=draw_score,
-        max_bytes=max_bytes,
-    )
+def check_limit(limit: Limit) -> None:
+    """Raise `PlayerError` for a limit that might never end a search, or that only the UCI engine can keep."""
+    if limit.visits is None and limit.seconds is None and limit.nodes is None:
+        raise PlayerError("a limit needs visits, seconds or nodes")
+    if limit.clock is not None:
+        raise PlayerError("only the UCI engine plays by a clock; give seconds")
 
 
-def batch_size(visits: int) -> int:
-    """Say how many leaves to evaluate at once in a tree of so many visits.
-
-    >>> [batch_size(visits) for visits in (0, 800, 100_000)]
-    [8, 12, 64]
-    """
-    return max(SMALLEST_BATCH, min(LARGEST_BATCH, visits // VISITS_PER_LEAF))
-
-
-def _random_result(position: _core.Position, seed: int, began: float) -> Result:
-    """Choose any move; the same one for the same seed, position and number of moves played."""
+def _random_result(position: _core.Position, seed: int) -> Result:
+    """Return a random move, which depends on seed, position and number of moves played."""
     legal = position.legal_moves
     random.Random(f"{seed} {len(position.move_stack)} {position.key}").shuffle(legal)
     share = 1 / len(legal)
@@ -192,7 +128,7 @@ def _random_result(position: _core.Position, seed: int, began: float) -> Result:
         moves=moves,
         visits=0,
         nodes=0,
-        seconds=time.perf_counter() - began,
+        seconds=0.0,
         depth=0.0,
         seldepth=0,
     )

@@ -1,56 +1,17 @@
-"""Limits of a search, and what it found."""
+"""What a search found."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Final
 
 from selfmate._core import Move, SearchResult
-from selfmate.errors import SelfmateError
 
-__all__ = ["Limit", "MoveResult", "PlayerError", "Result", "result_of"]
-
-
-ENDLESS: Final = (1 << 32) - 1
-"""Visits of a search that only something else ends."""
-
-
-class PlayerError(SelfmateError):
-    """A player that does not exist, or cannot play what it is asked to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """When a search ends: at the first of these. Seconds are looked at between batches of leaves.
-
-    >>> Limit(visits=800)
-    Limit(visits=800, seconds=None, nodes=None)
-    >>> Limit()
-    Traceback (most recent call last):
-    ...
-    selfmate.search.result.PlayerError: a limit needs visits, seconds or nodes
-    """
-
-    visits: int | None = None
-    """Playouts."""
-    seconds: float | None = None
-    nodes: int | None = None
-    """Positions in the tree."""
-
-    def __post_init__(self) -> None:
-        if self.visits is None and self.seconds is None and self.nodes is None:
-            raise PlayerError("a limit needs visits, seconds or nodes")
-        for name, number in (("visits", self.visits), ("nodes", self.nodes)):
-            if number is not None and not 1 <= number <= ENDLESS:
-                raise PlayerError(f"{name} of a limit go from 1 to {ENDLESS}, not {number}", str(number))
-        if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):
-            raise PlayerError(f"seconds of a limit are more than nothing, not {self.seconds}", str(self.seconds))
+__all__ = ["MoveResult", "Result", "result_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveResult:
-    """What a search found out about one move."""
+    """What a search found about one move at the root."""
 
     move: Move
     visits: int
@@ -61,14 +22,14 @@ class MoveResult:
     prior: float
     proven: int | None
     pv: tuple[Move, ...]
-    """The line that is expected, with this move first."""
+    """The expected line, with this move first."""
     net_value: float | None = None
-    """What the evaluator alone says of the position behind it, seen as `value` is."""
+    """The evaluator's value of the position after the move, for the same side as `value`; None: not evaluated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a search found; value and wdl are those of the side to move."""
+    """What a search found; value and wdl are for the side to move."""
 
     best: Move
     value: float
@@ -76,10 +37,10 @@ class Result:
     wdl: tuple[float, float, float]
     """Probabilities of win, draw and loss."""
     proven: int | None
-    """Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven."""
+    """Plies to a forced win (positive) or loss (negative), 0 for a draw, None if nothing is proven."""
     pv: tuple[Move, ...]
     moves: tuple[MoveResult, ...]
-    """Every legal move, the best first."""
+    """Every legal move: the best first, then by visits, proven losses last."""
     visits: int
     nodes: int
     """Positions in the tree."""
@@ -87,18 +48,18 @@ class Result:
     depth: float
     """Mean length of the playouts."""
     seldepth: int
-    """The longest one."""
+    """Length of the longest playout."""
     net_value: float | None = None
-    """What the evaluator alone says of the position."""
+    """The evaluator's value of the position."""
 
     @property
     def nodes_per_second(self) -> float:
-        """How fast the tree grew."""
+        """Growth of the tree."""
         return self.nodes / self.seconds if self.seconds else 0.0
 
 
 def result_of(found: SearchResult, seconds: float) -> Result:
-    """Give what a search of the core found."""
+    """Return the Python form of a result of the core."""
     moves = tuple(
         MoveResult(
             move=stats.move,

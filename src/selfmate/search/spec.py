@@ -1,4 +1,10 @@
-"""Player specs: the word that names a net, a run, a shipped net or an evaluator of the core."""
+"""Player specs: one word that names a player.
+
+- an evaluator of the core: `heuristic-1`, `uniform`, `fake`; or `random`
+- a net: its folder, its ONNX file, or the name of one that `selfmate nets` lists
+- a run: its directory stands for its champion; `runs/NAME:untrained`, `runs/NAME:newest` and `runs/NAME:12` (a cycle)
+  are other nets of it
+"""
 
 from __future__ import annotations
 
@@ -7,38 +13,30 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.errors import PlayerError, SelfmateError, clip
 from selfmate.evaluator.base import NATIVE
 from selfmate.nn import shipped as nets
-from selfmate.nn.checkpoint import TENSORS_NAME
+from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME
 from selfmate.nn.onnx import ONNX_NAME
-from selfmate.search.result import PlayerError
 
 __all__ = ["RANDOM", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
 
-
 RANDOM: Final = "random"
-"""The player that plays any legal move."""
-
-
+"""The player of random legal moves."""
 FAKE: Final = "fake"
-"""An evaluator of the core for tests, which nobody needs to be told of."""
-
-
+"""An evaluator of the core for tests; messages do not list it."""
 MAX_STATE_BYTES: Final = 64 << 20
 
 
-# -- who a spec means -----------------------------------------------------------------------------
-
-
 def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
-    """Give the name of a player, and the evaluator of the core or the net that it plays with.
+    """Return the name of a player, and the name of its evaluator of the core or the path of its net.
 
-    `engine` is how an engine of that name is written, where engines can play; for a hint.
+    A spec that names no player raises `PlayerError`; `engine` is the spec of a UCI engine of that name, for its hint
+    where engines can play.
+
+    >>> find_player("heuristic-1")
+    ('heuristic-1', 'heuristic-1')
     """
-    from selfmate.nn import shipped as nets
-    from selfmate.nn.checkpoint import JSON_NAME
-
     if spec in (*NATIVE, RANDOM):
         return spec, spec
     try:
@@ -56,7 +54,7 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
             return spec, shipped
     except SelfmateError:
         raise
-    except (OSError, ValueError):  # what is too long or cannot be in a path
+    except (OSError, ValueError):  # too long for a path, or with a NUL
         exists = False
     if spec.strip() and exists and not which:
         meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
@@ -64,8 +62,22 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
     raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
 
 
+def find_net(spec: str) -> Path:
+    """Return the folder or ONNX file of the net of a player; a player without a net raises `PlayerError`.
+
+    >>> find_net("heuristic-1")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.PlayerError: heuristic-1 has no net; give a net's folder, an .onnx file or a run
+    """
+    _, found = find_player(spec)
+    if isinstance(found, str):
+        raise PlayerError(f"{found} has no net; give a net's folder, an .onnx file or a run", spec)
+    return found
+
+
 def _name_of_folder(path: Path) -> str:
-    """Name the net of a folder; a checkpoint of a run is what it is called everywhere."""
+    """Return the name of the net in a folder; a checkpoint of a run is named by run and cycle."""
     run = path.parent.parent
     if path.parent.name == "checkpoints" and path.name.isdecimal() and (run / "manifest.json").is_file():
         return net_name(run, int(path.name))
@@ -73,25 +85,23 @@ def _name_of_folder(path: Path) -> str:
 
 
 def _split(spec: str) -> tuple[Path, str]:
-    """Cut `runs/NAME:which` in two."""
+    """Return the two parts of `runs/NAME:which`."""
     path, colon, which = spec.rpartition(":")
     return (Path(path), which) if colon else (Path(spec), "")
 
 
 def _hint(spec: str, engine: str) -> str:
-    """Say what the spec might have been."""
-    import difflib  # not needed until something is wrong
+    """Return what the spec might have meant, for an error message."""
+    import difflib  # needed for errors only
 
-    from selfmate.nn import shipped as nets
-
-    who, question, _ = spec.partition("?")
-    if who.startswith("uci:"):
+    name, question, _ = spec.partition("?")
+    if name.startswith("uci:"):
         return "engines play in selfmate arena and selfmate ladder"
     here = [str(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
-    names = (*(name for name in NATIVE if name != FAKE), RANDOM, *(net.name for net in nets.shipped()))
-    if question and who in names:
-        return f"what stands behind ? is for selfmate arena and selfmate ladder; here write {who} and options"
-    known = {name: name for name in names} | {Path(path).name: path for path in here}
+    names = (*(each for each in NATIVE if each != FAKE), RANDOM, *(net.name for net in nets.shipped()))
+    if question and name in names:
+        return f"settings after ? are for selfmate arena and selfmate ladder; here write {name} and options"
+    known = {each: each for each in names} | {Path(path).name: path for path in here}
     if engine and shutil.which(spec):
         return f"did you mean {engine!r}?"
     near = difflib.get_close_matches(clip(Path(spec).name), known, n=1)
@@ -102,9 +112,9 @@ def _hint(spec: str, engine: str) -> str:
 
 
 def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
-    """Give name and folder of a net of a run: its champion, `untrained`, `newest`, or that of a cycle by its number.
+    """Return name and folder of a net of a run: `champion` (also the empty word), `untrained`, `newest`, or a cycle.
 
-    The run may be at work: its commits are whole at every instant.
+    The run may be training meanwhile: its commits are atomic.
     """
     import msgspec
 
@@ -133,7 +143,7 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
 
 
 def run_name(directory: Path) -> str:
-    """Name a run, by its first directory: recipes have many runs, and a copy is still the same one.
+    """Return the name of a run: that of the directory in which it was started, also in a copy of it.
 
     >>> run_name(Path("runs/first"))
     'first'
@@ -147,7 +157,7 @@ def run_name(directory: Path) -> str:
 
 
 def net_name(directory: Path, cycle: int) -> str:
-    """Name a net of a run, the same in every table and PGN.
+    """Return the name of a net of a run, the same in every table and PGN.
 
     >>> net_name(Path("runs/first"), 0), net_name(Path("runs/first/"), 12)
     ('first untrained', 'first cycle 12')
@@ -156,7 +166,7 @@ def net_name(directory: Path, cycle: int) -> str:
 
 
 def label(name: str, visits: int) -> str:
-    """Name a player with what makes it another one: its visits, of which `random` has none.
+    """Return the name of a player with its visits; `random` has none.
 
     >>> label("first cycle 12", 64), label("heuristic-1", 1), label("random", 0)
     ('first cycle 12 (64 visits)', 'heuristic-1 (1 visit)', 'random')
@@ -167,26 +177,3 @@ def label(name: str, visits: int) -> str:
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(MAX_STATE_BYTES)
-
-
-def find_net(spec: str) -> Path:
-    """Find the net that somebody names: a folder, an ONNX file, a run (`runs/NAME`, `runs/NAME:12`), a shipped net.
-
-    >>> find_net("heuristic-1")
-    Traceback (most recent call last):
-    ...
-    selfmate.errors.SelfmateError: heuristic-1 has no net; give a net's folder, an .onnx file or a run
-    """
-    if spec in (*NATIVE, RANDOM):
-        raise SelfmateError(f"{spec} has no net; give a net's folder, an .onnx file or a run", spec)
-    if (shipped := nets.named(spec)) is not None:
-        return shipped
-    path, which = Path(spec), ""
-    if not path.exists() and ":" in spec:
-        before, _, which = spec.rpartition(":")
-        path = Path(before)
-    if (path / "manifest.json").is_file():
-        return net_of_run(path, which)[1]
-    if not path.exists() or which:
-        raise SelfmateError(f"{clip(spec)}: there is no such net", spec)
-    return path

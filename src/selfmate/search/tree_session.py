@@ -1,126 +1,209 @@
-"""A player with a memory: the tree of one search serves the next, within a limit of memory.
+"""The search driver of `Player.search`, analysis and UCI: one tree, searched in short slices until a limit is reached.
 
 >>> from selfmate.board.position import Position
->>> from selfmate.search.player import Player
->>> thinker, position = Thinker(Player("heuristic-1")), Position("gardner")
->>> thinker.begin(position, visits=500)
+>>> session, position = TreeSession("heuristic-1"), Position("gardner")
+>>> session.begin(position, Limit(visits=500))
 False
->>> while not thinker.done:
-...     thinker.go_on()
->>> result = thinker.result()
->>> result.visits, thinker.begin(position, visits=500)
-(500, True)
+>>> session.run().visits
+500
 
-A search goes on in short turns, each of a few milliseconds, so that whoever drives it can look at the clock and at what
-others say. One thread drives; the tree's own threads and those of a net work beneath it.
+The tree is kept: the next search of the same position, or of one at most two plies below it, starts with what is known.
+
+>>> session.begin(position, Limit(visits=500))
+True
+
+One thread drives a session and may look at the clock, at commands and at the figures so far between two slices:
+
+>>> slices = 0
+>>> for _ in session.steps():
+...     slices += 1
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from selfmate import _core
-from selfmate._core import Leaves, Move, Search, SearchResult
+from selfmate._core import Leaves, Move, Search, SearchConfig, SearchResult
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.evaluator.cache import CachedEvaluator
-from selfmate.search.player import Player, batch_size, play_config
-from selfmate.search.result import ENDLESS, PlayerError, Result, result_of
+from selfmate.search.config import batch_size, play_config
+from selfmate.search.limit import MAX_VISITS, Limit
+from selfmate.search.result import Result, result_of
 from selfmate.search.spec import RANDOM
 
-__all__ = ["Thinker"]
+__all__ = ["TreeSession"]
 
-
-TURN: Final = 0.01
-"""Seconds of a turn with an evaluator of the core."""
-
-
-PIECE: Final = 0.015
-"""Seconds that a net may compute before somebody looks at the clock again."""
-
-
-LOOK: Final = 0.005
-"""Seconds between two looks while others compute."""
-
-
+SLICE_SECONDS: Final = 0.01
+"""Length of a slice with an evaluator of the core."""
+SHORTEST_SLICE: Final = 0.0005
+SLICE_VISITS: Final = 2000
+"""The same without an interruption: visits that take some milliseconds."""
+PIECE_SECONDS: Final = 0.015
+"""Time that a net may take for a piece of a batch before the clock is looked at again."""
+POLL_SECONDS: Final = 0.005
+"""Time between two calls of `interrupted` while another thread computes."""
 SMALLEST_PIECE: Final = 8
-"""Leaves that a net computes in about the time of one."""
-
-
+"""Leaves that a net evaluates in about the time of one."""
+USUAL_MEMORY: Final = 256 << 20
 CACHE_SHARE: Final = 4
-"""One part in so many of the memory is for answers of the net, the others for the tree."""
-
-
+"""A quarter of the memory is for the evaluation cache, the rest for the tree."""
 CACHED_BYTES: Final = 432
-"""What an answer of a net takes in the cache."""
+"""Memory of one cached evaluation."""
+
+Interrupted = Callable[[], bool]
 
 
-class Thinker:
+class TreeSession:
     """Searches one position after another with one tree.
 
-    `memory` is what tree and cache may take together, in bytes; when it is used up the least visited part of the tree
-    is given up, and the search goes on. `threads` share the tree (an evaluator of the core) or evaluate batches beside
-    each other (a net); with one thread the same search always gives the same result.
+    `evaluator` is a net, or the name of an evaluator of the core. `memory` is the limit in bytes of tree and evaluation
+    cache together; a full tree is pruned to its more visited half, and the search continues. With `cached` a net has a
+    cache. `threads` share the tree (an evaluator of the core) or evaluate batches side by side (a net); with one thread
+    the same search always has the same result.
     """
 
-    def __init__(self, player: Player, *, threads: int = 1, memory: int = 256 << 20) -> None:
-        if player.evaluator == RANDOM:
-            raise PlayerError("random does not think", RANDOM)
-        self.player = player
-        self.memory = memory
+    def __init__(
+        self, evaluator: Evaluator | str, *, threads: int = 1, memory: int = USUAL_MEMORY, cached: bool = True
+    ) -> None:
+        if evaluator == RANDOM:
+            raise PlayerError(f"{RANDOM} does not search", RANDOM)
+        self.evaluator = evaluator
         self.threads = threads
-        self._evaluator: Evaluator | str = player.evaluator
+        self.config = SearchConfig()
+        """Configuration of the present search."""
         self._tree_bytes = memory
-        self._pool: ThreadPoolExecutor | None = None
-        if isinstance(player.evaluator, Evaluator):
-            share = memory // CACHE_SHARE
-            self._tree_bytes -= share
-            # A power of two: the cache rounds up, and the limit must hold.
-            self._evaluator = CachedEvaluator(player.evaluator, 1 << max(4, (share // CACHED_BYTES).bit_length() - 1))
-            self._pool = ThreadPoolExecutor(threads, "net")
-        self._flying: dict[Future[tuple[int, Answer]], int] = {}
+        if cached and isinstance(evaluator, Evaluator):
+            cache_bytes = memory // CACHE_SHARE
+            self._tree_bytes -= cache_bytes
+            # A power of two: the cache would round up, and exceed the limit.
+            self.evaluator = CachedEvaluator(evaluator, 1 << max(4, (cache_bytes // CACHED_BYTES).bit_length() - 1))
+        self._executor: ThreadPoolExecutor | None = None
+        self._in_flight: set[Future[tuple[int, Answer]]] = set()
         self._seconds_per_leaf = 0.0
         self._search: Search | None = None
+        self._limit = Limit()
+        self._began = self._deadline = 0.0
         self._pruning: threading.Thread | None = None
         self._before_pruning: SearchResult | None = None
-        self._began = 0.0
+
+    # -- a search -----------------------------------------------------------------------------------------------------
 
     def begin(
         self,
         position: _core.Position,
+        limit: Limit | None = None,
         *,
-        visits: int = ENDLESS,
+        since: float | None = None,
         moves: Sequence[Move] = (),
         draw_score: float = 0.0,
         lcb: bool = True,
         noise: bool = False,
         seed: int = 0,
     ) -> bool:
-        """Begin a search, and say whether something was known of the position.
+        """Begin a search, and return whether the tree has the position already.
 
-        `visits` are those of this search alone. `moves`, if there are any, are the only ones to consider; `draw_score`
-        is what a draw is worth to the side to move; `lcb` and `noise` are those of `play_config`.
+        `limit` counts the visits of this search alone, and its seconds from `since` (`time.perf_counter`; default:
+        now); its clock is ignored. `moves`, if any, are the only root moves to consider. `draw_score`, `lcb` and
+        `noise` are those of `play_config`; a search with noise begins a new tree.
         """
-        self.player.check(position.variant)
         self._settle()
-        config = play_config(lcb=lcb, noise=noise, draw_score=draw_score, max_bytes=self._tree_bytes)
+        self._limit = limit or Limit()
         self._began = time.perf_counter()
+        seconds = self._limit.seconds
+        self._deadline = float("inf") if seconds is None else (self._began if since is None else since) + seconds
+        self.config = play_config(lcb=lcb, noise=noise, draw_score=draw_score, max_bytes=self._tree_bytes)
+        visits = self._limit.visits or MAX_VISITS
         if self._search is None or noise:
-            self._search = Search(position, config, visits, seed, list(moves))
+            self._search = Search(position, self.config, visits, seed, list(moves))
             return False
-        return self._search.move_to(position, config, visits, seed, list(moves))
+        return self._search.move_to(position, self.config, visits, seed, list(moves))
+
+    def run(self) -> Result:
+        """Search until the limit is reached, and return the result; at least one batch is searched."""
+        for _ in self.steps():
+            pass
+        self.stop()
+        result = self.result()
+        assert result is not None, "the first slice evaluates the root"
+        return result
+
+    def steps(self, interrupted: Interrupted | None = None) -> Iterator[None]:
+        """Search slice by slice until the limit is reached or `interrupted()` is true; yield before each slice.
+
+        With `interrupted`, a slow net is not waited for either when the time is up, and there may be no result.
+        """
+        while not self._is_over(interrupted):
+            yield
+            self.step(interrupted)
+
+    def step(self, interrupted: Interrupted | None = None) -> None:
+        """Search for one slice: some milliseconds, or one batch of a net; less when interrupted."""
+        tree = self._tree
+        until: Interrupted | None = None
+        if interrupted is not None:
+            until = lambda: interrupted() or time.perf_counter() >= self._deadline  # noqa: E731
+        if self._pruning is not None or (tree.full() and not self._in_flight):
+            self._prune(until)
+        elif isinstance(self.evaluator, str) and until is None and self.threads == 1:
+            # Counting visits is 10 % faster than reading the clock after each of them.
+            tree.run(self.evaluator, min(SLICE_VISITS, self._nodes_left()))
+        elif isinstance(self.evaluator, str):
+            seconds = max(SHORTEST_SLICE, min(SLICE_SECONDS, self._deadline - time.perf_counter()))
+            tree.run_for(seconds, self.evaluator, min(MAX_VISITS, self._nodes_left()), self.threads)
+        elif self.threads > 1:
+            self._step_side_by_side(self.evaluator, until or (lambda: False))
+        elif until is not None:
+            self._step_in_pieces(self.evaluator, until)
+        else:
+            leaves = tree.gather(min(batch_size(tree.visits), self._nodes_left()))
+            if leaves.size:  # else every playout ended in a result of the rules
+                answer = self.evaluator.evaluate(leaves)
+                tree.apply(leaves.ticket, answer.priors, answer.wdl)
+
+    def stop(self) -> None:
+        """Abandon every evaluation in flight; nothing changes the tree afterwards."""
+        for future in self._in_flight:
+            future.cancel()
+        self._in_flight.clear()
+        if self._pruning is None and self._search is not None:
+            self._search.abandon()
 
     def forget(self) -> None:
-        """Give up the tree."""
+        """Drop the tree."""
         self._settle()
         self._search = None
 
+    def _is_over(self, interrupted: Interrupted | None) -> bool:
+        """Return whether the search has reached its limit: the one place where limits are checked."""
+        if self.done or (interrupted is not None and interrupted()):
+            return True
+        is_late = time.perf_counter() >= self._deadline
+        if is_late and interrupted is not None:
+            return True
+        limit = self._limit
+        if not is_late and limit.nodes is None and limit.depth is None and limit.mate is None:
+            return False
+        found = self.snapshot()
+        if found is None:
+            return False
+        return (
+            is_late
+            or (limit.nodes is not None and found.nodes >= limit.nodes)
+            or (limit.depth is not None and found.depth >= limit.depth)
+            or (limit.mate is not None and found.proven is not None and 0 < found.proven < 2 * limit.mate)
+        )
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
     @property
     def done(self) -> bool:
-        """Whether the visits are used up, or nothing is left to find out."""
+        """Whether the visits are used up, or the result is proven and cannot improve."""
         return self._pruning is None and self._tree.done()
 
     @property
@@ -128,43 +211,36 @@ class Thinker:
         """Visits of this search so far."""
         return self._tree.visits
 
-    def go_on(self, seconds: float = TURN, interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Search for one turn of about so many seconds; less when interrupted."""
-        tree = self._tree
-        if self._pruning is not None or (tree.full() and not self._flying):
-            self._prune(interrupted)
-        elif isinstance(self._evaluator, str):
-            tree.run_for(seconds, self._evaluator, ENDLESS, self.threads)
-        elif self._pool is not None and self.threads == 1:
-            self._take_batch(self._evaluator, self._pool, interrupted)
-        elif self._pool is not None:
-            self._keep_flying(self._evaluator, self._pool, interrupted)
-
-    def result(self, after: Move | None = None) -> Result | None:
-        """Give what is known of the position, or of the one after a move; None while that is nothing."""
-        seconds = time.perf_counter() - self._began
-        if after is None and self._before_pruning is not None:
-            return result_of(self._before_pruning, seconds)
-        self._settle_pruning()
-        if after is None:
-            return result_of(self._tree.result(), seconds) if self._tree.is_rooted() else None
-        found = self._tree.result_after(after)
-        return result_of(found, seconds) if found is not None else None
+    @property
+    def seconds(self) -> float:
+        """Seconds since `begin`."""
+        return time.perf_counter() - self._began
 
     @property
     def fullness(self) -> float:
-        """How much of the tree's memory is used, 0 to 1."""
+        """Share of the tree's memory in use, 0 to 1."""
         if self._before_pruning is not None:
             return 1.0
         return min(1.0, self._tree.bytes / self._tree_bytes)
 
-    def stop(self) -> None:
-        """Give up what is being computed: the tree is at rest after this."""
-        for future in self._flying:
-            future.cancel()
-        self._flying.clear()
-        if self._pruning is None and self._search is not None:
-            self._search.abandon()
+    def snapshot(self, after: Move | None = None) -> SearchResult | None:
+        """Return what is known of the root, or of the position after a root move, as the core has it; None: nothing.
+
+        It costs a tenth of `result`: only the fields that are read become Python objects.
+        """
+        if after is None and self._before_pruning is not None:
+            return self._before_pruning
+        self._settle_pruning()
+        if after is not None:
+            return self._tree.result_after(after)
+        return self._tree.result() if self._tree.is_rooted() else None
+
+    def result(self, after: Move | None = None) -> Result | None:
+        """Return what is known of the root, or of the position after a root move; None while that is nothing."""
+        found = self.snapshot(after)
+        return None if found is None else result_of(found, self.seconds)
+
+    # -- memory -------------------------------------------------------------------------------------------------------
 
     @property
     def _tree(self) -> Search:
@@ -173,21 +249,22 @@ class Thinker:
         return self._search
 
     def _settle(self) -> None:
-        """Wait until nothing works on the tree."""
+        """Return once no thread works on the tree."""
         self.stop()
         self._settle_pruning()
 
-    # -- memory -------------------------------------------------------------------------------------------------------
-
-    def _prune(self, interrupted: Callable[[], bool]) -> None:
-        """Make room. It may take longer than anybody waits for an answer: what is known until then is kept aside."""
+    def _prune(self, until: Interrupted | None) -> None:
+        """Prune the tree, in a thread if it may be interrupted: the result so far can be asked for meanwhile."""
         tree = self._tree
+        if until is None:
+            tree.prune()
+            return
         if self._pruning is None:
             self._before_pruning = tree.result()
             self._pruning = threading.Thread(target=tree.prune, daemon=True)
             self._pruning.start()
-        while self._pruning.is_alive() and not interrupted():
-            self._pruning.join(LOOK)
+        while self._pruning.is_alive() and not until():
+            self._pruning.join(POLL_SECONDS)
         if not self._pruning.is_alive():
             self._settle_pruning()
 
@@ -196,53 +273,65 @@ class Thinker:
             self._pruning.join()
         self._pruning = self._before_pruning = None
 
-    # -- a net --------------------------------------------------------------------------------------------------------
+    def _nodes_left(self) -> int:
+        """Return how many positions the tree may still grow by."""
+        if self._limit.nodes is None or not self._tree.is_rooted():
+            return self._limit.nodes or MAX_VISITS
+        return max(0, self._limit.nodes - self._tree.result().nodes)
 
-    def _take_batch(self, evaluator: Evaluator, pool: ThreadPoolExecutor, interrupted: Callable[[], bool]) -> None:
-        """Gather a batch as `Player` does and evaluate it piece by piece; how it is cut never shows in the tree.
+    # -- a net whose evaluation can be interrupted --------------------------------------------------------------------
 
-        A net on a busy machine may take any time: nobody waits for it who is interrupted.
+    def _step_in_pieces(self, evaluator: Evaluator, until: Interrupted) -> None:
+        """Gather one batch and evaluate it piece by piece; the size of the pieces does not change the tree.
+
+        A piece runs in another thread, so that a net on a busy machine does not delay an interruption.
         """
         tree = self._tree
-        tickets, room, piece = [], batch_size(tree.visits), self._piece()
-        while room > 0:
-            leaves = tree.gather(min(room, piece))
+        batches: list[Leaves] = []
+        left, piece = min(batch_size(tree.visits), self._nodes_left()), self._piece()
+        while left > 0:
+            leaves = tree.gather(min(left, piece))
             if not leaves.size:
                 break
-            tickets.append(leaves)
-            room -= leaves.size
+            batches.append(leaves)
+            left -= leaves.size
             if leaves.size < piece:
                 break
-        for leaves in tickets:
-            future = pool.submit(self._evaluate, evaluator, leaves)
-            while not wait([future], LOOK).done and not interrupted():
+        for leaves in batches:
+            future = self._submit(evaluator, leaves)
+            while not wait([future], POLL_SECONDS).done and not until():
                 pass
             if not future.done():
                 break
             ticket, answer = future.result()
             tree.apply(ticket, answer.priors, answer.wdl)
-            if interrupted():
+            if until():
                 break
         tree.abandon()
 
-    def _keep_flying(self, evaluator: Evaluator, pool: ThreadPoolExecutor, interrupted: Callable[[], bool]) -> None:
-        """Keep every thread of the net at work, and take in what they have finished."""
+    def _step_side_by_side(self, evaluator: Evaluator, until: Interrupted) -> None:
+        """Keep every thread of the net busy, and apply what is finished."""
         tree = self._tree
         # 1. One batch for each thread, and one that waits.
         size = min(self._piece(), max(1, batch_size(tree.visits) // self.threads))
-        while len(self._flying) <= self.threads and not tree.full():
-            leaves = tree.gather(size)
+        while len(self._in_flight) <= self.threads and not tree.full():
+            leaves = tree.gather(min(size, self._nodes_left()))
             if not leaves.size:
                 break
-            self._flying[pool.submit(self._evaluate, evaluator, leaves)] = leaves.size
-        # 2. The first that comes back.
+            self._in_flight.add(self._submit(evaluator, leaves))
+        # 2. The first that is finished.
         finished: set[Future[tuple[int, Answer]]] = set()
-        while self._flying and not finished and not interrupted():
-            finished = wait(self._flying, LOOK, FIRST_COMPLETED).done
+        while self._in_flight and not finished and not until():
+            finished = wait(self._in_flight, POLL_SECONDS, FIRST_COMPLETED).done
         for future in finished:
-            del self._flying[future]
+            self._in_flight.remove(future)
             ticket, answer = future.result()
             tree.apply(ticket, answer.priors, answer.wdl)
+
+    def _submit(self, evaluator: Evaluator, leaves: Leaves) -> Future[tuple[int, Answer]]:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.threads, "net")
+        return self._executor.submit(self._evaluate, evaluator, leaves)
 
     def _evaluate(self, evaluator: Evaluator, leaves: Leaves) -> tuple[int, Answer]:
         began = time.perf_counter()
@@ -253,7 +342,7 @@ class Thinker:
         return leaves.ticket, answer
 
     def _piece(self) -> int:
-        """Leaves that the net computes in a short time."""
+        """Return the number of leaves that the net evaluates in about `PIECE_SECONDS`."""
         if not self._seconds_per_leaf:
             return SMALLEST_PIECE
-        return max(SMALLEST_PIECE, int(PIECE / self._seconds_per_leaf))
+        return max(SMALLEST_PIECE, int(PIECE_SECONDS / self._seconds_per_leaf))

@@ -189,6 +189,17 @@ def net_config(recipe: Recipe) -> NetConfig:
     return NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes())
 
 
+def count_steps(owed: int, reuse: float, positions: int, batch: int) -> tuple[int, int]:
+    """Return the steps to make for new positions, each learned from `reuse` times, and the samples owed after them.
+
+    `owed` are samples from before that did not fill a batch.
+
+    >>> count_steps(owed=30, reuse=2.0, positions=100, batch=64)
+    (3, 38)
+    """
+    return divmod(owed + round(reuse * positions), batch)
+
+
 def find_device(wanted: str) -> str:
     """Give the device to train on: `auto` is a GPU where torch sees one.
 
@@ -330,8 +341,11 @@ class Trainer:
     def _study(self, parent: Parent) -> None:
         """Learn from the games of another run before the first own ones are played."""
         state = self.run.state
-        batch = at(self.recipe.learner.batch, state.cycle)
-        steps = max(1, round(at(self.recipe.learner.reuse, state.cycle) * self.window.learned.positions) // batch)
+        part = self.recipe.learner
+        steps, _ = count_steps(
+            0, at(part.reuse, state.cycle), self.window.learned.positions, at(part.batch, state.cycle)
+        )
+        steps = max(1, steps)
         self.run.commit(goal=steps)
         self._show()
         self.progress.stage = f"learning from {parent.name}"
@@ -410,14 +424,16 @@ class Trainer:
             return False
         # 4. Commit the cycle; its games, as they were saved, are for the next one to learn from
         fresh = self._games(cycle)
-        owed = state.owed + round(at(self.recipe.learner.reuse, cycle) * self.window.count_learned(fresh))
-        steps = owed // at(self.recipe.learner.batch, cycle + 1)
+        part = self.recipe.learner
+        steps, owed = count_steps(
+            state.owed, at(part.reuse, cycle), self.window.count_learned(fresh), at(part.batch, cycle + 1)
+        )
         self.run.commit(
             cycle=cycle + 1,
             first_game=ids.stop,
             champion=champion,
             goal=self.learner.step + steps,
-            owed=owed - steps * at(self.recipe.learner.batch, cycle + 1),
+            owed=owed,
             seconds=self.progress.elapsed(),
         )
         if self.window.fits(cycle + 1):

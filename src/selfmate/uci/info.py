@@ -1,4 +1,4 @@
-"""What a search found, in the words of UCI: `info` lines, and lc0's statistics of every move."""
+"""What a search sends: UCI's `info` lines, and lc0's statistics of every move."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from selfmate import _core
-from selfmate._core import Move, SearchConfig, centipawns
+from selfmate._core import Move, centipawns
 from selfmate.search.result import MoveResult, Result
 
 __all__ = ["info_lines", "mate_in", "move_statistics", "permille", "uci_line"]
 
-
 LONGEST_LINE: Final = 40
-"""Moves of a line that are shown."""
+"""Moves that a `pv` shows at most."""
 
 
 def mate_in(proven: int | None) -> int | None:
-    """Turn plies to a proven end into moves: positive for a win, negative for a loss, None when it is neither.
+    """Return a proven result in moves: positive for a win, negative for a loss, None for a draw or no proof.
 
     >>> mate_in(1), mate_in(3), mate_in(-1), mate_in(-2), mate_in(0), mate_in(None)
     (1, 2, -1, -1, None, None)
@@ -29,7 +28,7 @@ def mate_in(proven: int | None) -> int | None:
 
 
 def permille(win: float, draw: float) -> tuple[int, int, int]:
-    """Give win, draw and loss in thousandths that sum to a thousand.
+    """Return win, draw and loss in thousandths, with the sum 1000.
 
     >>> permille(0.3335, 0.333)
     (334, 333, 333)
@@ -40,14 +39,14 @@ def permille(win: float, draw: float) -> tuple[int, int, int]:
 
 
 def uci_line(position: _core.Position, moves: Iterable[Move]) -> list[str]:
-    """Write a line of moves, each as the position has it then."""
-    walk = _core.Position(position)
+    """Return a line of moves in UCI notation, at most `LONGEST_LINE`."""
+    after = _core.Position(position)
     line: list[str] = []
     for move in moves:
         if len(line) == LONGEST_LINE:
             break
-        line.append(walk.uci(move))
-        walk.play(move)
+        line.append(after.uci(move))
+        after.play(move)
     return line
 
 
@@ -60,13 +59,13 @@ def info_lines(
     fullness: float,
     show_wdl: bool,
 ) -> list[str]:
-    """Write a line for each of the moves, which are the best ones in order."""
+    """Return an `info` line for each of `moves`, which are the best ones in order."""
     depth = max(1, int(result.depth))
     speed = int(result.visits / max(result.seconds, 0.001))
     lines = []
     for rank, move in enumerate(moves, 1):
         pv = uci_line(position, move.pv)
-        # A move that has not been tried yet is as good as the position.
+        # A move without a visit is shown with the value of the position.
         value, draw = (move.value, move.draw) if move.visits else (result.value, result.wdl[1])
         if move.proven is not None:
             value, draw = (0.0, 1.0) if move.proven == 0 else (math.copysign(1.0, move.proven), 0.0)
@@ -84,10 +83,13 @@ def info_lines(
     return lines
 
 
-def move_statistics(position: _core.Position, result: Result) -> list[str]:
-    """Write lc0's statistics of every move, the best last, and of the node itself, as Nibbler reads them."""
+def move_statistics(position: _core.Position, result: Result, cpuct: float) -> list[str]:
+    """Return lc0's statistics of every move, the best last, and of the root, in the form that Nibbler reads.
+
+    U is the exploration term of a PUCT search with this `cpuct`.
+    """
     total = sum(move.visits for move in result.moves)
-    explore = SearchConfig().cpuct * math.sqrt(max(1, total))
+    explore = cpuct * math.sqrt(max(1, total))
 
     def line(name: str, index: int, visits: int, prior: float, q: float, d: float, u: float, v: float | None) -> str:
         own = f"{v:7.4f}" if v is not None else " -.----"

@@ -1,9 +1,13 @@
-"""The options of the UCI engine: what there is, what each may be, and what it is now.
+"""The options of the UCI engine, each declared once as a field of `Settings`.
 
->>> settings = changed(Settings(), "uci_variant", "atomic")
->>> settings.variant, settings.hash
+To add an option, add a field here: name, default, help and range give its UCI line, its parser and its row in the
+documentation. Then read the field where it acts, from the `settings` of a search (`uci/search.py`, `uci/load.py`).
+Last, run `python -m selfmate.uci.options` and paste its table into docs/uci.md; a test compares the two.
+
+>>> settings = set_option(Settings(), "uci_variant", "atomic")
+>>> settings.variant, settings.hash_mib
 ('atomic', 256)
->>> changed(settings, "Hash", "lots")
+>>> set_option(settings, "Hash", "lots")
 Traceback (most recent call last):
 ...
 selfmate.uci.options.OptionError: Hash is a whole number from 1 to 1048576, not 'lots'
@@ -11,35 +15,182 @@ selfmate.uci.options.OptionError: Hash is a whole number from 1 to 1048576, not 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
 
 from selfmate._core import VARIANTS, Position
 from selfmate.errors import SelfmateError, UnknownVariant, clip
 
-__all__ = ["OPTIONS", "Option", "OptionError", "Settings", "changed", "has_960"]
+__all__ = ["CLEAR_HASH", "OPTIONS", "Option", "OptionError", "Settings", "has_960", "set_option"]
 
+T = TypeVar("T", bool, int, float, str)
 
 EMPTY: Final = "<empty>"
-
+"""How UCI writes an empty string."""
 
 BACKENDS: Final = (
     *("auto", "winograd", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch"),
     "cuda",
 )
-"""Those of `selfmate.evaluator.open`, which is too heavy to ask before a net is needed, and a GPU."""
+"""Those of `selfmate.evaluator.open`, whose import is too slow before `uciok` (a test compares them), and a GPU."""
 
 
 class OptionError(SelfmateError):
-    """An option that does not exist, or cannot have this value."""
+    """An option that does not exist, or a value that it does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its UCI line, its parser, its documentation."""
+
+    name: str
+    field: str
+    """The field of `Settings` that it sets; empty for a button."""
+    default: bool | int | float | str
+    help: str
+    low: int = 0
+    high: int = 0
+    choices: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """UCI's type: check, spin, combo, string or button. UCI has no type for decimal numbers: they are strings."""
+        if not self.field:
+            return "button"
+        if isinstance(self.default, bool):
+            return "check"
+        return "spin" if isinstance(self.default, int) else "combo" if self.choices else "string"
+
+    @property
+    def default_text(self) -> str:
+        """The default as UCI writes it."""
+        if isinstance(self.default, bool):
+            return "true" if self.default else "false"
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default) or EMPTY
+
+    def line(self) -> str:
+        """Return the line of the answer to `uci`.
+
+        >>> OPTIONS["hash"].line()
+        'option name Hash type spin default 256 min 1 max 1048576'
+        """
+        parts = [f"option name {self.name} type {self.kind}"]
+        if self.kind != "button":
+            parts.append(f"default {self.default_text}")
+        if self.kind == "spin":
+            parts.append(f"min {self.low} max {self.high}")
+        return " ".join([*parts, *(f"var {choice}" for choice in self.choices)])
+
+    def parse(self, text: str) -> bool | int | float | str:
+        """Return the value that a text stands for; `OptionError` says what the option takes."""
+        takes = "true or false"
+        if self.kind == "check":
+            if text.lower() in ("true", "false"):
+                return text.lower() == "true"
+        elif self.kind == "spin":
+            takes = f"a whole number from {self.low} to {self.high}"
+            if re.fullmatch(r"[+-]?[0-9]{1,9}", text) and self.low <= int(text) <= self.high:
+                return int(text)
+        elif self.kind == "combo":
+            takes = f"one of {', '.join(self.choices)}"
+            for choice in self.choices:
+                if choice.lower() == text.lower():
+                    return choice
+        elif isinstance(self.default, float):
+            takes = "a number from 0 up, such as 0.000005"
+            with contextlib.suppress(ValueError):
+                if len(text) <= 40 and 0 <= (number := float(text)) < math.inf:
+                    return number
+        else:
+            return "" if text == EMPTY else text
+        raise OptionError(f"{self.name} is {takes}, not {clip(text)!r}", text)
+
+
+def option(name: str, default: T, help: str, *, low: int = 0, high: int = 0, choices: tuple[str, ...] = ()) -> T:
+    """Declare an option as a field of `Settings`; `low` and `high` are the range of a whole number."""
+    metadata: dict[str, Any] = {"name": name, "help": help, "low": low, "high": high, "choices": choices}
+    declared: Any = field(default=default, metadata=metadata)
+    return declared  # type: ignore[no-any-return]  # the dataclass makes the field a value of type T
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values of all options. A search keeps those it began with."""
+
+    variant: str = option(
+        "UCI_Variant", "chess", f"{', '.join(VARIANTS)}; FENs of gardner have five ranks", choices=VARIANTS
+    )
+    chess960: bool = option("UCI_Chess960", False, "castling is written as king takes rook (chess and atomic)")
+    weights_file: str = option("WeightsFile", "", "the net that plays; see above")
+    backend: str = option(
+        "Backend",
+        "auto",
+        "what computes a net: `winograd` (the core itself), `onnx`, `openvino`, … or `cuda`. `auto` is the core for a "
+        "net's folder and depends on the processor for an ONNX file ([which](results/cpu-play.md)); an `info string` "
+        "names it",
+        choices=BACKENDS,
+    )
+    threads: int = option(
+        "Threads",
+        1,
+        "threads on one tree; for a net, batches that are evaluated side by side. With one thread `go nodes N` always "
+        "has the same answer",
+        low=1,
+        high=1024,
+    )
+    hash_mib: int = option(
+        "Hash",
+        256,
+        "MiB of tree and evaluation cache together. A full tree is pruned to its more visited half, and the search "
+        "continues",
+        low=1,
+        high=1 << 20,
+    )
+    move_overhead_ms: int = option("Move Overhead", 30, "milliseconds that are lost with every move", high=60_000)
+    ponder: bool = option("Ponder", False, "the GUI may let it ponder; it then plans a little more time for a move")
+    multipv: int = option("MultiPV", 1, "number of best moves that are shown", low=1, high=500)
+    show_wdl: bool = option("UCI_ShowWDL", False, "adds win, draw and loss in thousandths")
+    analyse_mode: bool = option("UCI_AnalyseMode", False, "no contempt, no limit of strength")
+    limit_strength: bool = option("UCI_LimitStrength", False, "plays at the rating `UCI_Elo`")
+    elo: int = option(
+        "UCI_Elo",
+        1500,
+        "a weaker player: fewer visits, and at low ratings the move is drawn by its visits. An estimate unless the "
+        "net's strength was [measured](#strength); an `info string` says which",
+        high=3500,
+    )
+    contempt: int = option("Contempt", 0, "percent of a win that a draw costs", low=-100, high=100)
+    final_choice: str = option(
+        "FinalChoice",
+        "lcb",
+        "`lcb`: of the moves with many visits, the one with the highest lower confidence bound of its value; "
+        "`visits`: the most visited move",
+        choices=("lcb", "visits"),
+    )
+    min_kld_gain: float = option(
+        "MinimumKLDGainPerNode",
+        0.0,
+        "ends a search on a clock when new visits change the policy less than this (lc0's option; 0: never). Off, for "
+        "it [gained nothing](results/uci.md#stopping-when-the-policy-has-settled)",
+    )
+    verbose_move_stats: bool = option(
+        "VerboseMoveStats", False, "statistics of every move at the end of a search, in lc0's form, which Nibbler reads"
+    )
+    log_live_stats: bool = option("LogLiveStats", False, "the same with every `info`")
+
+    @property
+    def position_variant(self) -> str:
+        """The variant as `Position` takes it: `chess960` for chess with `UCI_Chess960`."""
+        return f"{self.variant}960" if self.chess960 and has_960(self.variant) else self.variant
 
 
 @functools.cache
 def has_960(variant: str) -> bool:
-    """Say whether a variant is also played from the 960 starting positions.
+    """Return whether a variant is also played from the 960 starting positions.
 
     >>> has_960("atomic"), has_960("gardner")
     (True, False)
@@ -51,138 +202,43 @@ def has_960(variant: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the options say. A search keeps those it began with."""
+CLEAR_HASH: Final = Option("Clear Hash", "", "", "drops the tree")
 
-    variant: str = "chess"
-    chess960: bool = False
-    weights: str = ""
-    backend: str = "auto"
-    threads: int = 1
-    hash: int = 256
-    """Megabytes of tree and cache."""
-    move_overhead: int = 30
-    """Milliseconds."""
-    ponder: bool = False
-    multipv: int = 1
-    show_wdl: bool = False
-    analyse: bool = False
-    limit_strength: bool = False
-    elo: int = 1500
-    contempt: int = 0
-    """Percent of a win that a draw costs."""
-    final_choice: str = "lcb"
-    least_gain: str = "0"
-    verbose: bool = False
-    live: bool = False
-
-    @property
-    def game(self) -> str:
-        """The variant as `Position` knows it."""
-        return f"{self.variant}960" if self.chess960 and has_960(self.variant) else self.variant
+OPTIONS: Final = {
+    each.name.lower(): each
+    for each in (
+        *(Option(field=at.name, default=getattr(Settings(), at.name), **at.metadata) for at in fields(Settings)),
+        CLEAR_HASH,
+    )
+}
+"""By name in lower case: names of UCI options are not case-sensitive."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option as UCI shows it, and the field of `Settings` that holds it."""
-
-    name: str
-    kind: str
-    """check, spin, combo, string or button."""
-    field: str
-    low: int = 0
-    high: int = 0
-    choices: tuple[str, ...] = ()
-
-    def line(self) -> str:
-        """Give the line that `uci` is answered with.
-
-        >>> OPTIONS["hash"].line()
-        'option name Hash type spin default 256 min 1 max 1048576'
-        """
-        parts = [f"option name {self.name} type {self.kind}"]
-        if self.kind != "button":
-            default = getattr(Settings(), self.field)
-            shown = {True: "true", False: "false", "": EMPTY}.get(default, default) if self.kind != "spin" else default
-            parts.append(f"default {shown}")
-        if self.kind == "spin":
-            parts.append(f"min {self.low} max {self.high}")
-        parts += [f"var {choice}" for choice in self.choices]
-        return " ".join(parts)
-
-    def read(self, text: str) -> bool | int | str:
-        """Read a value; an impossible one is an error that says what would be right."""
-        if self.kind == "check":
-            if text.lower() not in ("true", "false"):
-                raise OptionError(f"{self.name} is true or false, not {clip(text)!r}", text)
-            return text.lower() == "true"
-        if self.kind == "spin":
-            if not re.fullmatch(r"[+-]?[0-9]{1,9}", text) or not self.low <= int(text) <= self.high:
-                message = f"{self.name} is a whole number from {self.low} to {self.high}, not {clip(text)!r}"
-                raise OptionError(message, text)
-            return int(text)
-        if self.kind == "combo":
-            for choice in self.choices:
-                if choice.lower() == text.lower():
-                    return choice
-            raise OptionError(f"{self.name} is one of {', '.join(self.choices)}, not {clip(text)!r}", text)
-        return "" if text == EMPTY else text
-
-
-_LIST: Final = (
-    Option("UCI_Variant", "combo", "variant", choices=VARIANTS),
-    Option("UCI_Chess960", "check", "chess960"),
-    Option("WeightsFile", "string", "weights"),
-    Option("Backend", "combo", "backend", choices=BACKENDS),
-    Option("Threads", "spin", "threads", 1, 1024),
-    Option("Hash", "spin", "hash", 1, 1 << 20),
-    Option("Clear Hash", "button", ""),
-    Option("Move Overhead", "spin", "move_overhead", 0, 60_000),
-    Option("Ponder", "check", "ponder"),
-    Option("MultiPV", "spin", "multipv", 1, 500),
-    Option("UCI_ShowWDL", "check", "show_wdl"),
-    Option("UCI_AnalyseMode", "check", "analyse"),
-    Option("UCI_LimitStrength", "check", "limit_strength"),
-    Option("UCI_Elo", "spin", "elo", 0, 3500),
-    Option("Contempt", "spin", "contempt", -100, 100),
-    Option("FinalChoice", "combo", "final_choice", choices=("lcb", "visits")),
-    Option("MinimumKLDGainPerNode", "string", "least_gain"),
-    Option("VerboseMoveStats", "check", "verbose"),
-    Option("LogLiveStats", "check", "live"),
-)
-
-
-OPTIONS: Final = {option.name.lower(): option for option in _LIST}
-"""By name in lower case: UCI does not mind case."""
-
-
-def changed(settings: Settings, name: str, value: str) -> Settings:
-    """Give the settings with one option changed. A button changes none."""
-    option = OPTIONS.get(name.lower())
-    if option is None:
+def set_option(settings: Settings, name: str, value: str) -> Settings:
+    """Return the settings with one option changed; a button changes nothing. `OptionError` refuses name or value."""
+    found = OPTIONS.get(name.lower())
+    if found is None:
         raise OptionError(f"no option is called {clip(name)!r}{_hint(name)}", name)
-    if option.kind == "button":
+    if found is CLEAR_HASH:
         return settings
-    read = option.read(value)
-    if option.field == "least_gain":
-        read = _number(option.name, value)
-    return replace(settings, **{option.field: read})  # type: ignore[arg-type]  # `read` knows the kind
-
-
-def _number(name: str, text: str) -> str:
-    """Check a decimal number; it is kept as it was written."""
-    try:
-        number = float(text) if len(text) < 40 else math.nan
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise OptionError(f"{name} is a number from 0 up, such as 0.000005, not {clip(text)!r}", text)
-    return text
+    return replace(settings, **{found.field: found.parse(value)})  # type: ignore[arg-type]  # `parse` knows the type
 
 
 def _hint(name: str) -> str:
-    import difflib  # not needed until something is wrong
+    import difflib  # needed for errors only
 
     near = difflib.get_close_matches(clip(name).lower(), OPTIONS, n=1)
     return f"; did you mean {OPTIONS[near[0]].name}?" if near else ""
+
+
+def markdown_table() -> str:
+    """Return the table of options in docs/uci.md."""
+    rows = ["| option | default | |", "|---|---|---|"]
+    for each in OPTIONS.values():
+        default = "" if each.kind == "button" else "empty" if each.default == "" else each.default_text
+        rows.append(f"| `{each.name}` | {default} | {each.help} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(markdown_table())

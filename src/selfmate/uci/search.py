@@ -1,442 +1,344 @@
-"""What the UCI engine does between `go` and `bestmove`: think, look at the clock, tell, choose."""
+"""The searching thread of the UCI engine: from `go` to `bestmove`."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from selfmate import _core
-from selfmate._core import Move, centipawns
-from selfmate.errors import EvaluatorError, SelfmateError
-from selfmate.search.player import Player, play_config
-from selfmate.search.result import ENDLESS, Result, result_of
-from selfmate.search.strength import Levels, LevelsError, guess_dial, level_of, read_levels
-from selfmate.search.tree_session import TURN, Thinker
-from selfmate.uci import time_manager as clock
+from selfmate._core import Move, SearchResult, centipawns
+from selfmate.errors import SelfmateError
+from selfmate.search.config import play_config
+from selfmate.search.limit import Limit
+from selfmate.search.result import Result, result_of
+from selfmate.search.tree_session import TreeSession
+from selfmate.uci.go import SearchJob
 from selfmate.uci.info import info_lines, move_statistics, uci_line
-from selfmate.uci.limits import Go
+from selfmate.uci.load import FALLBACK, LoadedPlayer, load
 from selfmate.uci.options import Settings
+from selfmate.uci.time_manager import Progress, TimeManager, budget
 
-__all__ = ["Searcher"]
+__all__ = ["SearchWorker"]
 
+CHECK_SECONDS: Final = 0.005
+"""Time between two looks at the figures of a search."""
+INFO_AFTER: Final = 0.05
+"""Least time between two `info` lines when the best move has changed."""
+INFO_EVERY: Final = 0.5
+"""The same while it stays."""
+FALLBACK_VISITS: Final = 200
+"""Visits of a move that has to be found in about a millisecond."""
 
-FALLBACK: Final = "heuristic-1"
-"""Plays every variant, without a net."""
-
-
-GAIN_VISITS: Final = 100
-"""Visits between two looks at how much the policy still changes (lc0's KLDGainAverageInterval)."""
-
-
-SPEED_KNOWN: Final = 0.005
-"""Seconds after which the speed of a search can be believed."""
-
-
-TELL_AFTER: Final = 0.05
-
-
-TELL_EVERY: Final = 0.5
+Write = Callable[..., None]
+"""Sends lines, each an argument."""
+Say = Callable[[str], None]
+"""Sends one `info string`."""
 
 
-@dataclass(slots=True)
-class Pace:
-    """What a search on a clock has shown so far."""
+class SearchWorker:
+    """Answers one `go` after another; net and tree are kept in between."""
 
-    planned: clock.Budget
-    last_value: float | None
-    """The value after our last move, where there was one."""
-    changes: float = 0.0
-    best: Move | None = None
-    doubled: int = 64
-    compared: dict[str, int] = field(default_factory=dict)
-
-    def seconds(self, result: Result) -> float:
-        """Look at a result, and give the seconds that the move may take in its light."""
-        if self.best is not None and result.best != self.best:
-            self.changes += 1
-        self.best = result.best
-        if result.visits >= self.doubled:  # what was long ago counts less
-            self.doubled = 2 * result.visits
-            self.changes /= 2
-        total = sum(move.visits for move in result.moves)
-        signs = clock.Signs(
-            changes=self.changes,
-            drop=max(0.0, self.last_value - result.value) if self.last_value is not None else 0.0,
-            share=result.moves[0].visits / total if total else 0.0,
-        )
-        return clock.stretch(self.planned, signs)
-
-    def has_settled(self, result: Result, least_gain: float) -> bool:
-        """Whether new visits no longer change what the search would play, by the divergence of the visits."""
-        if not least_gain or result.visits < sum(self.compared.values()) + GAIN_VISITS:
-            return False
-        now = {move.move.uci(): move.visits for move in result.moves}
-        before, self.compared = self.compared, now
-        return clock.gain(before, now) < least_gain
-
-
-class Searcher:
-    """Answers one `go` after another; it keeps the net and the tree in between."""
-
-    def __init__(self, write: Callable[..., None], say: Callable[[str], None]) -> None:
+    def __init__(self, write: Write, say: Say) -> None:
         self._write = write
         self._say = say
-        self._opened: tuple[object, ...] | None = None
-        self._thinker: Thinker | None = None
-        self._last: tuple[int, float] | None = None
-        """Moves played and value when we last moved."""
-        self._levels: Levels | None = None
-        self._told_level: tuple[object, ...] | None = None
+        self._loaded: LoadedPlayer | None = None
+        self._loaded_for: tuple[object, ...] | None = None
+        self._said_strength: tuple[object, ...] | None = None
+        self._last_move: tuple[int, float] | None = None
+        """Number of moves played and value when we last moved."""
 
-    # -- who plays ----------------------------------------------------------------------------------------------------
-
-    def prepare(self, settings: Settings) -> Thinker:
-        """Open the evaluator that the settings ask for, unless it is open."""
-        wanted = (settings.variant, settings.weights, settings.backend, settings.threads, settings.hash)
-        if self._thinker is None or wanted != self._opened:
-            self._thinker = None  # before another takes memory
-            self._thinker = self._open(settings)
-            self._opened = wanted
-            self._levels = self._read_levels(self._thinker.player)
-        # What a level is worth can be said when it is known who plays.
-        if settings.limit_strength and self._told_level != (settings.elo, *wanted):
-            self._told_level = (settings.elo, *wanted)
-            if self._levels is not None:
-                self._say(self._levels.describe(settings.elo))
-            else:
-                self._say(
-                    f"plays like about {guess_dial(settings.elo)}, by an estimate that no match has confirmed yet"
-                )
-        return self._thinker
-
-    def _read_levels(self, player: Player) -> Levels | None:
-        """Read what was measured of the levels of a net, where that was done."""
-        if player.path is None or isinstance(player.evaluator, str):
-            return None
-        try:
-            return read_levels(player.path if player.path.is_dir() else player.path.parent, player.evaluator.net_id)
-        except LevelsError as error:
-            self._say(f"{error}; levels are estimates")
-            return None
-
-    def _open(self, settings: Settings) -> Thinker:
-        def thinker(player: Player) -> Thinker:
-            made = Thinker(player, threads=settings.threads, memory=settings.hash << 20)
-            # A first word, so that the clock does not pay for what is loaded with it.
-            made.begin(_core.Position(settings.variant), visits=1)
-            while not made.done:
-                made.go_on()
-            made.forget()
-            return made
-
-        def net(source: str | Path) -> Thinker:
-            """Open a net; on the best backend there is if the one that was asked for is not there."""
-            try:
-                return thinker(open_player(source, settings.backend))
-            except EvaluatorError as error:
-                if settings.backend == "auto":
-                    raise
-                self._say(f"{error}; Backend auto instead")
-                return thinker(open_player(source, "auto"))
-
-        try:
-            source, shipped = settings.weights or _shipped(settings.variant), not settings.weights
-            if source is not None:
-                made = net(source)
-                name = f"the shipped net {made.player.name}" if shipped else made.player.name
-                self._say(f"{name} plays {settings.variant} ({_computes(made.player)})")
-                return made
-            self._say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
-        except SelfmateError as error:
-            self._say(f"{error}; {FALLBACK} plays instead")
-        return thinker(Player(FALLBACK))
+    def prepare(self, settings: Settings) -> LoadedPlayer:
+        """Return the player that the settings ask for; it is loaded unless it is there already."""
+        wanted = (settings.variant, settings.weights_file, settings.backend, settings.threads, settings.hash_mib)
+        if self._loaded is None or wanted != self._loaded_for:
+            self._loaded = None  # free its memory before another is loaded
+            self._loaded = load(settings, self._say)
+            self._loaded_for = wanted
+        if settings.limit_strength and self._said_strength != (settings.elo, *wanted):
+            self._said_strength = (settings.elo, *wanted)
+            self._say(self._loaded.describe_strength(settings.elo))
+        return self._loaded
 
     def forget(self) -> None:
-        """Begin a new game: nothing of the last one is kept."""
-        self._last = None
-        if self._thinker is not None:
-            self._thinker.forget()
+        """Drop the tree: a new game begins."""
+        self._last_move = None
+        if self._loaded is not None:
+            self._loaded.session.forget()
 
-    # -- `go perft` ---------------------------------------------------------------------------------------------------
-
-    def perft(self, go: Go) -> None:
+    def perft(self, job: SearchJob) -> None:
         """Count the leaves of the tree of legal moves, with a line for each move."""
-        depth = go.limits.perft or 0
+        depth = job.command.perft or 0
         total = 1 if depth == 0 else 0
-        for uci, move in sorted((go.position.uci(move), move) for move in go.position.legal_moves if depth):
-            if go.stopped:
+        for uci, move in sorted((job.position.uci(move), move) for move in job.position.legal_moves if depth):
+            if job.stopped:
                 return
-            counted = _count(go, move, depth - 1)
+            counted = _perft_after(job, move, depth - 1)
             total += counted
             self._write(f"{uci}: {counted}")
-        if not go.stopped:
+        if not job.stopped:
             self._write("", f"Nodes searched: {total}")
 
-    # -- `go` ---------------------------------------------------------------------------------------------------------
-
-    def search(self, go: Go, *, debug: bool) -> None:
-        """Search, and send the `bestmove` whatever happens."""
-        if not go.position.legal_moves:
-            self._tell_of_the_end(go)
+    def search(self, job: SearchJob, *, debug: bool) -> None:
+        """Search, and send one `bestmove` whatever happens."""
+        if not job.position.legal_moves:
+            self._answer_game_over(job)
             return
-        answer: tuple[Move, ...] = ()
+        line: tuple[Move, ...] = ()
         try:
-            answer = self._search(go, debug=debug)
+            line = self._search(job, debug=debug)
         except SelfmateError as error:
             self._say(str(error))
-        except Exception as error:  # a fault of ours, or no memory, must not cost the game
+        except Exception as error:  # neither a bug nor a lack of memory may cost the game
             traceback.print_exc()
-            self._say(f"a fault inside: {type(error).__name__}: {error}")
-            self._thinker = None
-        if not answer:
-            _wait_for_the_word(go)
-            answer = _at_once(go).pv
-        best, *reply = uci_line(go.position, answer[:2])
-        go.answered = True
+            self._say(f"internal error: {type(error).__name__}: {error}")
+            self._loaded = None
+        if not line:
+            job.wait()
+            line = _fallback_result(job).pv
+        best, *reply = uci_line(job.position, line[:2])
+        job.answered = True
         self._write(f"bestmove {best} ponder {reply[0]}" if reply else f"bestmove {best}")
 
-    def _tell_of_the_end(self, go: Go) -> None:
-        outcome = go.position.outcome()
+    def _answer_game_over(self, job: SearchJob) -> None:
+        outcome = job.position.outcome()
         score, reason = "cp 0", "no move"
         if outcome is not None:
             reason = outcome.reason
             if outcome.winner is not None:
-                score = f"cp {centipawns(1.0)}" if outcome.winner == go.position.turn else "mate 0"
+                score = f"cp {centipawns(1.0)}" if outcome.winner == job.position.turn else "mate 0"
         self._say(f"the game is over ({reason}): there is no move")
         self._write(f"info depth 0 score {score}")
-        _wait_for_the_word(go)
-        go.answered = True
+        job.wait()
+        job.answered = True
         self._write("bestmove (none)")
 
-    def _search(self, go: Go, *, debug: bool) -> tuple[Move, ...]:
-        """Search until it is time, and give the line that begins with the move to play."""
-        settings, limits, position = go.settings, go.limits, go.position
-        thinker = self.prepare(settings)
-        level = None
-        if settings.limit_strength and not settings.analyse:
-            elo, levels = settings.elo, self._levels
-            level = level_of(guess_dial(elo) if levels is None else levels.dial_of(elo))
-        visits = limits.nodes or ENDLESS
-        if level is not None:
-            visits = min(visits, level.visits)
-        # 1. While pondering the root is the position before the expected move, so that what is found out about the
-        #    other moves is there if one of them is played.
-        root, expected = position, None
-        if limits.ponder and position.move_stack and not limits.moves:
-            root = _core.Position(position)
-            expected = root.undo()
-
-        def begin(root: _core.Position, expected: Move | None) -> bool:
-            contempt = 0 if settings.analyse else settings.contempt
-            return thinker.begin(
-                root,
-                visits=visits if expected is None else ENDLESS,
-                moves=limits.moves,
-                draw_score=(contempt if expected is not None else -contempt) / 100,
-                lcb=settings.final_choice == "lcb",
-            )
-
-        kept = begin(root, expected)
-        pondering = limits.ponder
-        pace = self._pace(go)
-        since = go.began
-        """When the clock that counts began to run."""
-        told = since
-        told_best: Move | None = None
-        if debug:
-            self._say(f"{'kept' if kept else 'no'} tree; {pace.planned if pace is not None else 'no clock'}")
-
-        def until() -> float:
-            """The last moment of the search, as far as it is known."""
-            if pondering or limits.infinite:
-                return float("inf")
-            ends = [float("inf")]
-            if limits.move_time is not None:
-                ends.append(since + move_seconds(limits.move_time, settings.move_overhead))
-            if pace is not None:
-                ends.append(since + pace.planned.most)
-            return min(ends)
-
-        def interrupted() -> bool:
-            return go.stopped or (pondering and go.hit_at is not None) or time.perf_counter() >= until()
-
-        # 2. Think in short turns.
-        while not go.stopped:
-            now = time.perf_counter()
-            if pondering and go.hit_at is not None:
-                go.woken.clear()
-                pondering, since = False, go.hit_at
-                if expected is not None:
-                    expected = None
-                    begin(position, None)
-            result = _of_moves(thinker.result(expected), limits.moves)
-            idle = thinker.done or _is_exhausted(result)
-            may_end = not pondering and not limits.is_endless
-            if may_end and now >= until():
-                break
-            if result is not None:
-                pause = TELL_AFTER if result.best != told_best else TELL_EVERY
-                if now - told >= pause or (idle and told_best is None):
-                    told, told_best = now, result.best
-                    self._tell(go, result, thinker, statistics=settings.live)
-                if may_end and (idle or self._is_over(go, result, pace)):
-                    break
-            if idle:  # nothing is left to do before the next word
-                go.woken.wait()
-                continue
-            left = until() - time.perf_counter()
-            thinker.go_on(min(TURN, max(left, 0.0005)), interrupted)
-        # 3. Choose.
-        thinker.stop()
-        # Before a net has said a word, or when nothing is known of the expected move, the heuristic must do.
-        found = thinker.result(expected)
-        if found is None and thinker.player.evaluator != FALLBACK:
-            self._say(f"no time for the net to answer: the move is that of {FALLBACK}")
-        result = _of_moves(found or _at_once(go), limits.moves)
-        assert result is not None
-        self._tell(go, result, thinker, statistics=settings.verbose)
-        self._last = (len(position.move_stack), result.value)
-        chosen = result.moves[0] if level is None else level.choose(result)
+    def _search(self, job: SearchJob, *, debug: bool) -> tuple[Move, ...]:
+        """Search to the end of the job, and return the line that begins with the move to play."""
+        loaded, settings = self.prepare(job.settings), job.settings
+        strength = loaded.strength(settings)
+        search = GoSearch(
+            job,
+            loaded.session,
+            write=self._write,
+            debug=self._say if debug else None,
+            time_manager=self._time_manager(job),
+            max_visits=None if strength is None else strength.visits,
+        )
+        result = search.run()
+        if result is None:  # the net had no time for one evaluation, or nothing is known of the expected move
+            if loaded.player.evaluator != FALLBACK:
+                self._say(f"no time for the net to answer: the move is that of {FALLBACK}")
+            result = _fallback_result(job)
+        result = _only(result, job.command.moves)
+        search.send_info(result, statistics=settings.verbose_move_stats)
+        self._last_move = (len(job.position.move_stack), result.value)
+        chosen = result.moves[0] if strength is None else strength.choose(result)
         return chosen.pv
 
-    def _is_over(self, go: Go, result: Result, pace: Pace | None) -> bool:
-        """Whether the search has done what it was asked for, before its time is up."""
-        limits = go.limits
-        if limits.depth is not None and result.depth >= limits.depth:
-            return True
-        if limits.mate is not None and result.proven is not None and 0 < result.proven < 2 * limits.mate:
-            return True
-        if pace is None:
-            return False
-        # On a clock: what is proven is played; so is what no other move can overtake any more.
-        if result.proven is not None:
-            return True
-        now = time.perf_counter()
-        seconds = pace.seconds(result)
-        # What was thought while pondering counts towards the plan.
-        if now - go.began >= seconds:
-            return True
-        if pace.has_settled(result, float(go.settings.least_gain)):
-            return True
-        if result.seconds < SPEED_KNOWN:
-            return False
-        still = result.visits / result.seconds * (go.began + seconds - now)
-        return clock.is_decided([move.visits for move in result.moves], still)
-
-    def _pace(self, go: Go) -> Pace | None:
-        """Plan the move, if there is a clock."""
-        limits, position = go.limits, go.position
-        times = (limits.white_time, limits.black_time) if position.turn else (limits.black_time, limits.white_time)
-        remaining = times[0] if times[0] is not None else times[1]
-        if remaining is None or limits.infinite:
+    def _time_manager(self, job: SearchJob) -> TimeManager | None:
+        """Return the time manager of a job with a clock."""
+        command, position, settings = job.command, job.position, job.settings
+        if command.limit.clock is None or command.infinite:
             return None
-        increment = limits.white_increment if position.turn else limits.black_increment
-        planned = clock.budget(
-            clock.Clock(remaining=remaining / 1000, increment=increment / 1000, moves_to_go=limits.moves_to_go),
-            overhead=go.settings.move_overhead / 1000,
-            legal_moves=len(limits.moves or position.legal_moves),
+        planned = budget(
+            command.limit.clock,
+            overhead=settings.move_overhead_ms / 1000,
+            legal_moves=len(command.moves or position.legal_moves),
             phase=_phase(position),
-            ponder=go.settings.ponder,
+            ponder=settings.ponder,
         )
-        last = self._last
+        last = self._last_move
         follows = last is not None and last[0] + 2 == len(position.move_stack)
-        return Pace(planned, last[1] if follows and last is not None else None)
+        return TimeManager(planned, last[1] if last is not None and follows else None, settings.min_kld_gain)
 
-    def _tell(self, go: Go, result: Result, thinker: Thinker, *, statistics: bool) -> None:
-        """Send what is known."""
-        best = [move for move in result.moves if move.visits or move.proven is not None][: go.settings.multipv]
-        milliseconds = int(1000 * (time.perf_counter() - go.began))
-        self._write(
-            *info_lines(
-                go.position,
-                result,
-                best or result.moves[:1],
-                milliseconds=milliseconds,
-                fullness=thinker.fullness,
-                show_wdl=go.settings.show_wdl,
-            ),
-            *(move_statistics(go.position, result) if statistics else ()),
+
+class GoSearch:
+    """The search of one job: a `TreeSession`, with pondering, `info` lines and time management around its steps."""
+
+    def __init__(
+        self,
+        job: SearchJob,
+        session: TreeSession,
+        *,
+        write: Write,
+        debug: Say | None,
+        time_manager: TimeManager | None,
+        max_visits: int | None,
+    ) -> None:
+        self._job = job
+        self._session = session
+        self._write = write
+        self._debug = debug
+        self._time_manager = time_manager
+        self._max_visits = max_visits
+        self._expected: Move | None = None
+        """While pondering, the move of the opponent that is expected: the root is the position before it."""
+        self._next_check = 0.0
+        self._info_at = job.began
+        self._info_best: Move | None = None
+
+    def run(self) -> Result | None:
+        """Search until the `bestmove` may be sent, and return what is known of the position; None: nothing."""
+        job, session = self._job, self._session
+        # 1. Ponder. The root is the position before the expected move, so that the tree also serves another reply.
+        pondered = job.is_pondering
+        if pondered:
+            root = _core.Position(job.position)
+            if root.move_stack and not job.command.moves:
+                self._expected = root.undo()
+            self._begin(root, Limit(), job.began)
+            for _ in session.steps(lambda: job.stopped or not job.is_pondering):
+                if self._check():
+                    break
+            if not job.stopped and job.is_pondering:
+                self._wait()
+        # 2. Search, unless `stop` ended the pondering.
+        if not (pondered and job.stopped):
+            self._expected = None
+            self._begin(job.position, self._limit(), job.began if job.hit_at is None else job.hit_at)
+            for _ in session.steps(lambda: job.stopped):
+                if self._check():
+                    break
+        # 3. There is nothing left to search: `go infinite` still waits for `stop`.
+        self._wait()
+        session.stop()
+        return session.result(self._expected)
+
+    def send_info(self, result: Result, *, statistics: bool) -> None:
+        """Send a line for each of the best moves, and `statistics` of all moves."""
+        job, settings = self._job, self._job.settings
+        best = [move for move in result.moves if move.visits or move.proven is not None][: settings.multipv]
+        lines = info_lines(
+            job.position,
+            result,
+            best or result.moves[:1],
+            milliseconds=int(1000 * (time.perf_counter() - job.began)),
+            fullness=self._session.fullness,
+            show_wdl=settings.show_wdl,
         )
+        if statistics:
+            lines += move_statistics(job.position, result, self._session.config.cpuct)
+        self._write(*lines)
+
+    def _begin(self, root: _core.Position, limit: Limit, since: float) -> None:
+        settings = self._job.settings
+        contempt = 0 if settings.analyse_mode else settings.contempt
+        kept = self._session.begin(
+            root,
+            limit,
+            since=since,
+            moves=self._job.command.moves,
+            draw_score=(-contempt if self._expected is None else contempt) / 100,
+            lcb=settings.final_choice == "lcb",
+        )
+        if self._debug is not None:
+            plan = "no clock" if self._time_manager is None else self._time_manager.planned
+            self._debug(f"{'kept' if kept else 'no'} tree; {plan}")
+
+    def _limit(self) -> Limit:
+        """Return the limit of the session: that of the job less the overhead, and the most that the clock allows."""
+        command, settings = self._job.command, self._job.settings
+        limit = Limit() if command.infinite else command.limit
+        seconds = [] if limit.seconds is None else [move_seconds(limit.seconds, settings.move_overhead_ms / 1000)]
+        if self._time_manager is not None:
+            seconds.append(max(self._time_manager.planned.maximum, 1e-9))
+        visits = [each for each in (limit.visits, self._max_visits) if each is not None]
+        return replace(limit, visits=min(visits, default=None), seconds=min(seconds, default=None), clock=None)
+
+    def _check(self) -> bool:
+        """Send `info` lines when they are due, and return whether the search may end before its limit."""
+        now = time.perf_counter()
+        if now < self._next_check:
+            return False
+        self._next_check = now + CHECK_SECONDS
+        found = self._session.snapshot(self._expected)
+        if found is None:
+            return False
+        if now - self._info_at >= (INFO_AFTER if found.best != self._info_best else INFO_EVERY):
+            self._send_current(now)
+        moves = self._job.command.moves
+        if _is_exhausted(found, moves):
+            return True
+        if self._time_manager is None or self._job.is_pondering:
+            return False
+        return self._time_manager.should_stop(_progress(found, moves, self._session.seconds), now - self._job.began)
+
+    def _send_current(self, now: float) -> None:
+        result = self._session.result(self._expected)
+        if result is not None:
+            self._info_at, self._info_best = now, result.best
+            self.send_info(_only(result, self._job.command.moves), statistics=self._job.settings.log_live_stats)
+
+    def _wait(self) -> None:
+        """Return when the `bestmove` may be sent; if nothing has been shown yet, show it before."""
+        if self._job.must_wait and self._info_best is None:
+            self._send_current(time.perf_counter())
+        self._job.wait()
 
 
-def move_seconds(milliseconds: int, overhead: int) -> float:
-    """Give the seconds of a fixed time for a move: less the overhead, but not less than most of it.
+def move_seconds(seconds: float, overhead: float) -> float:
+    """Return the seconds to search of a fixed time for the move: less the overhead, but at least four fifths.
 
-    >>> move_seconds(1000, 30), move_seconds(20, 30)
+    >>> move_seconds(1.0, 0.03), move_seconds(0.02, 0.03)
     (0.97, 0.016)
     """
-    return (milliseconds - min(overhead, milliseconds // 5)) / 1000
+    return seconds - min(overhead, seconds / 5)
 
 
-def open_player(source: str | Path, backend: str) -> Player:
-    """Open a net, or an evaluator of the core, on the backend that was chosen; `threads` of it are ours."""
-    if backend == "cuda":
-        return Player(str(source), device="cuda")
-    return Player(str(source), threads=1, backend=backend)
+def _progress(found: SearchResult, moves: tuple[Move, ...], seconds: float) -> Progress:
+    """Return the figures that the time manager needs; `moves` are the only ones to consider, if any."""
+    return Progress(
+        best=found.best,
+        value=found.value,
+        is_proven=found.proven is not None,
+        visits=found.visits,
+        seconds=seconds,
+        move_visits={each.move: each.visits for each in found.moves if not moves or each.move in moves},
+    )
 
 
-def _computes(player: Player) -> str:
-    """Say what computes, and why, where the choice was ours."""
-    if isinstance(player.evaluator, str):
-        return player.evaluator
-    chosen = player.evaluator.chosen
-    return f"{player.evaluator.name}{f'; auto: {chosen}' if chosen else ''}"
+def _only(result: Result, moves: tuple[Move, ...]) -> Result:
+    """Return a result without the moves that are not to be considered; a tree that was kept has all of them."""
+    if not moves:
+        return result
+    return replace(result, moves=tuple(each for each in result.moves if each.move in moves))
 
 
-def _shipped(variant: str) -> Path | None:
-    """Give the net that came with Selfmate for a variant, if there is one."""
-    from selfmate.nn import shipped as nets
-
-    return nets.find(variant)
+def _is_exhausted(found: SearchResult, moves: tuple[Move, ...]) -> bool:
+    """Return whether every move is proven, so that no search changes anything."""
+    if found.proven is None:
+        return False
+    return all(each.proven is not None for each in found.moves if not moves or each.move in moves)
 
 
 def _phase(position: _core.Position) -> float:
-    """Say how full the board is, 1 as at the start."""
+    """Return how full the board is: 1 as at the start, 0 empty."""
     pieces = sum(letter.isalpha() for letter in position.board_fen())
     start = sum(letter.isalpha() for letter in _core.Position(position.variant).board_fen())
     return min(1.0, pieces / start)
 
 
-def _of_moves(result: Result | None, moves: Sequence[Move]) -> Result | None:
-    """Leave out what must not be considered; a tree that was kept knows of all moves."""
-    if result is None or not moves:
-        return result
-    return replace(result, moves=tuple(move for move in result.moves if move.move in moves))
-
-
-def _is_exhausted(result: Result | None) -> bool:
-    """Whether every move is proven, so that nothing can change any more."""
-    return result is not None and all(move.proven is not None for move in result.moves)
-
-
-def _wait_for_the_word(go: Go) -> None:
-    """Wait for `stop` (or `ponderhit`) where the answer must not come before it."""
-    while not go.stopped and (go.limits.is_endless or (go.limits.ponder and go.hit_at is None)):
-        go.woken.wait(1.0)
-
-
-def _at_once(go: Go) -> Result:
-    """Find a move without the evaluator that was asked for, in about a millisecond."""
-    search = _core.Search(go.position, play_config(), 200, 0, list(go.limits.moves))
+def _fallback_result(job: SearchJob) -> Result:
+    """Return the result of a search by `FALLBACK` that takes about a millisecond."""
+    search = _core.Search(job.position, play_config(), FALLBACK_VISITS, 0, list(job.command.moves))
     search.run(FALLBACK)
     return result_of(search.result(), 0.0)
 
 
-def _count(go: Go, move: Move, depth: int) -> int:
-    """Count the leaves behind a move, reply by reply, so that `stop` is heard."""
-    position = _core.Position(go.position)
+def _perft_after(job: SearchJob, move: Move, depth: int) -> int:
+    """Return the leaves after a move; deep counts go reply by reply, so that `stop` ends them."""
+    position = _core.Position(job.position)
     position.play(move)
     if depth < 4:
         return position.perft(depth)
     total = 0
     for reply in position.legal_moves:
-        if go.stopped:
+        if job.stopped:
             break
         after = _core.Position(position)
         after.play(reply)
-        total += after.perft(depth - 1, go.settings.threads)
+        total += after.perft(depth - 1, job.settings.threads)
     return total

@@ -1,9 +1,9 @@
-"""`selfmate uci`: the engine for every program that speaks UCI.
+"""`selfmate uci`: the UCI engine on standard input and output.
 
-One thread reads and answers at once, also while another one searches. Nothing heavy is loaded before it is needed:
-`uci` is answered by this file alone, the net comes with `isready` or the first `go`.
+One thread reads commands and answers at once, also while another one searches. Slow imports wait until they are needed:
+`uci` is answered with what this module imports, the net is loaded with `isready` or the first `go`.
 
-What is wrong in a command is said in one `info string`, and the engine goes on.
+An error in a command is one `info string`, and the engine continues.
 """
 
 from __future__ import annotations
@@ -14,51 +14,45 @@ import re
 import select
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from selfmate import _core
-from selfmate._core import Move
 from selfmate.errors import BadCastling, BadEnPassant, SelfmateError, clip
-from selfmate.uci.options import OPTIONS, Settings, changed, has_960
+from selfmate.uci.go import SearchJob, parse_go
+from selfmate.uci.options import CLEAR_HASH, OPTIONS, Settings, has_960, set_option
 
 if TYPE_CHECKING:
-    from selfmate.uci.search import Searcher
-from selfmate.uci.limits import DIGITS, MOST, Go, Limits
+    from selfmate.uci.search import SearchWorker
 
-__all__ = ["main"]
-
+__all__ = ["UciServer", "main"]
 
 LONGEST_INPUT: Final = 1 << 22
-"""Bytes of a line; what is longer is dropped."""
-
-
-LAST_WORD: Final = 0.5
-"""Seconds that a search has for its `bestmove` when the engine is told to leave."""
+"""Bytes of a line; a longer one is dropped."""
+QUIT_SECONDS: Final = 0.5
+"""Seconds that a search has for its `bestmove` after `quit`."""
 
 
 def main() -> None:
-    """Run the engine on standard input and output until it is told to leave."""
+    """Run the engine on standard input and output until `quit` or the end of the input."""
     try:
-        Engine().run()
+        UciServer().run()
     except KeyboardInterrupt:
         os._exit(130)
     except BrokenPipeError:
         os._exit(1)
 
 
-class Engine:
-    """Reads commands, answers what can be answered at once, and hands the rest to the searching thread."""
+class UciServer:
+    """Reads commands, answers at once what needs no search, and queues the rest for the searching thread."""
 
     def __init__(self) -> None:
         self.settings = Settings()
-        self.position = _core.Position(self.settings.game)
+        self.position = _core.Position(self.settings.position_variant)
         self.debug = False
-        self._go: Go | None = None
+        self._job: SearchJob | None = None
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._searcher: Searcher | None = None
+        self._worker: SearchWorker | None = None
         self._writing = threading.Lock()
         self._commands: dict[str, Callable[[str], None]] = {
             "uci": self._uci,
@@ -76,7 +70,7 @@ class Engine:
     # -- reading and writing ------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Obey until `quit` or the end of the input; then the process is gone at once, whatever is being computed."""
+        """Serve until `quit` or the end of the input; then end the process, whatever is being computed."""
         threading.Thread(target=self._work_on, name="search", daemon=True).start()
         for line in _lines(0, 1):
             if line is None:
@@ -87,22 +81,22 @@ class Engine:
                 break
             if not command:
                 continue
-            obey = self._commands.get(command)
-            if obey is None:
+            run = self._commands.get(command)
+            if run is None:
                 self.say(f"no command is called {clip(command)!r}: ignored")
                 continue
             try:
-                obey(rest)
+                run(rest)
             except SelfmateError as error:
                 self.say(str(error))
-        go = self._go
-        if go is not None and go.limits.perft is None:
-            go.stop()
-            go.finished.wait(LAST_WORD)
+        job = self._job
+        if job is not None and job.command.perft is None:
+            job.stop()
+            job.finished.wait(QUIT_SECONDS)
         os._exit(0)
 
     def write(self, *lines: str) -> None:
-        """Send lines, whole and in order. When nobody listens any more, there is nothing left to do."""
+        """Send lines, whole and in order; end the process if the output is closed."""
         data = "".join(f"{line}\n" for line in lines).encode("ascii", "replace")
         with self._writing:
             try:
@@ -112,7 +106,7 @@ class Engine:
                 os._exit(1)
 
     def say(self, text: str) -> None:
-        """Send one line for people."""
+        """Send one `info string`."""
         self.write("info string " + "".join(letter if letter.isprintable() else "?" for letter in text))
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -133,7 +127,7 @@ class Engine:
 
         def prepare() -> None:
             try:
-                self._search_with().prepare(settings)
+                self._search_worker().prepare(settings)
             finally:
                 self.write("readyok")
 
@@ -141,24 +135,24 @@ class Engine:
 
     def _new_game(self, _: str) -> None:
         self._end_search()
-        self._work.put(lambda: self._search_with().forget())
+        self._work.put(lambda: self._search_worker().forget())
 
     def _set_option(self, rest: str) -> None:
         words = re.fullmatch(r"name\s+(.*?)(?:\s+value(?:\s+(.*))?)?", rest.strip(), re.DOTALL)
         if words is None:
             raise SelfmateError("setoption is written: setoption name NAME value VALUE", rest)
         name, value = " ".join(words[1].split()), (words[2] or "").strip()
-        settings = changed(self.settings, name, value)
-        game_changes = settings.game != self.settings.game
+        settings = set_option(self.settings, name, value)
+        is_other_variant = settings.position_variant != self.settings.position_variant
         self.settings = settings
         if self._is_searching():
-            self.say(f"{OPTIONS[name.lower()].name}: heard; it holds from the next search on")
-        if game_changes:
-            self.position = _core.Position(settings.game)
+            self.say(f"{OPTIONS[name.lower()].name} set; takes effect with the next search")
+        if is_other_variant:
+            self.position = _core.Position(settings.position_variant)
         if settings.chess960 and not has_960(settings.variant):
             self.say(f"{settings.variant} is not played from 960 starting positions: UCI_Chess960 changes nothing")
-        if name.lower() == "clear hash":
-            self._work.put(lambda: self._search_with().forget())
+        if name.lower() == CLEAR_HASH.name.lower():
+            self._work.put(lambda: self._search_worker().forget())
 
     def _set_position(self, rest: str) -> None:
         words = rest.split()
@@ -178,42 +172,43 @@ class Engine:
         self.position = position
 
     def _position(self, fen: str | None) -> _core.Position:
-        """Set up a position; castling rights and en passant squares that cannot be are dropped, with a word."""
+        """Return a position; impossible castling rights and en passant squares are dropped, with an `info string`."""
         try:
-            return _core.Position(self.settings.game, fen)
+            return _core.Position(self.settings.position_variant, fen)
         except (BadCastling, BadEnPassant) as error:
-            position = _core.Position(self.settings.game, fen, lenient=True)
-            position = _core.Position(self.settings.game, position.fen())  # nothing else may be wrong with it
+            position = _core.Position(self.settings.position_variant, fen, lenient=True)
+            position = _core.Position(self.settings.position_variant, position.fen())  # any other error is raised
             self.say(f"{error}; dropped")
             return position
 
     def _start(self, rest: str) -> None:
         began = time.perf_counter()
         self._end_search()
-        limits = self._read_limits(rest.split())
-        go = Go(_core.Position(self.position), self.settings, limits, began)
-        self._go = go
+        command, refused = parse_go(rest, self.position)
+        if refused:
+            self.say(f"go: {refused}")
+        self._job = job = SearchJob(_core.Position(self.position), self.settings, command, began)
         debug = self.debug
 
         def search() -> None:
             try:
-                searcher = self._search_with()
-                if limits.perft is not None:
-                    searcher.perft(go)
+                worker = self._search_worker()
+                if command.perft is not None:
+                    worker.perft(job)
                 else:
-                    searcher.search(go, debug=debug)
+                    worker.search(job, debug=debug)
             finally:
-                go.finished.set()
+                job.finished.set()
 
         self._work.put(search)
 
     def _stop(self, _: str) -> None:
-        if self._is_searching() and self._go is not None:
-            self._go.stop()
+        if self._is_searching() and self._job is not None:
+            self._job.stop()
 
     def _ponder_hit(self, _: str) -> None:
-        if self._is_searching() and self._go is not None and self._go.limits.ponder:
-            self._go.hit()
+        if self._is_searching() and self._job is not None and self._job.command.ponder:
+            self._job.hit()
         else:
             self.say("ponderhit: nothing is being pondered")
 
@@ -231,96 +226,27 @@ class Engine:
                 work()
             except SelfmateError as error:
                 self.say(str(error))
-            except Exception as error:  # a fault of ours must not cost the game
+            except Exception as error:  # a bug must not cost the game
+                import traceback  # needed for bugs only
+
                 traceback.print_exc()
-                self.say(f"a fault inside: {type(error).__name__}: {error}")
+                self.say(f"internal error: {type(error).__name__}: {error}")
 
-    def _search_with(self) -> Searcher:
-        """Give what searches; it is made, with all that it imports, when it is first needed."""
-        if self._searcher is None:
-            from selfmate.uci.search import Searcher
+    def _search_worker(self) -> SearchWorker:
+        """Return the worker; it is made, with its slow imports, when it is first needed."""
+        if self._worker is None:
+            from selfmate.uci.search import SearchWorker
 
-            self._searcher = Searcher(self.write, self.say)
-        return self._searcher
+            self._worker = SearchWorker(self.write, self.say)
+        return self._worker
 
     def _is_searching(self) -> bool:
-        return self._go is not None and not self._go.answered and not self._go.finished.is_set()
+        return self._job is not None and not self._job.answered and not self._job.finished.is_set()
 
     def _end_search(self) -> None:
-        """Let a search that is still running give its `bestmove`."""
-        if self._go is not None:
-            self._go.stop()
-
-    # -- `go` ---------------------------------------------------------------------------------------------------------
-
-    def _read_limits(self, words: Sequence[str]) -> Limits:
-        """Read what follows `go`. What cannot be is left out, with one word about it.
-
-        Who asked for an end that we did not understand does not want a search without one: if nothing else ends it, the
-        answer comes at once.
-        """
-        limits = Limits()
-        refused: list[str] = []
-        at = 0
-        while at < len(words):
-            word = words[at]
-            at += 1
-            if word == "infinite":
-                limits = replace(limits, infinite=True)
-            elif word == "ponder":
-                limits = replace(limits, ponder=True)
-            elif word == "searchmoves":
-                moves: list[Move] = []
-                while at < len(words) and words[at] not in _WORDS:
-                    try:
-                        moves.append(self.position.parse_uci(words[at]))
-                    except SelfmateError as error:
-                        refused.append(f"searchmoves: {error}")
-                    at += 1
-                limits = replace(limits, moves=tuple(dict.fromkeys(moves)))
-            elif word in _NUMBERS:
-                name, low = _NUMBERS[word]
-                given = words[at] if at < len(words) and words[at] not in _WORDS else ""
-                at += bool(given)
-                if not re.fullmatch(r"[+-]?[0-9]+", given):
-                    refused.append(f"{word}: a whole number follows, not {clip(given)!r}")
-                elif (number := int(given[:DIGITS])) < low and word not in _CLOCKS:
-                    refused.append(f"{word} is {low} or more, not {clip(given)}")
-                else:
-                    number = min(max(number, low), MOST)
-                    limits = replace(limits, **{name: number})  # type: ignore[arg-type]  # fields that are numbers
-            else:
-                refused.append(f"no limit is called {clip(word)!r}")
-        if refused:
-            more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-            hint = ""
-            if limits.is_endless and not limits.infinite and limits.perft is None:
-                limits = replace(limits, move_time=0)
-                hint = "; nothing else ends the search: the answer comes at once"
-            self.say(f"go: {refused[0]}{more}{hint}")
-        return limits
-
-
-_NUMBERS: Final = {
-    "wtime": ("white_time", 0),
-    "btime": ("black_time", 0),
-    "winc": ("white_increment", 0),
-    "binc": ("black_increment", 0),
-    "movestogo": ("moves_to_go", 1),
-    "movetime": ("move_time", 0),
-    "nodes": ("nodes", 1),
-    "depth": ("depth", 1),
-    "mate": ("mate", 1),
-    "perft": ("perft", 0),
-}
-"""Limits that are numbers: the field of each, and the least that makes sense."""
-
-
-_CLOCKS: Final = ("wtime", "btime")
-"""GUIs send a clock that is overstepped as a number below 0: there is nearly no time then."""
-
-
-_WORDS: Final = {*_NUMBERS, "searchmoves", "infinite", "ponder"}
+        """Ask a search that is still running for its `bestmove`."""
+        if self._job is not None:
+            self._job.stop()
 
 
 def _version() -> str:
@@ -330,10 +256,10 @@ def _version() -> str:
 
 
 def _lines(source: int, output: int) -> Iterator[str | None]:
-    """Yield lines as they come, None for one that is too long; end with the input, or when nobody reads the output."""
+    """Yield lines as they are read, None for one that is too long; end with the input, or when the output is closed."""
     poll = select.poll()
     poll.register(source, select.POLLIN)
-    poll.register(output, 0)  # only what is never asked for: errors, and the other end gone
+    poll.register(output, 0)  # no event but those that are always reported: errors, and a closed pipe
     rest = b""
     dropping = False
     while True:
@@ -342,7 +268,7 @@ def _lines(source: int, output: int) -> Iterator[str | None]:
                 return
         try:
             data = os.read(source, 1 << 16)
-        except OSError:  # closed before we began
+        except OSError:  # closed before the start
             return
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:

@@ -1,1 +1,1 @@
-"""Text, files, terminal, signals, CPU facts and random streams: helpers that know nothing of chess."""
+"""Helpers without any knowledge of chess: text, files, terminal, signals, processor facts, random seeds."""

@@ -7,29 +7,24 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["available_threads", "cores", "cpu_flags"]
+__all__ = ["cores", "cpu_flags", "processor_name"]
 
 
-def available_threads() -> int:
-    """Give the number of processors that this process may use.
+def cores() -> int:
+    """Return the number of logical processors that this process may use.
 
-    >>> available_threads() >= 1
+    >>> cores() >= 1
     True
     """
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
+    except AttributeError:  # macOS and Windows
         return os.cpu_count() or 1
-
-
-def cores() -> int:
-    """Count the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache
 def cpu_flags() -> frozenset[str]:
-    """Name what this processor can do, as Linux does (`avx512_vnni`, …); nothing where that is not said."""
+    """Return the processor's flags as Linux names them (`avx512_vnni`, …); empty where /proc/cpuinfo has none."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
@@ -39,7 +34,7 @@ def cpu_flags() -> frozenset[str]:
 
 
 def processor_name() -> str:
-    """Name the processor as the system does."""
+    """Return the processor's model name, or its architecture where the system gives no name."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

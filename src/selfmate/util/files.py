@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a loss of power, and a clear word when the disk is full."""
+"""Atomic writes that survive a loss of power, checksums of files, and one clear error when the disk is full."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "FileError",
     "Stamp",
     "check_target",
-    "disk",
+    "explain_full_disk",
     "new_folder",
     "remove",
     "stamp_folder",
@@ -28,24 +28,23 @@ __all__ = [
     "write_output",
 ]
 
-
 FREE_FLOOR: Final = 64 << 20
-"""Bytes of the disk that a run leaves free: it stops before it fills the disk to the last block."""
+"""Bytes that are left free: a write that would leave less is refused before the disk is full."""
 
 
 class FileError(SelfmateError):
-    """A file that cannot be written."""
+    """A file cannot be written."""
 
 
 class Stamp(Struct, frozen=True):
-    """By what a committed file is known again."""
+    """Size and checksum of a committed file."""
 
     bytes: int
     sha256: str
 
 
 def check_target(path: Path | None) -> None:
-    """Refuse a file that could not be written later, after all the work: its folder is missing, or it is a folder.
+    """Raise `FileError` if `path` cannot be written later: its folder is missing, or it is a folder itself.
 
     >>> check_target(Path("/no/such/folder/games.pgn"))
     Traceback (most recent call last):
@@ -59,7 +58,7 @@ def check_target(path: Path | None) -> None:
 
 
 def write_file(path: Path, data: bytes) -> Stamp:
-    """Write a file so that it is there whole or not at all, also after a loss of power.
+    """Write a file atomically, also across a loss of power, and return its stamp.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +67,7 @@ def write_file(path: Path, data: bytes) -> Stamp:
     (3, ['a'])
     """
     temporary = path.with_name(f".{path.name}.tmp")
-    with disk(path, len(data)):
+    with explain_full_disk(path, len(data)):
         try:
             with temporary.open("wb") as file:
                 file.write(data)
@@ -79,11 +78,11 @@ def write_file(path: Path, data: bytes) -> Stamp:
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-    return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    return stamp_of(data)
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write a file that a user named: a link stays one, and so does a device or a pipe, into which it goes as it is.
+    """Write to a path that a user named: a link is followed, a device or a pipe is written to directly.
 
     >>> write_output(Path("/dev/null"), b"abc")
     >>> Path("/dev/null").is_char_device()
@@ -101,12 +100,13 @@ def write_output(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path, size: int = 0) -> Iterator[Path]:
-    """Give a temporary folder to write files into; at the end they are synced and the folder gets its name.
+    """Yield a temporary folder to write files into; at the end sync them and rename the folder to `path`.
 
-    What stands at `path` already was never committed and is removed.
+    `size` is the number of bytes that will be written, for the check of free space. Whatever is at `path` already was
+    never committed and is removed.
     """
     temporary = path.with_name(f".{path.name}.tmp")
-    with disk(path, size):
+    with explain_full_disk(path, size):
         try:
             remove(temporary)
             temporary.mkdir()
@@ -122,13 +122,13 @@ def new_folder(path: Path, size: int = 0) -> Iterator[Path]:
 
 
 def stamp_folder(path: Path) -> dict[str, Stamp]:
-    """Stamp every file of a folder."""
+    """Return the stamp of every file of a folder, by file name."""
     return {file.name: stamp_of(file.read_bytes()) for file in sorted(path.iterdir())}
 
 
 @contextlib.contextmanager
-def disk(path: Path, size: int) -> Iterator[None]:
-    """Turn a full disk into one line that says what to do; look ahead, so that it seldom comes to that."""
+def explain_full_disk(path: Path, size: int) -> Iterator[None]:
+    """Raise `FileError` with advice when the disk is full within the block, or before it if `size` bytes do not fit."""
     advice = "nothing committed is lost: free some space and run the same command again"
     free = shutil.disk_usage(path.parent).free
     if free < size + FREE_FLOOR:
@@ -155,7 +155,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole folder, if it is there; links are removed, never followed."""
+    """Remove a file or a folder with its contents, if it exists; links are removed, not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -163,5 +163,5 @@ def remove(path: Path) -> None:
 
 
 def stamp_of(data: bytes) -> Stamp:
-    """Stamp what a file holds."""
+    """Return the stamp of a file with these contents."""
     return Stamp(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())

@@ -1,4 +1,4 @@
-"""Seeds of independent random streams, as hashes of a run's seed and of what they are for."""
+"""Seeds of independent random streams, derived from the seed of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["stream"]
 
 
 def stream(seed: int, *counters: int | str) -> int:
-    """Give the 64-bit seed of one use of chance: a hash of the run's seed and of what it is for.
+    """Return the 64-bit seed of one random stream: a hash of the run's seed and of the stream's name and counters.
 
     >>> stream(1, "batch", 7) == stream(1, "batch", 7) != stream(1, "batch", 8)
     True

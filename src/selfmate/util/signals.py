@@ -1,4 +1,4 @@
-"""Stop requests: Ctrl-C, SIGTERM, and deadlines."""
+"""Stop requests: Ctrl-C, SIGTERM and deadlines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ __all__ = ["Interrupt", "Stop", "stop_on_signals"]
 
 
 class Stop:
-    """Whether to stop: a stop was requested, or the deadline has passed."""
+    """A stop flag: true once a stop was requested or the deadline has passed.
+
+    `signal` is the number of the signal that requested it, `deadline` a time of `time.monotonic()`.
+    """
 
     def __init__(self) -> None:
         self.asked = False
@@ -25,7 +28,7 @@ class Stop:
         return self.asked or self.late()
 
     def late(self) -> bool:
-        """Whether the deadline has passed."""
+        """Return whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
@@ -33,20 +36,20 @@ class Stop:
 def stop_on_signals(stop: Stop, say: Callable[[str], None], close: Callable[[], None]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM request a stop; a second one calls `close` and exits at once.
 
-    `say` shows one line that acknowledges the first signal.
+    `say` prints one line that acknowledges the first signal. Outside the main thread nothing is installed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if stop.asked:
             close()
             os._exit(128 + number)
         stop.asked, stop.signal = True, number
         say("Stopping after this step; press Ctrl-C again to quit now.")
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
@@ -55,7 +58,7 @@ def stop_on_signals(stop: Stop, say: Callable[[str], None], close: Callable[[], 
 
 
 class Interrupt:
-    """Whether Ctrl-C was pressed, within `with`; pressed again it interrupts at once.
+    """A stop flag that Ctrl-C sets within `with`; a second Ctrl-C raises `KeyboardInterrupt`.
 
     >>> with Interrupt() as interrupt:
     ...     interrupt()
@@ -71,7 +74,7 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         with contextlib.ExitStack() as stack:
             if threading.current_thread() is threading.main_thread():
-                before = signal.signal(signal.SIGINT, self._hear)
+                before = signal.signal(signal.SIGINT, self._handle)
                 stack.callback(signal.signal, signal.SIGINT, before)
             self._stack = stack.pop_all()
         return self
@@ -79,7 +82,7 @@ class Interrupt:
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True

@@ -1,7 +1,7 @@
-"""Line charts as self-contained SVG: panels above each other that share their x axis; and what every chart needs.
+"""Line charts as self-contained SVG: panels above each other that share their x axis, and the parts of other charts.
 
 >>> elo = Series("champion", ((0, 100.0), (500, 400.0)), band=((50.0, 150.0), (380.0, 420.0)))
->>> picture = draw([Panel("Elo", (elo,), levels=(Level("random", 0.0),))], "games")
+>>> picture = draw([Panel("Elo", (elo,), lines=(ReferenceLine("random", 0.0),))], "games")
 >>> picture.startswith("<svg") and picture.endswith("</svg>"), picture.count("<polyline"), picture.count("<circle")
 (True, 1, 2)
 >>> ticks(0, 1290)
@@ -14,62 +14,47 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-__all__ = ["Axis", "Level", "Panel", "Series", "apart", "draw", "escape", "page", "ticks"]
-
+__all__ = ["Axis", "Panel", "ReferenceLine", "Series", "draw", "escape", "page", "spread_labels", "ticks"]
 
 COLOURS: Final = ("#33658a", "#c8553d", "#5b8c5a", "#8d6a9f")
-
-
-INK, FAINT, LEVEL = "#2a2d31", "#e4e2dd", "#8a8f94"
-
-
+INK, GRID, REFERENCE = "#2a2d31", "#e4e2dd", "#8a8f94"
 WIDTH: Final = 760
-
-
 LEFT, RIGHT, TOP, BOTTOM = 64, 120, 34, 46
-"""Margins of the page: beside the panels for the y axis and the names of levels, above the first, below the last."""
-
-
+"""Margins of the page in pixels: left for the y axis, right for the names of lines, above the first, below the last."""
 GAP: Final = 44
-"""Between two panels."""
-
-
+"""Pixels between two panels."""
 LINE: Final = 14
-"""Height of a line of text."""
-
-
+"""Pixels of a line of text."""
 MOST_TICKS: Final = 6
-
-
 FONT: Final = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
 
 
 class Series(NamedTuple):
-    """A line through points (x, y), and around it a band from low to high for each point."""
+    """A line through points (x, y), with an optional band (low, high) for each point."""
 
     name: str
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float]] = ()
 
 
-class Level(NamedTuple):
-    """A dashed line across the panel."""
+class ReferenceLine(NamedTuple):
+    """A dashed horizontal line across the panel."""
 
     name: str
     y: float
 
 
 class Panel(NamedTuple):
-    """One chart of the picture."""
+    """One chart of the picture; `height` in pixels."""
 
     title: str
     series: Sequence[Series]
-    levels: Sequence[Level] = ()
+    lines: Sequence[ReferenceLine] = ()
     height: int = 150
 
 
 def ticks(low: float, high: float, most: int = MOST_TICKS) -> list[float]:
-    """Give round numbers from `low` to `high`, about as many as fit."""
+    """Return round numbers from `low` to `high` at equal distances, at most `most` where they are inside."""
     if not high > low:
         return [low]
     rough = (high - low) / (most - 1)
@@ -93,17 +78,17 @@ def draw(panels: Sequence[Panel], x_label: str) -> str:
 
 
 def page(width: int, height: int, title: str, parts: Iterable[str]) -> str:
-    """Put the parts of a picture on white paper."""
+    """Return an SVG document of this size in pixels: a white background and the given elements."""
     begin = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="{FONT}" font-size="12" fill="{INK}">'
     )
-    paper = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-    return "\n".join([begin, f"<title>{escape(title)}</title>", paper, *parts, "</svg>"])
+    background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
+    return "\n".join([begin, f"<title>{escape(title)}</title>", background, *parts, "</svg>"])
 
 
 class Axis:
-    """From values to places on the page; what lies beyond the ends is put there."""
+    """Maps values linearly to pixels; values outside the range are clamped to its ends."""
 
     def __init__(self, low: float, high: float, begin: float, end: float) -> None:
         self.low, self.high = low, high if high > low else low + 1.0
@@ -116,15 +101,15 @@ class Axis:
 
 def _panel(panel: Panel, across: Axis, top: int, x_label: str) -> list[str]:
     bottom = top + panel.height
-    # 1. The y axis holds everything that is drawn, and a little more.
+    # 1. The y axis covers everything that is drawn, with a margin.
     ys = [y for series in panel.series for _, y in series.points]
-    ys += [y for series in panel.series for ends in series.band for y in ends] + [level.y for level in panel.levels]
+    ys += [y for series in panel.series for ends in series.band for y in ends] + [line.y for line in panel.lines]
     low, high = min(ys, default=0.0), max(ys, default=1.0)
     room = 0.06 * (high - low) or 0.5
     up = Axis(low - room, high + room, bottom, top)
     parts = [f'<text x="{LEFT}" y="{top - 12}" font-size="14" font-weight="600">{escape(panel.title)}</text>']
     for tick in ticks(up.low, up.high):
-        parts.append(_line(across.begin, up(tick), across.end, up(tick), FAINT))
+        parts.append(_line(across.begin, up(tick), across.end, up(tick), GRID))
         parts.append(f'<text x="{LEFT - 8}" y="{up(tick) + 4:.1f}" text-anchor="end">{_number(tick)}</text>')
     # 2. The x axis
     parts.append(_line(across.begin, bottom, across.end, bottom, INK))
@@ -135,11 +120,11 @@ def _panel(panel: Panel, across: Axis, top: int, x_label: str) -> list[str]:
     if x_label:
         middle = (across.begin + across.end) / 2
         parts.append(f'<text x="{middle:.1f}" y="{bottom + 36}" text-anchor="middle">{escape(x_label)}</text>')
-    # 3. Levels, their names at the right, apart from each other
-    names_at = apart([up(level.y) for level in panel.levels], LINE)
-    for level, y in zip(panel.levels, names_at, strict=True):
-        parts.append(_line(across.begin, up(level.y), across.end, up(level.y), LEVEL, 'stroke-dasharray="5 4"'))
-        parts.append(f'<text x="{across.end + 6}" y="{y + 4:.1f}" fill="{LEVEL}">{escape(level.name)}</text>')
+    # 3. Reference lines, their names at the right without overlap
+    names_at = spread_labels([up(line.y) for line in panel.lines], LINE)
+    for line, y in zip(panel.lines, names_at, strict=True):
+        parts.append(_line(across.begin, up(line.y), across.end, up(line.y), REFERENCE, 'stroke-dasharray="5 4"'))
+        parts.append(f'<text x="{across.end + 6}" y="{y + 4:.1f}" fill="{REFERENCE}">{escape(line.name)}</text>')
     # 4. The series: bands behind lines
     for series, colour in zip(panel.series, COLOURS, strict=False):
         if series.band:
@@ -154,7 +139,7 @@ def _panel(panel: Panel, across: Axis, top: int, x_label: str) -> list[str]:
             parts += [
                 f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>' for x, y in series.points
             ]
-    # 5. Who is who, when there are several
+    # 5. A legend where there are several series
     if len(panel.series) > 1:
         for row, (series, colour) in enumerate(zip(panel.series, COLOURS, strict=False)):
             y = top + 4 + LINE * row
@@ -163,14 +148,14 @@ def _panel(panel: Panel, across: Axis, top: int, x_label: str) -> list[str]:
     return parts
 
 
-def apart(places: Sequence[float], gap: float, low: float = -math.inf, high: float = math.inf) -> list[float]:
-    """Move places until names fit beside each other, as little as possible, and not beyond the ends.
+def spread_labels(places: Sequence[float], gap: float, low: float = -math.inf, high: float = math.inf) -> list[float]:
+    """Return places at least `gap` apart and within `low` to `high`, moved as little as possible.
 
-    >>> apart([12, 10, 100], 14), apart([12, 10, 100], 14, low=8)
+    >>> spread_labels([12, 10, 100], 14), spread_labels([12, 10, 100], 14, low=8)
     ([18.0, 4.0, 100], [22, 8, 100])
     """
     order = sorted(range(len(places)), key=places.__getitem__)
-    groups: list[tuple[list[float], float]] = []  # of a group: where its members want to be, and where it begins
+    groups: list[tuple[list[float], float]] = []  # of a group: wanted places of its members, and its first place
     for index in order:
         groups.append(([places[index]], places[index]))
         while len(groups) > 1 and groups[-2][1] + gap * len(groups[-2][0]) > groups[-1][1]:
@@ -190,7 +175,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "
 
 
 def _number(value: float) -> str:
-    """Write a number of an axis.
+    """Format a number of an axis.
 
     >>> _number(20000.0), _number(-0.5), _number(0.30000000000000004)
     ('20,000', '-0.5', '0.3')
@@ -199,7 +184,7 @@ def _number(value: float) -> str:
 
 
 def escape(text: str) -> str:
-    """Make text safe inside SVG and HTML.
+    """Escape text for SVG and HTML.
 
     >>> escape('<a href="x">')
     '&lt;a href=&quot;x&quot;&gt;'

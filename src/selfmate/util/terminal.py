@@ -1,4 +1,4 @@
-"""What is as wide as the terminal: lines that break between words, and a line of progress that loses nothing it needs.
+"""Output that fits the width of the terminal: text wrapped between words, a progress line, and echo switched off.
 
 >>> fit(40, "arena", ["7 of 9 games, 64.3 % (+4 =1 -2)", "7 of 9 games"], 7)
 Fitted(label='', bar=0, note='7 of 9 games, 64.3 % (+4 =1 -2)')
@@ -9,36 +9,29 @@ Fitted(label='arena', bar=9, note='7 of 9 games')
 from __future__ import annotations
 
 import functools
+import os
+import termios
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import ProgressColumn, Task
     from rich.table import Table
-import os
-import termios
-from typing import IO, TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 __all__ = ["Fitted", "QuietTerminal", "fit", "progress_line", "say"]
 
-
 WIDEST_BAR: Final = 40
-
-
+"""Columns."""
 NARROWEST_BAR: Final = 4
-"""A shorter one shows nothing, and is left out."""
+"""Columns; a shorter bar is left out."""
 
 
 def say(console: Console, text: str) -> None:
-    """Print a text as it is: in a terminal its lines break between words, elsewhere it stays one line.
+    """Print text without markup: wrapped between words in a terminal, unwrapped elsewhere.
 
-    What is longer than a line, such as a path, is left to the terminal, so that it can be copied.
+    A word longer than a line, such as a path, is not broken, so that it can be copied.
     """
     from rich.text import Text
 
@@ -49,7 +42,7 @@ def say(console: Console, text: str) -> None:
 
 
 class Fitted(NamedTuple):
-    """What a line of progress has room for, beside its clock."""
+    """The parts of a progress line that fit beside its clock."""
 
     label: str
     bar: int
@@ -58,10 +51,10 @@ class Fitted(NamedTuple):
 
 
 def fit(width: int, label: str, notes: Sequence[str], clock: int) -> Fitted:
-    """Choose what a line of `width` columns shows beside a clock of `clock` columns.
+    """Return what a line of `width` columns shows beside a clock of `clock` columns.
 
-    `notes` say the same in fewer and fewer words. The first that has room is taken, or else the last; then the label,
-    and a bar of what is left.
+    `notes` are versions of one note, the longest first: the first that fits is taken, or else the last. Then the label
+    is added if it fits, and a bar in the columns that are left.
     """
     from rich.cells import cell_len
 
@@ -75,9 +68,9 @@ def fit(width: int, label: str, notes: Sequence[str], clock: int) -> Fitted:
 
 
 def progress_line(console: Console) -> ProgressColumn:
-    """Make the one column of a progress bar: label, bar, note and the time since it began, as far as there is room.
+    """Return the column of a rich progress bar that shows label, bar, note and elapsed time as far as they fit.
 
-    The field `note` of a task is a text, or several for `fit` to choose from.
+    The field `note` of a task is a text, or a list of texts for `fit` to choose from.
     """
     from rich.progress import BarColumn, ProgressColumn, TimeElapsedColumn
     from rich.table import Table
@@ -106,10 +99,10 @@ def progress_line(console: Console) -> ProgressColumn:
 
 
 class QuietTerminal:
-    """A terminal that does not echo what is typed, while a picture stands in it.
+    """Switches the echo of a terminal off while a live display is shown.
 
-    An echoed ^C or Enter moves the cursor, and the next picture leaves a line of the last one behind. A process in the
-    background leaves the terminal alone: it belongs to somebody else, and touching it would stop the process.
+    An echoed ^C or Enter moves the cursor, and the next refresh leaves a line of the last one behind. A process in the
+    background does not change the terminal: it is not its own, and the change would stop the process (SIGTTOU).
     """
 
     def __init__(self, output: IO[str]) -> None:
@@ -125,20 +118,20 @@ class QuietTerminal:
 
     def begin(self) -> None:
         """Switch the echo off."""
-        if self._before is None and (number := self._ours()) is not None:
+        if self._before is None and (number := self._terminal()) is not None:
             self._before = termios.tcgetattr(number)
             changed = termios.tcgetattr(number)
             changed[3] &= ~termios.ECHO
             termios.tcsetattr(number, termios.TCSADRAIN, changed)
 
     def end(self) -> None:
-        """Make the terminal as it was; a second call does nothing."""
+        """Restore the terminal; a second call does nothing."""
         before, self._before = self._before, None
-        if before is not None and (number := self._ours()) is not None:
+        if before is not None and (number := self._terminal()) is not None:
             termios.tcsetattr(number, termios.TCSADRAIN, before)
 
-    def _ours(self) -> int | None:
-        """Give the file number of the terminal if we may change it."""
+    def _terminal(self) -> int | None:
+        """Return the file descriptor of the terminal, or None if there is none that this process may change."""
         try:
             number = self._output.fileno()
         except (OSError, ValueError, AttributeError):  # not a real file
@@ -147,5 +140,5 @@ class QuietTerminal:
             return None
         try:
             return number if os.tcgetpgrp(number) == os.getpgrp() else None
-        except OSError:  # a terminal, but not the one that we were started from
+        except OSError:  # a terminal, but not the controlling one
             return number

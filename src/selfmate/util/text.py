@@ -1,4 +1,4 @@
-"""How numbers are worded, in every table and line alike."""
+"""Numbers as text: counts with their noun, rounding, signs and shares, the same in every table and message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["many", "other_format", "percent", "rounded", "signed", "tenths"]
 
 
 def many(number: int, noun: str, plural: str = "") -> str:
-    """Say how many there are.
+    """Return a count with its noun, in the plural where it is not one.
 
     >>> many(1, "game"), many(2000, "game"), many(0, "reply", "replies")
     ('1 game', '2,000 games', '0 replies')
@@ -17,7 +17,7 @@ def many(number: int, noun: str, plural: str = "") -> str:
 
 
 def other_format(found: int, ours: int, older: str) -> str:
-    """Say that a file is of another version, and what to do: `older` is that where it is older than we are.
+    """Return the message about a file of another format version; `older` is the advice for an older one.
 
     >>> other_format(1, 2, "measure it anew")
     'format 1, older than format 2 of this version of Selfmate: measure it anew'
@@ -29,7 +29,7 @@ def other_format(found: int, ours: int, older: str) -> str:
 
 
 def rounded(number: float) -> str:
-    """Round to a whole number; what is rounded to nothing has no sign.
+    """Return a number rounded to a whole one, never `-0`.
 
     >>> rounded(12.4), rounded(-0.4), rounded(-7.0)
     ('12', '0', '-7')
@@ -38,7 +38,7 @@ def rounded(number: float) -> str:
 
 
 def signed(number: float) -> str:
-    """Round to a whole number with its sign; nothing has none.
+    """Return a number rounded to a whole one with its sign; zero has no sign.
 
     >>> signed(12.4), signed(-0.4), signed(-7.0)
     ('+12', '0', '-7')
@@ -47,7 +47,7 @@ def signed(number: float) -> str:
 
 
 def tenths(number: float | None) -> str:
-    """Write a number for CSV; nothing where there is none.
+    """Return a number with one decimal, for CSV; empty for None.
 
     >>> tenths(12.04), tenths(-0.04), tenths(None)
     ('12.0', '0.0', '')
@@ -56,7 +56,7 @@ def tenths(number: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share of one; nothing where there is none.
+    """Return a share of one as a percentage; empty for NaN.
 
     >>> percent(0.756), percent(math.nan)
     ('75.6 %', '')

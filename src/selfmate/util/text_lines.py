@@ -1,4 +1,4 @@
-"""Numbered lines of a text of any size, none longer than a limit."""
+"""Numbered lines of a text file of any size, read with a limit on their length."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import IO
 
 __all__ = ["Source", "decode", "numbered_lines"]
 
-
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 """A file: its path, or the file itself, opened for text or bytes."""
 
 
 def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
-    r"""Read the lines of `source`, without their ends, with their numbers from 1.
+    r"""Yield the lines of `source`, without their ends, with their numbers from 1.
 
-    Of a line longer than `limit` only the beginning is read, `limit + 1` characters of it, so that the
-    caller can refuse it. Bytes are UTF-8; a line that is not is taken for Latin-1, the encoding in which
-    the PGN standard was written.
+    A line longer than `limit` is cut to `limit + 1` characters, so that the caller can refuse it. Bytes are read as
+    UTF-8, or line by line as Latin-1, the encoding of the PGN standard, where they are not UTF-8.
 
     >>> import io
     >>> list(numbered_lines(io.BytesIO(b"\xc3\xa9\r\n\xe9\nabcdefgh\n"), 4))
@@ -41,7 +39,7 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
             yield number, line[: limit + 1]
             continue
         line = line.rstrip("\r\n")
-        if "\r" in line:  # a Macintosh of old, or a stray one
+        if "\r" in line:  # line ends of the classic Mac OS, or a stray one
             for part in line.split("\r"):
                 yield number, part
         else:
@@ -49,7 +47,7 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
 
 
 def decode(raw: str | bytes) -> str:
-    r"""Read bytes as UTF-8 or, where they are not, as Latin-1.
+    r"""Return bytes decoded as UTF-8 or, where they are not UTF-8, as Latin-1.
 
     >>> decode(b"\xc3\xa9"), decode(b"\xe9")
     ('é', 'é')

@@ -1,0 +1,87 @@
+// Python: Samples, Buffer.
+#include "data/buffer.h"
+
+#include "bindings/bindings.h"
+
+namespace selfmate {
+namespace {
+
+// A batch of samples as numpy arrays (Python: Samples).
+struct SampleArrays {
+    std::size_t size;
+    Matrix<Bitboard> bits;
+    Matrix<float> scalars;
+    Matrix<std::uint16_t> policy_index;
+    Matrix<float> policy_weight;
+    Matrix<std::uint16_t> legal_index;
+    Column<std::uint16_t> legal_counts;
+    Matrix<float> wdl;
+    Column<float> value_weight, plies, root_value;
+    Column<std::uint64_t> game_ids;
+
+    SampleArrays(SampleBatch&& batch, std::size_t max_moves)
+        : size(batch.size),
+          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
+          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
+          policy_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.policy_index), {size, max_moves})),
+          policy_weight(to_numpy<Matrix<float>>(std::move(batch.policy_weight), {size, max_moves})),
+          legal_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.legal_index), {size, max_moves})),
+          legal_counts(to_numpy<Column<std::uint16_t>>(std::move(batch.legal_counts), {size})),
+          wdl(to_numpy<Matrix<float>>(std::move(batch.wdl), {size, std::size_t(3)})),
+          value_weight(to_numpy<Column<float>>(std::move(batch.value_weight), {size})),
+          plies(to_numpy<Column<float>>(std::move(batch.plies), {size})),
+          root_value(to_numpy<Column<float>>(std::move(batch.root_value), {size})),
+          game_ids(to_numpy<Column<std::uint64_t>>(std::move(batch.game_ids), {size})) {}
+};
+
+}  // namespace
+
+void bind_buffer(nb::module_& m) {
+    nb::class_<SampleArrays>(m, "Samples", "Inputs and targets of B positions (see cpp/data/buffer.h for shapes).")
+        .def_ro("size", &SampleArrays::size)
+        .def_ro("bits", &SampleArrays::bits, nb::rv_policy::reference)
+        .def_ro("scalars", &SampleArrays::scalars, nb::rv_policy::reference)
+        .def_ro("policy_index", &SampleArrays::policy_index, nb::rv_policy::reference)
+        .def_ro("policy_weight", &SampleArrays::policy_weight, nb::rv_policy::reference)
+        .def_ro("legal_index", &SampleArrays::legal_index, nb::rv_policy::reference)
+        .def_ro("legal_counts", &SampleArrays::legal_counts, nb::rv_policy::reference)
+        .def_ro("wdl", &SampleArrays::wdl, nb::rv_policy::reference)
+        .def_ro("value_weight", &SampleArrays::value_weight, nb::rv_policy::reference)
+        .def_ro("plies", &SampleArrays::plies, nb::rv_policy::reference)
+        .def_ro("root_value", &SampleArrays::root_value, nb::rv_policy::reference)
+        .def_ro("game_ids", &SampleArrays::game_ids, nb::rv_policy::reference);
+    nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
+        .def(
+            "__init__",
+            [](Buffer* self, const std::string& name, std::size_t capacity, int threads) {
+                new (self) Buffer(*resolve_variant(name).variant, capacity, thread_count(threads));
+            },
+            "variant"_a, "capacity"_a, "threads"_a = 0)
+        .def(
+            "add", [](Buffer& self, const GameRecord& record) { self.add(record); }, "record"_a,
+            "Add a game; the oldest games are dropped beyond `capacity` positions.")
+        .def(
+            "sample",
+            [](Buffer& self, std::size_t size, std::uint64_t seed, bool mirror) {
+                if (!size || size > 1'000'000) throw nb::value_error("size goes from 1 to 1,000,000");
+                SampleBatch batch;
+                {
+                    nb::gil_scoped_release release;
+                    batch = self.sample(size, seed, mirror);
+                }
+                const std::size_t width = batch.legal_index.size() / size;
+                return SampleArrays(std::move(batch), width);
+            },
+            "size"_a, "seed"_a, "mirror"_a = true,
+            "Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:\n"
+            "exchange left and right in half of the positions without castling rights.")
+        .def_prop_ro("positions", &Buffer::positions)
+        .def_prop_ro("games", &Buffer::games)
+        .def_prop_ro("game_ids", [](const Buffer& self) {
+            std::vector<std::uint64_t> ids;
+            for (const GameRecord& record : self.records()) ids.push_back(record.id);
+            return ids;
+        });
+}
+
+}  // namespace selfmate

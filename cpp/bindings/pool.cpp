@@ -1,0 +1,276 @@
+// Python: Seat, Pool.
+#include "search/pool.h"
+
+#include "bindings/bindings.h"
+
+namespace selfmate {
+namespace {
+
+void check_pool(std::size_t slots, std::size_t lanes, std::size_t leaves_per_slot, std::uint32_t max_plies) {
+    if (!slots || slots > 1'000'000 || !lanes || lanes > slots || !leaves_per_slot || max_plies > 10000)
+        throw nb::value_error("1 <= lanes <= slots, leaves_per_slot >= 1, max_plies <= 10000");
+}
+
+double checked_seconds(double seconds) {
+    if (!(seconds >= 0 && seconds <= 3600)) throw nb::value_error("seconds go from 0 to 3600");
+    return seconds;
+}
+
+// Calls a member function without the GIL, because it may block on the mutex of the pool.
+template <class T>
+auto without_gil(T (Pool::*function)()) {
+    return [function](Pool& pool) {
+        nb::gil_scoped_release release;
+        return (pool.*function)();
+    };
+}
+template <class T>
+auto without_gil(T (Pool::*function)() const) {
+    return [function](const Pool& pool) {
+        nb::gil_scoped_release release;
+        return (pool.*function)();
+    };
+}
+
+void bind_seat(nb::module_& m) {
+    nb::class_<Seat>(
+        m, "Seat",
+        "A player of a pool: a search with the number of its evaluator; random legal moves with 0 visits; or\n"
+        "`Seat.outside()`, whose moves come from `Pool.play`.\n\n"
+        ">>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.outside().is_outside\n"
+        "(1, True, True)\n")
+        .def(
+            "__init__",
+            [](Seat* self, std::uint32_t visits, std::uint8_t evaluator, const SearchConfig& search) {
+                new (self) Seat{.search = search, .visits = visits, .evaluator = evaluator};
+            },
+            nb::kw_only(), "visits"_a, "evaluator"_a = 0, "search"_a = SearchConfig{})
+        .def_static("outside", [] { return Seat{.visits = 0, .external = true}; })
+        .def_ro("visits", &Seat::visits)
+        .def_ro("evaluator", &Seat::evaluator)
+        .def_ro("is_outside", &Seat::external)
+        .def_prop_ro("is_random", &Seat::plays_random_moves);
+}
+
+void bind_construction(nb::class_<Pool>& pool) {
+    pool.def(
+            "__init__",
+            [](Pool* self, const std::string& name, const SearchConfig& search, std::uint64_t seed,
+               std::uint32_t visits, std::uint32_t fast_visits, double full_probability, std::uint32_t random_plies,
+               double temperature, std::uint32_t temperature_plies, std::uint32_t max_plies, std::size_t slots,
+               std::size_t lanes, int threads, std::size_t leaves_per_slot, std::size_t batch) {
+                const VariantName variant = resolve_variant(name);
+                check_pool(slots, lanes, leaves_per_slot, max_plies);
+                const PoolConfig config{.variant = variant.variant,
+                                        .chess960 = variant.chess960,
+                                        .seed = seed,
+                                        .fast_visits = fast_visits,
+                                        .full_probability = full_probability,
+                                        .random_plies = random_plies,
+                                        .temperature = temperature,
+                                        .temperature_plies = temperature_plies,
+                                        .max_plies = max_plies,
+                                        .slots = slots,
+                                        .lanes = lanes,
+                                        .threads = thread_count(threads),
+                                        .leaves_per_slot = leaves_per_slot,
+                                        .batch = batch};
+                new (self) Pool(config, {Seat{.search = search, .visits = visits}});
+            },
+            "variant"_a, "search"_a, nb::kw_only(), "seed"_a, "visits"_a, "fast_visits"_a = 16,
+            "full_probability"_a = 1.0, "random_plies"_a = 0, "temperature"_a = 0.0, "temperature_plies"_a = 0,
+            "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1, "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0,
+            "Self-play: seat 0 plays both sides.")
+        .def(
+            "__init__",
+            [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
+               std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
+               std::size_t batch, const ScoreRules& rules, std::uint64_t ahead, bool greedy) {
+                const VariantName variant = resolve_variant(name);
+                check_pool(slots, lanes, leaves_per_slot, max_plies);
+                if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
+                const PoolConfig config{.variant = variant.variant,
+                                        .chess960 = variant.chess960,
+                                        .seed = seed,
+                                        .max_plies = max_plies,
+                                        .score_rules = rules,
+                                        .max_id_lead = ahead,
+                                        .greedy = greedy,
+                                        .slots = slots,
+                                        .lanes = lanes,
+                                        .threads = thread_count(threads),
+                                        .leaves_per_slot = leaves_per_slot,
+                                        .batch = batch};
+                new (self) Pool(config, std::move(seats));
+            },
+            "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "rules"_a = ScoreRules{}, "ahead"_a = 0,
+            "greedy"_a = false,
+            "Games between players; games name seats by their index. `batch`: leaves of a batch, at most (0: of all\n"
+            "games, divided by the lanes). `ahead`: a game begins only if its id is less than `ahead` above the\n"
+            "smallest unfinished id (0: no limit). `greedy`: a batch takes all leaves that fit, and a partial batch\n"
+            "waits while two others are open.");
+}
+
+// Queues and outside moves.
+void bind_games(nb::class_<Pool>& pool) {
+    pool.def(
+            "start",
+            [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
+                std::vector<GameSpec> specs;
+                for (std::uint64_t i = 0; i < games; ++i) specs.push_back({.id = first_game + i});
+                self.add(std::move(specs));
+            },
+            "first_game"_a, "games"_a,
+            "Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.")
+        .def(
+            "start_games",
+            [](Pool& self, const std::vector<std::tuple<std::string, std::uint8_t, std::uint8_t>>& games,
+               std::uint64_t first_game) {
+                std::vector<GameSpec> specs;
+                for (const auto& [fen, white, black] : games)
+                    specs.push_back(
+                        {.id = first_game + specs.size(), .start_fen = fen, .white_seat = white, .black_seat = black});
+                nb::gil_scoped_release release;
+                self.add(std::move(specs));
+            },
+            "games"_a, "first_game"_a = 0,
+            "Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening\n"
+            "is a FEN, or empty for the variant's start position.")
+        .def(
+            "resume",
+            [](Pool& self, const std::vector<const GameRecord*>& games) {
+                std::vector<GameRecord> copies;
+                for (const GameRecord* game : games) copies.push_back(*game);
+                self.resume(std::move(copies));
+            },
+            "games"_a,
+            "Queue games of another pool's `in_flight`, before all other games. They continue as they would have "
+            "there.")
+        .def(
+            "awaiting",
+            [](Pool& self, double seconds) {
+                std::vector<MoveRequest> requests;
+                {
+                    nb::gil_scoped_release release;
+                    requests = self.take_move_requests(checked_seconds(seconds));
+                }
+                std::vector<std::tuple<std::size_t, std::uint64_t, std::string, std::vector<Move>>> tuples;
+                for (MoveRequest& each : requests)
+                    tuples.emplace_back(each.slot, each.id, std::move(each.start_fen), std::move(each.moves));
+                return tuples;
+            },
+            "seconds"_a = 0.0,
+            "Return the games that need a move of an outside seat, as (slot, game id, opening, moves so far), each\n"
+            "once per move. Blocks up to `seconds` until there is one.")
+        .def(
+            "play",
+            [](Pool& self, std::size_t slot, Move move, std::optional<int> score) {
+                nb::gil_scoped_release release;
+                self.play(slot, move, score);
+            },
+            "slot"_a, "move"_a, "score"_a = nb::none(),
+            "Play the move of an outside seat; `score`: the player's score of the position, in centipawns. Raises\n"
+            "IllegalMove; then the game still needs its move.")
+        .def(
+            "forfeit",
+            [](Pool& self, std::size_t slot, const std::string& result, const std::string& reason) {
+                std::optional<Winner> winner;
+                if (result == "1-0")
+                    winner = Winner::WHITE;
+                else if (result == "0-1")
+                    winner = Winner::BLACK;
+                else if (result == "1/2-1/2")
+                    winner = Winner::NONE;
+                else if (result != "*")
+                    throw nb::value_error("a result is 1-0, 0-1, 1/2-1/2 or *");
+                if (reason.empty() || reason.size() > 4096) throw nb::value_error("a reason of 1 to 4096 characters");
+                nb::gil_scoped_release release;
+                self.forfeit(slot, winner, reason);
+            },
+            "slot"_a, "result"_a, "reason"_a, "End a game that needs a move of an outside seat, as a referee.");
+}
+
+void bind_batches(nb::class_<Pool>& pool) {
+    pool.def("idle", without_gil(&Pool::idle),
+             "Return whether `gather` returns no leaves until evaluations or outside moves arrive.")
+        .def("waiting", without_gil(&Pool::games_to_evaluate),
+             "Return, for each evaluator, the number of games whose next leaves are in no batch.")
+        .def_prop_ro(
+            "news",
+            [](const Pool& self) {
+                nb::gil_scoped_release release;
+                return self.event_count();
+            },
+            "Number of events so far: evaluations applied, outside moves, games finished or added")
+        .def(
+            "wait",
+            [](const Pool& self, std::uint64_t news, double seconds) {
+                nb::gil_scoped_release release;
+                self.wait_for_event(news, checked_seconds(seconds));
+            },
+            "news"_a, "seconds"_a, "Block until `Pool.news` differs from `news`, at most for `seconds`.")
+        .def(
+            "gather_into",
+            [](Pool& self, LeafBuffers& room, std::uint8_t evaluator) {
+                nb::gil_scoped_release release;
+                room.size = 0;
+                room.ticket = self.gather(
+                    evaluator, [&](std::size_t rows, std::size_t max_moves) { return room.allocate(rows, max_moves); });
+            },
+            "room"_a, "evaluator"_a = 0,
+            "As `gather`, but write the batch into `room`. Its size is 0 if there is no batch now.")
+        .def(
+            "gather",
+            [](Pool& self, std::uint8_t evaluator) {
+                LeafBatch batch;
+                {
+                    nb::gil_scoped_release release;
+                    batch = self.gather(evaluator);
+                }
+                return LeafArrays(std::move(batch));
+            },
+            "evaluator"_a = 0, "Return a batch of leaves for an evaluator, with a ticket; size 0 if there is none now.")
+        .def(
+            "run",
+            [](Pool& self, const std::string& name) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                nb::gil_scoped_release release;
+                self.run(evaluator);
+            },
+            "evaluator"_a, "Play all games to their end with 'uniform', 'fake' or 'heuristic-1'.");
+}
+
+void bind_state(nb::class_<Pool>& pool) {
+    pool.def("done", without_gil(&Pool::done), "Return whether no game is queued or unfinished.")
+        .def("drain", without_gil(&Pool::drain), "Remove and return the finished games, by id.")
+        .def("in_flight", without_gil(&Pool::unfinished_games),
+             "Return the games that are not over, with the moves so far, by id.")
+        .def_prop_ro("playouts", without_gil(&Pool::playouts), "Visits of all finished searches")
+        .def_prop_ro("plies", without_gil(&Pool::searched_plies), "Moves that a search has chosen")
+        .def_prop_ro("evaluators", &Pool::evaluators, "1 + the largest evaluator number of a seat with visits")
+        .def_prop_ro("lane_rows", &Pool::lane_rows, "Leaves of a batch, at most")
+        .def_prop_ro("finished", without_gil(&Pool::finished_games), "Finished games that are not drained yet");
+}
+
+}  // namespace
+
+void bind_pool(nb::module_& m) {
+    bind_seat(m);
+    nb::class_<Pool> pool(
+        m, "Pool",
+        "Many games at once with batched evaluation: gather, evaluate, apply, drain. Self-play has one search for\n"
+        "both sides, games between players have seats. Thread-safe.\n\n"
+        ">>> pool = Pool('gardner', [Seat(visits=32), Seat(visits=0)], max_plies=60)\n"
+        ">>> pool.start_games([('rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1', 0, 1)])\n"
+        ">>> pool.run('heuristic-1')\n"
+        ">>> [(record.white_seat, record.black_seat, record.result) for record in pool.drain()]\n"
+        "[(0, 1, '1-0')]\n");
+    bind_apply(pool);
+    bind_construction(pool);
+    bind_games(pool);
+    bind_batches(pool);
+    bind_state(pool);
+}
+
+}  // namespace selfmate

@@ -1,0 +1,129 @@
+// Python: centipawns, ScoreRules, GameRecord.
+#include "bindings/bindings.h"
+#include "data/record.h"
+
+namespace selfmate {
+namespace {
+
+void bind_scores(nb::module_& m) {
+    m.def("centipawns", &centipawns, "value"_a,
+          "Return a value (-1 to 1) in centipawns by lc0's formula, 90 tan(1.5637541897 value).\n\n"
+          ">>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)\n"
+          "(0, 89, -12780)\n");
+    using Rule = std::optional<std::tuple<int, std::uint32_t, std::uint32_t>>;
+    nb::class_<ScoreRules>(
+        m, "ScoreRules",
+        "Adjudication by the players' scores. Each rule is (centipawns, moves, after): the bound must hold in the "
+        "last\n"
+        "`moves` moves of a side, from move number `after` on. `resign`: a side's own scores are at most -centipawns;\n"
+        "`win`: both sides' scores agree on it; `draw`: both sides' scores are within +-centipawns.\n\n"
+        ">>> rules = ScoreRules(resign=(600, 2, 0))\n"
+        ">>> rules.end([30, -610, 25, -700], white_moved=False, number=2)\n"
+        "('1-0', 'Black resigns by score')\n"
+        ">>> rules.end([30, None, 25, -700], white_moved=False, number=2)\n")
+        .def(
+            "__init__",
+            [](ScoreRules* self, const Rule& resign, const Rule& win, const Rule& draw) {
+                const auto rule = [](const Rule& given) -> std::optional<ScoreRule> {
+                    if (!given) return std::nullopt;
+                    const auto [bound, moves, after] = *given;
+                    if (bound < 0 || bound > 100'000'000 || !moves || moves > 100'000)
+                        throw nb::value_error("centipawns from 0 to 100,000,000, moves from 1 to 100,000");
+                    return ScoreRule{.centipawns = bound, .moves = moves, .from_move = after};
+                };
+                new (self) ScoreRules{.resign = rule(resign), .win = rule(win), .draw = rule(draw)};
+            },
+            nb::kw_only(), "resign"_a = nb::none(), "win"_a = nb::none(), "draw"_a = nb::none())
+        .def(
+            "end",
+            [](const ScoreRules& self, const std::vector<Score>& scores, bool white_moved,
+               std::uint32_t number) -> std::optional<std::pair<std::string, std::string>> {
+                const auto end = adjudicate(self, scores, white_moved ? WHITE : BLACK, number);
+                if (!end) return std::nullopt;
+                return std::pair<std::string, std::string>(result_text(end->winner), end->reason);
+            },
+            "scores"_a, "white_moved"_a, "number"_a,
+            "Return (result, reason) or None. `scores`: of every move so far, for the side that moved, or None;\n"
+            "`number`: the number of the last move, as in a score sheet.");
+}
+
+void bind_record(nb::module_& m) {
+    nb::class_<GameRecord>(m, "GameRecord",
+                           "The stored form of a game: its moves, and the search results of its trained positions.")
+        .def_ro("game_id", &GameRecord::id)
+        .def_prop_ro("variant", [](const GameRecord& self) { return self.variant->name; })
+        .def_ro("chess960", &GameRecord::chess960)
+        .def_ro("start_fen", &GameRecord::start_fen)
+        .def_ro("random_plies", &GameRecord::random_plies)
+        .def_ro("white_seat", &GameRecord::white_seat)
+        .def_ro("black_seat", &GameRecord::black_seat)
+        .def_prop_ro("moves", [](const GameRecord& self) { return std::vector<Move>(self.moves); })
+        .def_prop_ro(
+            "outcome", [](const GameRecord& self) { return self.outcome; },
+            "None for a game that was truncated or is not over")
+        .def_prop_ro("result",
+                     [](const GameRecord& self) { return self.outcome ? result_text(self.outcome->winner) : "*"; })
+        .def_prop_ro(
+            "reason",
+            [](const GameRecord& self) {
+                if (!self.referee_reason.empty()) return self.referee_reason;
+                return std::string(self.outcome ? phrase(self.outcome->termination) : "");
+            },
+            "Why the game ended, by the rules or by a referee; empty if it was truncated or is not over")
+        .def_prop_ro(
+            "scores", [](const GameRecord& self) { return std::vector<Score>(self.scores); },
+            "Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`")
+        .def_prop_ro(
+            "values",
+            [](const GameRecord& self) {
+                std::vector<std::pair<int, float>> values;
+                for (const TrainedPosition& position : self.positions)
+                    values.emplace_back(position.ply, position.value);
+                return values;
+            },
+            "(ply, value) of every trained position, for the side to move")
+        .def_prop_ro(
+            "positions", [](const GameRecord& self) { return self.positions.size(); }, "Number of trained positions")
+        .def(
+            "trained",
+            [](const GameRecord& self) {
+                nb::list list;
+                for (const TrainedPosition& position : self.positions) {
+                    nb::dict visits, weights, entry;
+                    for (const Target& target : position.targets) {
+                        const std::string move = write_move(target.move);
+                        visits[move.c_str()] = target.visits;
+                        weights[move.c_str()] = target.weight;
+                    }
+                    entry["ply"] = position.ply;
+                    entry["value"] = position.value;
+                    entry["net_value"] = position.net_value;
+                    entry["visits"] = visits;
+                    entry["weights"] = weights;
+                    list.append(entry);
+                }
+                return list;
+            },
+            nb::sig("def trained(self) -> list[dict[str, typing.Any]]"),
+            "Return the trained positions: ply, value, net_value, and visits and weights by move.")
+        .def(
+            "to_bytes",
+            [](const GameRecord& self) {
+                const std::string bytes = write_record(self);
+                return nb::bytes(bytes.data(), bytes.size());
+            },
+            "Return the record as bytes.")
+        .def_static(
+            "from_bytes",
+            [](nb::bytes bytes) { return read_record({static_cast<const char*>(bytes.data()), bytes.size()}); },
+            "data"_a, "Return the record of bytes. The game is replayed; invalid bytes raise RecordError.");
+}
+
+}  // namespace
+
+void bind_records(nb::module_& m) {
+    bind_scores(m);
+    bind_record(m);
+}
+
+}  // namespace selfmate

@@ -1,0 +1,244 @@
+// Python: SearchConfig, MoveStats, SearchResult, Search.
+#include "bindings/bindings.h"
+#include "bindings/single_search.h"
+
+namespace selfmate {
+namespace {
+
+// Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven.
+std::optional<int> proven(Proof proof) {
+    if (!proof.known()) return std::nullopt;
+    return proof.is_loss() ? -proof.plies() : proof.plies();
+}
+
+struct SearchedMove {
+    MoveStats stats;
+    std::vector<Move> pv;
+};
+
+struct SearchResult {
+    std::vector<SearchedMove> moves;
+    std::uint32_t visits, collisions, seldepth;
+    float value, net_value;
+    std::tuple<float, float, float> wdl;
+    std::optional<int> proven_plies;
+    double depth;
+    std::size_t nodes, edges, bytes;
+};
+
+// The result at the root or at another node.
+SearchResult result_of(const Search& search, std::uint32_t at = 0) {
+    SearchResult result;
+    const Node& node = search.tree().nodes[at];
+    const Edge* const edges = search.tree().edges_of(node);
+    const Proof proof = search.proof(at);
+    for (const MoveStats& stats : search.moves(at)) {
+        std::size_t edge = 0;
+        while (edges[edge].move != stats.move) ++edge;
+        result.moves.push_back({.stats = stats, .pv = search.principal_variation(edge, at)});
+    }
+    result.visits = at ? node.visits : search.visits();
+    result.collisions = search.collisions();
+    result.seldepth = search.max_depth();
+    result.depth = static_cast<double>(search.depth_sum()) / std::max(1u, search.visits());
+    result.value = proof.known() ? proof.value() : node.value;
+    result.net_value = node.net_value;
+    result.proven_plies = proven(proof);
+    result.nodes = search.tree().nodes.size();
+    result.edges = search.tree().edges.size();
+    result.bytes = search.tree().bytes();
+    float draw = 0;
+    std::uint32_t visits = 0;
+    for (const SearchedMove& move : result.moves) {
+        draw += move.stats.draw * static_cast<float>(move.stats.visits);
+        visits += move.stats.visits;
+    }
+    draw = proof.known() ? (proof.is_draw() ? 1.0f : 0.0f) : draw / static_cast<float>(std::max(1u, visits));
+    draw = std::min(draw, 1 - std::abs(result.value));
+    result.wdl = {(1 - draw + result.value) / 2, draw, (1 - draw - result.value) / 2};
+    return result;
+}
+
+void bind_config(nb::module_& m) {
+    const SearchConfig defaults;
+    nb::class_<SearchConfig>(m, "SearchConfig", "Parameters of a search (see cpp/search/search.h).")
+        .def(
+            "__init__",
+            [](SearchConfig* self, float cpuct, float fpu_reduction, float draw_score, int virtual_loss, bool gumbel,
+               int considered, float gumbel_scale, float value_scale, float maxvisit_init, float noise_alpha,
+               float noise_epsilon, bool stop_when_proven, std::uint64_t max_bytes, bool lcb) {
+                if (considered < 1 || virtual_loss < 0 || noise_alpha <= 0)
+                    throw nb::value_error("considered >= 1, virtual_loss >= 0, noise_alpha > 0");
+                new (self) SearchConfig{.cpuct = cpuct,
+                                        .fpu_reduction = fpu_reduction,
+                                        .draw_score = draw_score,
+                                        .virtual_loss = virtual_loss,
+                                        .gumbel = gumbel,
+                                        .considered = considered,
+                                        .gumbel_scale = gumbel_scale,
+                                        .value_scale = value_scale,
+                                        .maxvisit_init = maxvisit_init,
+                                        .noise_alpha = noise_alpha,
+                                        .noise_epsilon = noise_epsilon,
+                                        .stop_when_proven = stop_when_proven,
+                                        .max_bytes = max_bytes,
+                                        .lcb = lcb};
+            },
+            nb::kw_only(), "cpuct"_a = defaults.cpuct, "fpu_reduction"_a = defaults.fpu_reduction,
+            "draw_score"_a = defaults.draw_score, "virtual_loss"_a = defaults.virtual_loss,
+            "gumbel"_a = defaults.gumbel, "considered"_a = defaults.considered,
+            "gumbel_scale"_a = defaults.gumbel_scale, "value_scale"_a = defaults.value_scale,
+            "maxvisit_init"_a = defaults.maxvisit_init, "noise_alpha"_a = defaults.noise_alpha,
+            "noise_epsilon"_a = defaults.noise_epsilon, "stop_when_proven"_a = defaults.stop_when_proven,
+            "max_bytes"_a = defaults.max_bytes, "lcb"_a = defaults.lcb)
+        .def_ro("gumbel", &SearchConfig::gumbel)
+        .def_ro("cpuct", &SearchConfig::cpuct);
+}
+
+void bind_results(nb::module_& m) {
+    nb::class_<SearchedMove>(m, "MoveStats", "The search result of one move.")
+        .def_prop_ro("move", [](const SearchedMove& self) { return self.stats.move; })
+        .def_prop_ro("visits", [](const SearchedMove& self) { return self.stats.visits; })
+        .def_prop_ro(
+            "value", [](const SearchedMove& self) { return self.stats.value; },
+            "Mean value for the side to move, -1 to 1")
+        .def_prop_ro("draw", [](const SearchedMove& self) { return self.stats.draw; })
+        .def_prop_ro("prior", [](const SearchedMove& self) { return self.stats.prior; })
+        .def_prop_ro(
+            "weight", [](const SearchedMove& self) { return self.stats.weight; },
+            "In the improved policy; the weights of all moves sum to 1")
+        .def_prop_ro(
+            "proven", [](const SearchedMove& self) { return proven(self.stats.proof); },
+            "Plies to a forced win (positive) or loss (negative), 0 for a draw, None while nothing is proven")
+        .def_prop_ro(
+            "net_value", [](const SearchedMove& self) { return self.stats.net_value; },
+            "The evaluator's value of the position behind the move, for the side to move at the root, or None")
+        .def_prop_ro("pv", [](const SearchedMove& self) { return std::vector<Move>(self.pv); });
+    nb::class_<SearchResult>(m, "SearchResult", "The result of a search; `moves` are sorted best first.")
+        .def_prop_ro("moves", [](const SearchResult& self) { return std::vector<SearchedMove>(self.moves); })
+        .def_prop_ro("best", [](const SearchResult& self) { return self.moves.front().stats.move; })
+        .def_prop_ro("pv", [](const SearchResult& self) { return std::vector<Move>(self.moves.front().pv); })
+        .def_ro("visits", &SearchResult::visits)
+        .def_ro("value", &SearchResult::value)
+        .def_ro("net_value", &SearchResult::net_value)
+        .def_ro("wdl", &SearchResult::wdl)
+        .def_ro("proven", &SearchResult::proven_plies)
+        .def_ro("depth", &SearchResult::depth)
+        .def_ro("seldepth", &SearchResult::seldepth)
+        .def_ro("nodes", &SearchResult::nodes)
+        .def_ro("edges", &SearchResult::edges)
+        .def_ro("bytes", &SearchResult::bytes)
+        .def_ro("collisions", &SearchResult::collisions);
+}
+
+void bind_single_search(nb::module_& m) {
+    nb::class_<SingleSearch> search(m, "Search",
+                                    "One search tree. Until `done`: gather leaves, evaluate them, apply.\n\n"
+                                    ">>> search = Search(Position('atomic'), SearchConfig(), visits=100)\n"
+                                    ">>> search.run('heuristic-1')\n"
+                                    ">>> search.result().visits\n"
+                                    "100\n");
+    bind_apply(search);
+    search
+        .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t, const std::vector<Move>&>(),
+             "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{})
+        .def(
+            "move_to",
+            [](SingleSearch& self, const Position& position, const SearchConfig& config, std::uint32_t visits,
+               std::uint64_t seed, const std::vector<Move>& moves) {
+                nb::gil_scoped_release release;
+                return self.move_to(position, config, visits, seed, moves);
+            },
+            "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{},
+            "Begin a search of another position. Keep the position's subtree, and return True, if it is in the tree\n"
+            "at most two plies below the last root. `moves`: the only root moves to consider; all if empty.\n\n"
+            ">>> position = Position('chess')\n"
+            ">>> search = Search(position, SearchConfig(), 1000)\n"
+            ">>> search.run('heuristic-1')\n"
+            ">>> _ = position.play(search.result().best)\n"
+            ">>> search.move_to(position, SearchConfig(), 1000), search.visits, search.result().nodes > 100\n"
+            "(True, 0, True)\n")
+        .def(
+            "abandon", [](SingleSearch& self) { self.abandon(); }, "Abandon the leaves of all open tickets.")
+        .def(
+            "full", [](const SingleSearch& self) { return self.search.full(); },
+            "Return whether the tree exceeds `max_bytes`.")
+        .def(
+            "prune",
+            [](SingleSearch& self) {
+                self.abandon();
+                nb::gil_scoped_release release;
+                self.search.prune();
+            },
+            "Remove the least visited nodes until the tree has half of `max_bytes`. Abandons all open tickets.")
+        .def(
+            "gather",
+            [](SingleSearch& self, std::size_t max_leaves) {
+                LeafBatch batch;
+                {
+                    nb::gil_scoped_release release;
+                    batch = self.gather(max_leaves);
+                }
+                return LeafArrays(std::move(batch));
+            },
+            "max_leaves"_a, "Select up to `max_leaves` leaves and return them as a batch with a ticket.")
+        .def(
+            "run",
+            [](SingleSearch& self, const std::string& name, std::optional<std::uint32_t> visits) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                nb::gil_scoped_release release;
+                self.search.run(evaluator, visits.value_or(0xffffffff));
+            },
+            "evaluator"_a, "visits"_a = nb::none(),
+            "Search with 'uniform', 'fake' or 'heuristic-1' until done, or for `visits` more visits.")
+        .def(
+            "run_for",
+            [](SingleSearch& self, double seconds, const std::string& name, std::uint32_t visits, int threads) {
+                const NativeEvaluator evaluator = native_evaluator(name);
+                if (threads < 1 || threads > 1024) throw nb::value_error("threads go from 1 to 1024");
+                nb::gil_scoped_release release;
+                self.search.run_for(seconds, evaluator, visits, self.threads(threads));
+            },
+            "seconds"_a, "evaluator"_a, "visits"_a = 0xffffffff, "threads"_a = 1,
+            "Search with 'uniform', 'fake' or 'heuristic-1' until done, for `visits` more visits or `seconds`, or "
+            "until\n"
+            "the tree is full.")
+        .def("done", [](const SingleSearch& self) { return self.search.done(); })
+        .def_prop_ro("visits", [](const SingleSearch& self) { return self.search.visits(); })
+        .def_prop_ro(
+            "bytes", [](const SingleSearch& self) { return self.search.tree().bytes(); }, "Size of the tree in bytes")
+        .def(
+            "is_rooted",
+            [](const SingleSearch& self) {
+                return !self.search.tree().nodes.empty() && !self.search.root().unevaluated;
+            },
+            "Return whether the root is evaluated, so that there is a result.")
+        .def(
+            "result",
+            [](const SingleSearch& self) {
+                if (self.search.tree().nodes.empty() || self.search.root().unevaluated)
+                    throw Error("SearchError", "the root has not been evaluated yet", "");
+                return result_of(self.search);
+            },
+            "Return the result at the root. Raises SearchError if it is not evaluated.")
+        .def(
+            "result_after",
+            [](const SingleSearch& self, Move move) -> std::optional<SearchResult> {
+                if (self.search.tree().nodes.empty() || self.search.root().unevaluated) return std::nullopt;
+                const std::uint32_t at = self.search.root_child(move);
+                if (at == NO_NODE || !self.search.tree().nodes[at].edges || self.search.tree().nodes[at].unevaluated)
+                    return std::nullopt;
+                return result_of(self.search, at);
+            },
+            "move"_a, "Return the result at the position after a root move, or None if it is not evaluated.");
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    bind_config(m);
+    bind_results(m);
+    bind_single_search(m);
+}
+
+}  // namespace selfmate

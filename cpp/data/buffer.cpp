@@ -1,0 +1,107 @@
+#include "data/buffer.h"
+
+#include <algorithm>
+
+#include "util/error.h"
+#include "util/random.h"
+
+namespace selfmate {
+
+Buffer::Buffer(const Variant& variant, std::size_t capacity, int threads)
+    : variant_(&variant), encoding_(encoding_of(variant)), capacity_(capacity), threads_(threads) {}
+
+void Buffer::add(GameRecord record) {
+    if (record.variant != variant_)
+        throw Error("RecordError",
+                    "a game of " + std::string(record.variant->name) + " in a buffer of " + std::string(variant_->name),
+                    record.variant->name);
+    positions_ += record.positions.size();
+    games_.push_back(std::move(record));
+    while (games_.size() > 1 && positions_ - games_.front().positions.size() >= capacity_) {
+        positions_ -= games_.front().positions.size();
+        games_.pop_front();
+    }
+    changed_ = true;
+}
+
+SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror) {
+    if (!positions_) throw Error("RecordError", "the buffer has no position to sample", "");
+    if (changed_) {
+        ends_.clear();
+        std::size_t sum = 0;
+        for (const GameRecord& game : games_) ends_.push_back(sum += game.positions.size());
+        changed_ = false;
+    }
+    const std::size_t width = static_cast<std::size_t>(encoding_.max_moves);
+    SampleBatch batch;
+    batch.size = size;
+    batch.bits.resize(size * BITBOARDS);
+    batch.scalars.resize(size * SCALARS);
+    batch.policy_index.assign(size * width, 0);
+    batch.policy_weight.assign(size * width, 0);
+    batch.legal_index.assign(size * width, 0);
+    batch.legal_counts.resize(size);
+    batch.wdl.assign(size * 3, 0);
+    batch.value_weight.resize(size);
+    batch.plies.resize(size);
+    batch.root_value.resize(size);
+    batch.game_ids.resize(size);
+
+    threads_.each(size, [&](std::size_t row) { sample_row(batch, row, seed, mirror); });
+    return batch;
+}
+
+void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::uint64_t seed, bool mirror_allowed) const {
+    const std::size_t width = static_cast<std::size_t>(encoding_.max_moves);
+    // 1. A trained position of the window, uniformly.
+    Random random(seed, row);
+    const std::size_t drawn = static_cast<std::size_t>(random.bits() % positions_);
+    const std::size_t which =
+        static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), drawn) - ends_.begin());
+    const GameRecord& game = games_[which];
+    const TrainedPosition& position = game.positions[drawn - (ends_[which] - game.positions.size())];
+
+    // 2. Replay the game up to that position.
+    State state = validate(parse_fen(*variant_, game.chess960, game.start_fen), false);
+    std::vector<Key> keys;
+    for (std::size_t ply = 0; ply < position.ply; ++ply) {
+        keys.push_back(state.key);
+        variant_->play(state, game.moves[ply]);
+    }
+    const bool repeated = repetitions(state, keys) > 1;
+
+    // 3. Inputs, and policy targets by policy index. Only a position without castling rights may be mirrored.
+    const bool mirrored = mirror_allowed && !state.castling && (random.bits() & 1);
+    Bitboard* const bits = &batch.bits[row * BITBOARDS];
+    encode(*variant_, state, repeated, bits, &batch.scalars[row * SCALARS]);
+    if (mirrored)
+        for (int i = 0; i < BITBOARDS; ++i) bits[i] = mirror(*variant_, bits[i]);
+    const auto index_of = [&](Move move) {
+        const std::uint16_t index = move_index(*variant_, move, state.turn);
+        return mirrored ? mirror_index(*variant_, index) : index;
+    };
+    float sum = 0;
+    for (const Target& target : position.targets) sum += target.weight;
+    for (std::size_t i = 0; i < std::min(position.targets.size(), width); ++i) {
+        batch.policy_index[row * width + i] = index_of(position.targets[i].move);
+        batch.policy_weight[row * width + i] = sum > 0 ? position.targets[i].weight / sum : 0;
+    }
+    MoveList legal;
+    variant_->legal_moves(state, legal);
+    const std::size_t count = std::min(legal.size(), width);
+    for (std::size_t i = 0; i < count; ++i) batch.legal_index[row * width + i] = index_of(legal[i]);
+    batch.legal_counts[row] = static_cast<std::uint16_t>(count);
+
+    // 4. Value targets: the result of the game.
+    if (game.outcome) {
+        const bool draw = game.outcome->winner == Winner::NONE;
+        const bool won = game.outcome->winner == winner(state.turn);
+        batch.wdl[row * 3 + (draw ? 1 : won ? 0 : 2)] = 1;
+    }
+    batch.value_weight[row] = game.outcome ? 1.0f : 0.0f;
+    batch.plies[row] = static_cast<float>(game.moves.size() - position.ply);
+    batch.root_value[row] = position.value;
+    batch.game_ids[row] = game.id;
+}
+
+}  // namespace selfmate

@@ -1,0 +1,57 @@
+// The window of games that the learner samples from. Training targets are made only here.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "data/encode.h"
+#include "data/record.h"
+#include "util/threads.h"
+
+namespace selfmate {
+
+// Inputs and targets of `size` positions, by array.
+struct SampleBatch {
+    std::vector<Bitboard> bits;               // [size, BITBOARDS]
+    std::vector<float> scalars;               // [size, SCALARS]
+    std::vector<std::uint16_t> policy_index;  // [size, max_moves], padded with 0
+    std::vector<float> policy_weight;         // [size, max_moves], each row sums to 1
+    std::vector<std::uint16_t> legal_index;   // [size, max_moves] all legal moves, padded with 0
+    std::vector<std::uint16_t> legal_counts;  // [size]
+    std::vector<float> wdl;                   // [size, 3] result of the game for the side to move, one-hot
+    std::vector<float> value_weight;          // [size] 1, or 0 if the game has no result
+    std::vector<float> plies;                 // [size] plies to the end of the game
+    std::vector<float> root_value;            // [size] of the search, for the side to move
+    std::vector<std::uint64_t> game_ids;      // [size]
+    std::size_t size = 0;
+};
+
+// Owns the newest games, oldest first. Not thread-safe; `sample` uses threads inside.
+class Buffer {
+public:
+    Buffer(const Variant& variant, std::size_t capacity, int threads);
+
+    // Appends a game; drops the oldest games as long as the others have at least `capacity` positions.
+    void add(GameRecord record);
+    // Samples positions uniformly, with replacement; a function of `seed` and the games. `mirror`: exchange left and
+    // right in half of the positions without castling rights.
+    SampleBatch sample(std::size_t size, std::uint64_t seed, bool mirror);
+
+    std::size_t positions() const { return positions_; }
+    std::size_t games() const { return games_.size(); }
+    const std::deque<GameRecord>& records() const { return games_; }
+
+private:
+    void sample_row(SampleBatch& batch, std::size_t row, std::uint64_t seed, bool mirror_allowed) const;
+
+    const Variant* variant_;
+    Encoding encoding_;
+    std::size_t capacity_;
+    std::size_t positions_ = 0;
+    std::deque<GameRecord> games_;
+    std::vector<std::size_t> ends_;  // cumulative number of positions, by game; rebuilt after `add`
+    bool changed_ = false;
+    Threads threads_;
+};
+
+}  // namespace selfmate

@@ -1,0 +1,218 @@
+#include "data/record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "util/error.h"
+
+namespace selfmate {
+namespace {
+
+constexpr std::string_view MAGIC = "SMG2";
+constexpr std::string_view MATCH_MAGIC = "SMG3";  // SMG2 with the black seat and the referee's reason
+constexpr std::uint8_t NO_OUTCOME = 255;
+
+class Writer {
+public:
+    template <class T>
+    void number(T value) {
+        char raw[sizeof(T)];
+        std::memcpy(raw, &value, sizeof(T));
+        bytes.append(raw, sizeof(T));
+    }
+    void text(std::string_view value) {
+        number(static_cast<std::uint16_t>(value.size()));
+        bytes.append(value);
+    }
+    // LEB128: seven bits per byte, because most counts are small.
+    void count(std::uint32_t value) {
+        for (; value >= 128; value >>= 7) bytes += static_cast<char>(value | 128);
+        bytes += static_cast<char>(value);
+    }
+    std::string bytes;
+};
+
+class Reader {
+public:
+    explicit Reader(std::string_view bytes) : rest_(bytes) {}
+    template <class T>
+    T number() {
+        T value;
+        const std::string_view raw = take(sizeof(T));
+        std::memcpy(&value, raw.data(), sizeof(T));
+        return value;
+    }
+    std::string_view text() { return take(number<std::uint16_t>()); }
+    std::uint32_t count() {
+        std::uint32_t value = 0;
+        for (int shift = 0; shift < 35; shift += 7) {
+            const std::uint8_t byte = number<std::uint8_t>();
+            value |= static_cast<std::uint32_t>(byte & 127) << shift;
+            if (byte < 128) return value;
+        }
+        fail("a number does not end");
+    }
+    std::string_view take(std::size_t size) {
+        if (size > rest_.size()) fail("it ends too early");
+        const std::string_view taken = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+        return taken;
+    }
+    std::size_t left() const { return rest_.size(); }
+    [[noreturn]] static void fail(const std::string& why) {
+        throw Error("RecordError", "not a game record: " + why, why);
+    }
+
+private:
+    std::string_view rest_;
+};
+
+// Quantisation: values in steps of 1/127, square roots of weights in steps of 1/255. Both are finer than the error of a
+// search; the square root keeps two digits of small weights.
+std::int8_t value_code(float value) {
+    return static_cast<std::int8_t>(std::lround(std::clamp(value, -1.0f, 1.0f) * 127));
+}
+float value_of(std::int8_t code) { return static_cast<float>(code) / 127; }
+std::uint8_t weight_code(float weight) {
+    return static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0f, 1.0f)) * 255));
+}
+float weight_of(std::uint8_t code) { return static_cast<float>(code) * static_cast<float>(code) / (255 * 255); }
+
+// The legal moves in an order that does not depend on the generator. A move is stored as its index among them.
+std::vector<Move> sorted_moves(const Position& position) {
+    const MoveList legal = position.legal_moves();
+    std::vector<Move> moves(legal.begin(), legal.end());
+    std::sort(moves.begin(), moves.end(), [](Move a, Move b) { return a.bits() < b.bits(); });
+    return moves;
+}
+
+std::size_t index_of(Move move, const std::vector<Move>& moves) {
+    const auto found = std::find(moves.begin(), moves.end(), move);
+    if (found == moves.end()) throw Error("RecordError", "not a game record: a move of it is not legal", "");
+    return static_cast<std::size_t>(found - moves.begin());
+}
+
+// Reads the moves of a record and returns the sorted legal moves of every position, [plies + 1].
+std::vector<std::vector<Move>> read_moves(Reader& in, GameRecord& record, std::size_t plies) {
+    std::vector<std::vector<Move>> legal;
+    try {
+        Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
+        for (std::size_t ply = 0;; ++ply) {
+            legal.push_back(sorted_moves(position));
+            if (ply == plies) break;
+            const std::uint32_t index = in.count();
+            if (index >= legal.back().size()) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
+            record.moves.push_back(legal.back()[index]);
+            position.play(record.moves.back());
+        }
+    } catch (const Error& error) {
+        if (std::string_view(error.kind()) == "RecordError") throw;
+        Reader::fail(error.what());
+    }
+    return legal;
+}
+
+}  // namespace
+
+// Header, moves, then the trained positions by column (all plies, all values, …), which compresses better than by row.
+std::string write_record(const GameRecord& record) {
+    Writer out;
+    const bool match = record.white_seat || record.black_seat || !record.referee_reason.empty();
+    out.bytes = match ? MATCH_MAGIC : MAGIC;
+    out.number(record.id);
+    out.text(record.variant->name);
+    out.number(static_cast<std::uint8_t>(record.chess960));
+    out.text(record.start_fen == record.variant->start ? "" : record.start_fen);
+    out.number(record.random_plies);
+    out.number(record.white_seat);
+    if (match) {
+        out.number(record.black_seat);
+        out.text(record.referee_reason);
+    }
+    out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->termination) : NO_OUTCOME);
+    out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->winner) : NO_OUTCOME);
+    out.number(static_cast<std::uint16_t>(record.moves.size()));
+    out.number(static_cast<std::uint16_t>(record.positions.size()));
+
+    Writer plies, values, net_values, visits, weights;
+    Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
+    auto trained = record.positions.begin();
+    std::uint32_t last_ply = 0;
+    for (std::uint32_t ply = 0; ply <= record.moves.size(); ++ply) {
+        const std::vector<Move> legal = sorted_moves(position);
+        if (trained != record.positions.end() && trained->ply == ply) {
+            plies.count(ply - last_ply);
+            values.number(value_code(trained->value));
+            net_values.number(value_code(trained->net_value));
+            std::vector<Target> found(legal.size());
+            for (const Target& target : trained->targets) found[index_of(target.move, legal)] = target;
+            for (const Target& target : found) {
+                visits.count(target.visits);
+                weights.number(weight_code(target.weight));
+            }
+            last_ply = ply;
+            ++trained;
+        }
+        if (ply == record.moves.size()) break;
+        out.count(static_cast<std::uint32_t>(index_of(record.moves[ply], legal)));
+        position.play(record.moves[ply]);
+    }
+    for (const Writer* column : {&plies, &values, &net_values, &visits, &weights}) out.bytes += column->bytes;
+    return std::move(out.bytes);
+}
+
+GameRecord read_record(std::string_view bytes) {
+    // 1. The header
+    Reader in(bytes);
+    const std::string_view magic = in.take(MAGIC.size());
+    if (magic != MAGIC && magic != MATCH_MAGIC) Reader::fail("it does not begin with " + std::string(MAGIC));
+    GameRecord record;
+    record.id = in.number<std::uint64_t>();
+    const std::string name(in.text());
+    record.variant = find_variant(name);
+    if (!record.variant) Reader::fail("no variant is called " + in_quotes(name));
+    record.chess960 = in.number<std::uint8_t>();
+    record.start_fen = in.text();
+    if (record.start_fen.empty()) record.start_fen = record.variant->start;
+    record.random_plies = in.number<std::uint16_t>();
+    record.white_seat = in.number<std::uint8_t>();
+    if (magic == MATCH_MAGIC) {
+        record.black_seat = in.number<std::uint8_t>();
+        record.referee_reason = in.text();
+    }
+    const std::uint8_t termination = in.number<std::uint8_t>(), winner = in.number<std::uint8_t>();
+    if (termination != NO_OUTCOME) {
+        if (termination > static_cast<std::uint8_t>(Termination::ADJUDICATED) ||
+            winner > static_cast<std::uint8_t>(Winner::NONE))
+            Reader::fail("its outcome is none of ours");
+        record.outcome = Outcome{Termination(termination), Winner(winner)};
+    }
+    const std::size_t plies = in.number<std::uint16_t>(), trained = in.number<std::uint16_t>();
+    if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it ends too early");
+
+    // 2. The moves, each an index into the sorted legal moves
+    const std::vector<std::vector<Move>> legal = read_moves(in, record, plies);
+
+    // 3. The trained positions
+    record.positions.resize(trained);
+    std::size_t ply = 0;
+    for (std::size_t i = 0; i < trained; ++i) {
+        const std::uint32_t step = in.count();
+        if (step > plies - ply || (i && !step)) Reader::fail("its positions are out of order");
+        record.positions[i].ply = static_cast<std::uint16_t>(ply += step);
+    }
+    for (TrainedPosition& position : record.positions) position.value = value_of(in.number<std::int8_t>());
+    for (TrainedPosition& position : record.positions) position.net_value = value_of(in.number<std::int8_t>());
+    for (TrainedPosition& position : record.positions)
+        for (const Move move : legal[position.ply])
+            position.targets.push_back({.move = move, .visits = in.count(), .weight = 0});
+    for (TrainedPosition& position : record.positions) {
+        for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
+        std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });
+    }
+    if (in.left()) Reader::fail("something follows after its end");
+    return record;
+}
+
+}  // namespace selfmate

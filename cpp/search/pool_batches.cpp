@@ -1,0 +1,189 @@
+// Batches over all games of a pool: select leaves, gather, apply.
+#include <algorithm>
+
+#include "search/pool.h"
+#include "util/error.h"
+
+namespace selfmate {
+namespace {
+
+// Playouts that end by the rules need no evaluation; the limit keeps a game that has leaves from delaying its batch.
+constexpr int MAX_PLAYOUTS_PER_SELECTION = 64;
+
+// Open batches below which a greedy pool hands out a partial batch: while a device computes one, the next is ready.
+// Beyond that, leaves wait to form larger batches.
+constexpr std::size_t MAX_PARTIAL_BATCHES = 2;
+// A greedy batch counts as full if at most 1/64 of its rows are missing.
+constexpr std::size_t FULL_BATCH_SLACK = 64;
+
+}  // namespace
+
+// Advances a game until it has leaves for an evaluator, needs an external move, or is finished.
+void Pool::select_leaves(std::size_t index) {
+    Slot& slot = slots_[index];
+    slot.leaves.clear();
+    const auto stopped = [&] { return slot.finished || slot.needs_external_move; };
+    while (slot.leaves.empty() && !stopped()) {
+        for (int playouts = 0; playouts < MAX_PLAYOUTS_PER_SELECTION && slot.leaves.size() < config_.leaves_per_slot;) {
+            if (stopped()) break;
+            if (mover(slot).plays_random_moves() || slot.search.done()) {
+                finish_search(slot);
+                continue;
+            }
+            if (!slot.search.wants_playout()) break;
+            ++playouts;
+            const Playout playout = slot.search.playout();
+            if (playout == Playout::BLOCKED) break;
+            if (playout == Playout::LEAF) slot.leaves.push_back(slot.search.last_leaf());
+        }
+    }
+    SlotSummary& summary = summaries_[index];
+    summary.leaves = static_cast<std::uint16_t>(slot.leaves.size());
+    summary.max_moves = 0;
+    for (const std::uint32_t leaf : slot.leaves)
+        summary.max_moves =
+            std::max(summary.max_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
+    update_summary(index);
+}
+
+// Selects the leaves of games that have begun or received an external move. All other games have theirs since their
+// last evaluations were applied.
+void Pool::select_leaves_of_new_games() {
+    work_slots_.clear();
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+        if (!summaries_[i].leaves && summaries_[i].evaluator != NOT_SEARCHING)
+            work_slots_.push_back(static_cast<std::uint32_t>(i));
+    if (work_slots_.empty()) return;
+    threads_->each(work_slots_.size(), [&](std::size_t k) { select_leaves(work_slots_[k]); });
+    count_event();
+}
+
+// Rows of the next batch, at most.
+std::size_t Pool::max_rows_now() const {
+    if (config_.greedy) return lane_rows();
+    const auto searching =
+        static_cast<std::size_t>(std::count_if(summaries_.begin(), summaries_.end(), [](const SlotSummary& summary) {
+            return summary.evaluator != NOT_SEARCHING;
+        }));
+    return std::min(lane_rows(), (searching + config_.lanes - 1) / config_.lanes * config_.leaves_per_slot);
+}
+
+// Whether this number of leaves becomes a batch now, or waits for more leaves.
+bool Pool::is_batch_due(std::size_t leaves) const {
+    const std::size_t full = lane_rows() - lane_rows() / FULL_BATCH_SLACK;
+    return leaves &&
+           (!config_.greedy || tickets_.size() < MAX_PARTIAL_BATCHES || leaves + config_.leaves_per_slot > full);
+}
+
+std::uint64_t Pool::gather(std::uint8_t evaluator, const AllocateRows& allocate) {
+    const std::lock_guard lock(mutex_);
+    refill_slots();
+    select_leaves_of_new_games();
+    // 1. Choose slots with leaves for this evaluator, round robin, until the batch is full.
+    const std::size_t max_rows = max_rows_now();
+    std::size_t size = 0, max_moves = 0, seen = 0;
+    work_slots_.clear();
+    for (; seen < slots_.size() && size + config_.leaves_per_slot <= max_rows; ++seen) {
+        const std::size_t i = (next_slot_ + seen) % slots_.size();
+        SlotSummary& summary = summaries_[i];
+        if (summary.in_batch || !summary.leaves || summary.evaluator != evaluator) continue;
+        work_slots_.push_back(static_cast<std::uint32_t>(i));
+        summary.first_row = static_cast<std::uint32_t>(size);
+        size += summary.leaves;
+        max_moves = std::max<std::size_t>(max_moves, summary.max_moves);
+    }
+    if (!is_batch_due(size)) return 0;
+    // 2. Encode their leaves.
+    Ticket ticket{next_ticket_, std::vector<BatchRow>(size)};
+    const LeafRows rows = allocate(size, max_moves);
+    next_slot_ = (next_slot_ + seen) % slots_.size();
+    threads_->each(work_slots_.size(), [&](std::size_t k) {
+        const Slot& slot = slots_[work_slots_[k]];
+        std::uint32_t row = summaries_[work_slots_[k]].first_row;
+        summaries_[work_slots_[k]].in_batch = true;
+        for (const std::uint32_t leaf : slot.leaves) {
+            ticket.rows[row] = {work_slots_[k], leaf};
+            rows.write(row++, *config_.variant, slot.search, leaf);
+        }
+    });
+    tickets_.push_back(std::move(ticket));
+    return next_ticket_++;
+}
+
+LeafBatch Pool::gather(std::uint8_t evaluator) {
+    LeafBatch batch(0, encoding_);
+    const std::uint64_t ticket = gather(evaluator, [&](std::size_t size, std::size_t) {
+        batch = LeafBatch(size, encoding_);
+        return batch.rows();
+    });
+    batch.ticket = ticket;
+    return batch;
+}
+
+std::vector<Pool::Ticket>::iterator Pool::find_ticket(std::uint64_t id) {
+    return std::find_if(tickets_.begin(), tickets_.end(), [&](const Ticket& ticket) { return ticket.id == id; });
+}
+
+std::vector<Pool::BatchRow> Pool::close_ticket(std::uint64_t id) {
+    const auto found = find_ticket(id);
+    if (found == tickets_.end())
+        throw Error("SearchError", "ticket " + std::to_string(id) + " is not open", std::to_string(id));
+    std::vector<BatchRow> rows = std::move(found->rows);
+    tickets_.erase(found);
+    return rows;
+}
+
+// Applies evaluations, then selects the next leaves, slot by slot. One thread does both for a slot, while its tree is
+// in that core's cache.
+void Pool::for_each_slot(const std::vector<BatchRow>& rows, const std::function<void(Search&, std::size_t row)>& work) {
+    std::vector<std::size_t> begins;  // first row of each slot, and the end
+    for (std::size_t row = 0; row < rows.size(); ++row)
+        if (!row || rows[row].slot != rows[row - 1].slot) begins.push_back(row);
+    begins.push_back(rows.size());
+    threads_->each(begins.size() - 1, [&](std::size_t i) {
+        const std::size_t slot = rows[begins[i]].slot;
+        for (std::size_t row = begins[i]; row < begins[i + 1]; ++row) work(slots_[slot].search, row);
+        summaries_[slot].in_batch = false;
+        select_leaves(slot);
+    });
+    count_event();
+}
+
+void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl) {
+    const std::lock_guard lock(mutex_);
+    if (const auto open = find_ticket(ticket); open != tickets_.end() && open->rows.size() != size)
+        throw Error("SearchError",
+                    "ticket " + std::to_string(ticket) + " has " + std::to_string(open->rows.size()) + " rows, not " +
+                        std::to_string(size),
+                    std::to_string(size));
+    const std::vector<BatchRow> rows = close_ticket(ticket);
+    for_each_slot(rows, [&](Search& search, std::size_t row) {
+        search.apply(rows[row].leaf, {priors + row * stride, stride}, wdl + row * 3);
+    });
+}
+
+void Pool::apply(std::uint64_t ticket, NativeEvaluator evaluator) {
+    const std::lock_guard lock(mutex_);
+    const std::vector<BatchRow> rows = close_ticket(ticket);
+    for_each_slot(rows, [&](Search& search, std::size_t row) { search.evaluate(rows[row].leaf, evaluator); });
+}
+
+void Pool::run(NativeEvaluator evaluator) {
+    if (std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.external; }))
+        throw Error("SearchError", "somebody sits outside, whose moves nobody would bring", "outside");
+    const std::lock_guard lock(mutex_);
+    while (!is_done()) {
+        refill_slots();
+        threads_->each(slots_.size(), [&](std::size_t i) {
+            Slot& slot = slots_[i];
+            while (slot.playing && !slot.finished) {
+                if (!mover(slot).plays_random_moves()) slot.search.run(evaluator);
+                finish_search(slot);
+            }
+            update_summary(i);
+        });
+        refill_slots();
+    }
+}
+
+}  // namespace selfmate

@@ -1,0 +1,155 @@
+// One game of a pool: start, search, move, end.
+#include <algorithm>
+#include <utility>
+
+#include "search/pool.h"
+
+namespace selfmate {
+namespace {
+
+// The last argument of a random stream of (seed, game, ply or attempt, purpose).
+enum Purpose : std::uint64_t { OPENING = 1, CAP, SEARCH, CHOICE };
+
+}  // namespace
+
+void Pool::begin_game(Slot& slot, GameSpec game) {
+    const Variant& variant = *config_.variant;
+    slot.game = std::move(game);
+    slot.playing = true;
+    slot.finished = false;
+    const std::string fen = slot.game.start_fen.empty() ? std::string(variant.start) : slot.game.start_fen;
+    const State start = validate(parse_fen(variant, config_.chess960, fen), false);
+    // Random opening moves, drawn again if they end the game.
+    for (std::uint64_t attempt = 0;; ++attempt) {
+        slot.state = start;
+        slot.keys.clear();
+        slot.record = {};
+        slot.record.id = slot.game.id;
+        slot.record.variant = &variant;
+        slot.record.chess960 = config_.chess960;
+        slot.record.start_fen = fen;
+        slot.record.white_seat = slot.game.white_seat;
+        slot.record.black_seat = slot.game.black_seat;
+        Random random(config_.seed, slot.game.id, attempt, OPENING);
+        const std::uint32_t plies = random.below(config_.random_plies + 1);
+        bool ended = false;
+        for (std::uint32_t ply = 0; ply < plies && !ended; ++ply) {
+            MoveList moves;
+            variant.legal_moves(slot.state, moves);
+            ended = !moves.size();
+            if (!ended) make_move(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))], std::nullopt);
+        }
+        slot.record.random_plies = static_cast<std::uint16_t>(slot.record.moves.size());
+        if (!ended && !outcome(slot)) break;
+        if (plies == 0) break;  // the start position itself is the end of the game
+    }
+    if (const auto over = outcome(slot)) {
+        slot.record.outcome = over;
+        slot.finished = true;
+        return;
+    }
+    begin_search(slot);
+}
+
+// Replays a game and begins the search of its last position again, with the same random numbers, so that the game
+// continues as it would have without the interruption.
+void Pool::resume_game(Slot& slot, GameRecord record) {
+    slot.game = {.id = record.id, .white_seat = record.white_seat, .black_seat = record.black_seat};
+    slot.playing = true;
+    slot.finished = false;
+    slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
+    slot.keys.clear();
+    const std::vector<Move> moves = std::exchange(record.moves, {});
+    std::vector<Score> scores = std::exchange(record.scores, {});
+    scores.resize(moves.size());
+    slot.record = std::move(record);
+    for (std::size_t ply = 0; ply < moves.size(); ++ply) make_move(slot, moves[ply], scores[ply]);
+    end_or_continue(slot);
+}
+
+void Pool::begin_search(Slot& slot) {
+    const Seat& seat = mover(slot);
+    if (seat.external) {
+        slot.needs_external_move = true;
+        slot.request_taken = false;
+        return;
+    }
+    const std::uint64_t ply = slot.record.moves.size();
+    slot.full_search = Random(config_.seed, slot.game.id, ply, CAP).uniform() < config_.full_probability;
+    const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
+    const bool forced = config_.variant->count_moves(slot.state) == 1;
+    const std::uint32_t visits = slot.full_search ? seat.visits : config_.fast_visits;
+    SearchConfig search = seat.search;
+    // A fast search is not learned from, and Dirichlet noise would only make its move worse (KataGo). Gumbel noise stays:
+    // it draws the move.
+    if (!slot.full_search) search.noise_epsilon = 0;
+    slot.search.begin({.variant = *config_.variant,
+                       .root = slot.state,
+                       .history = std::span(slot.keys).last(reach),
+                       .config = search,
+                       .visits = forced ? 1 : visits,
+                       .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits()});
+}
+
+// Records the search, if there was one, and makes its move.
+void Pool::finish_search(Slot& slot) {
+    const std::uint64_t ply = slot.record.moves.size();
+    Random random(config_.seed, slot.game.id, ply, CHOICE);
+    if (mover(slot).plays_random_moves()) {
+        MoveList moves;
+        config_.variant->legal_moves(slot.state, moves);
+        make_move(slot, moves[random.below(static_cast<std::uint32_t>(moves.size()))], std::nullopt);
+    } else {
+        const Search& search = slot.search;
+        const Node& root = search.root();
+        const float value = root.proof.known() ? root.proof.value() : root.value;
+        if (slot.full_search && root.edges > 1) record_search(slot, value);
+        const double temperature = ply < config_.temperature_plies ? config_.temperature : 0;
+        slot.playouts += search.visits();
+        ++slot.searched_plies;
+        make_move(slot, search.root_move(search.sample(temperature, random)), centipawns(value));
+    }
+    end_or_continue(slot);
+}
+
+// Adds the position and its policy target to the record.
+void Pool::record_search(Slot& slot, float value) {
+    TrainedPosition position{.ply = static_cast<std::uint16_t>(slot.record.moves.size()),
+                             .value = value,
+                             .net_value = slot.search.root().net_value,
+                             .targets = {}};
+    for (const MoveStats& stats : slot.search.moves())
+        if (stats.visits || stats.weight > 1e-4f)
+            position.targets.push_back({.move = stats.move, .visits = stats.visits, .weight = stats.weight});
+    slot.record.positions.push_back(std::move(position));
+}
+
+void Pool::make_move(Slot& slot, Move move, Score score) {
+    slot.keys.push_back(slot.state.key);
+    slot.record.moves.push_back(move);
+    slot.record.scores.push_back(score);
+    config_.variant->play(slot.state, move);
+}
+
+// After a move: ends the game by the rules, by score or by its length, or begins the next search.
+void Pool::end_or_continue(Slot& slot) {
+    const Color moved = ~slot.state.turn;
+    slot.record.outcome = outcome(slot);
+    if (!slot.record.outcome)
+        if (const auto end = adjudicate(config_.score_rules, slot.record.scores, moved,
+                                        slot.state.fullmove_number - std::uint32_t(moved == BLACK))) {
+            slot.record.outcome = Outcome{Termination::ADJUDICATED, end->winner};
+            slot.record.referee_reason = end->reason;
+        }
+    if (slot.record.outcome || slot.record.moves.size() >= config_.max_plies)
+        slot.finished = true;
+    else
+        begin_search(slot);
+}
+
+// The outcome of a game in which every possible draw is claimed.
+std::optional<Outcome> Pool::outcome(const Slot& slot) const {
+    return selfmate::outcome(*config_.variant, slot.state, slot.keys, true);
+}
+
+}  // namespace selfmate

@@ -1,0 +1,204 @@
+// One tree search (PUCT, or Gumbel at the root) from one position. A playout ends in a result by the rules, which is
+// backed up at once, or in a leaf that needs an evaluation. Any number of leaves may be in flight; their evaluations
+// are applied in any order.
+//
+//     search.cpp           one playout: select, make moves, find terminal moves, expand, evaluate, back up, prove
+//     selection.cpp        PUCT, Gumbel with sequential halving, root noise
+//     result.cpp           the move to play and the statistics of all moves
+//     parallel_search.cpp  several threads on one tree
+//     tree_reuse.cpp       the tree from move to move, within its memory
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "board/variant.h"
+#include "search/native_evaluators.h"
+#include "search/tree.h"
+#include "util/random.h"
+#include "util/threads.h"
+
+namespace selfmate {
+
+struct SearchConfig {
+    // Inside the tree: PUCT (Silver et al. 2018) with first-play urgency: an edge without visits has the node's value
+    // less `fpu_reduction` times the root of the visited prior (Lc0's 0.33).
+    float cpuct = 1.25f;
+    float fpu_reduction = 0.33f;
+    float draw_score = 0;  // value of a draw for the side to move at the root, -1 to 1
+    int virtual_loss = 1;  // losses that selection counts for each playout in flight
+    // At the root: PUCT with Dirichlet noise, or Gumbel with sequential halving and completed Q (Danihelka et al. 2022,
+    // defaults of mctx).
+    bool gumbel = false;
+    int considered = 16;
+    float gumbel_scale = 1;
+    float value_scale = 0.1f;
+    float maxvisit_init = 50;
+    float noise_alpha = 0.3f;
+    float noise_epsilon = 0;
+    // Stop before the visits are used up when the root is proven. Otherwise only a win in one ply, a draw or a loss
+    // stops.
+    bool stop_when_proven = true;
+    // Size of nodes and edges above which the tree is pruned to half of it.
+    std::uint64_t max_bytes = std::uint64_t(1) << 30;
+    // Play the move with the highest lower confidence bound of its value (KataGo), instead of the most visited move.
+    bool lcb = false;
+};
+
+// What to search. `history`: keys of the positions before the root that may still be repeated, oldest first.
+// `searchmoves`: the only root moves to consider; all if empty. References must stay valid during the call only.
+struct SearchTask {
+    const Variant& variant;
+    const State& root;
+    std::span<const Key> history{};
+    const SearchConfig& config;
+    std::uint32_t visits;
+    std::uint64_t seed = 0;
+    std::span<const Move> searchmoves{};
+};
+
+// A position that needs an evaluation.
+struct Leaf {
+    State state;
+    bool repeated = false;  // it has occurred before in the game or on the path
+    Key key = 0;            // hash of the encoder's input
+    std::uint32_t node = 0;
+    std::vector<std::uint32_t> path;  // node, edge, node, edge, … from the root
+};
+
+// A path that selection took from the root to an edge without child, and the position behind that edge.
+struct SelectedPath {
+    std::vector<std::uint32_t> indices;  // node, edge, node, edge, …; empty for the root itself
+    std::vector<Move> moves;
+    std::vector<Key> keys;  // of the history, the root, and the positions on the path without the last
+    State state;            // valid after `make_moves`, as is `repeated`
+    bool repeated = false;
+};
+
+struct MoveStats {
+    Move move;
+    std::uint32_t visits;
+    float value, draw, prior;
+    float weight;  // in the improved policy, the learner's target; the weights of all moves sum to 1
+    Proof proof;
+    std::optional<float> net_value;  // of the position behind the move, for the side to move at the root
+};
+
+enum class Playout {
+    LEAF,       // `last_leaf()` needs an evaluation
+    BACKED_UP,  // ended in a result that is already counted as a visit
+    BLOCKED,    // collided with a leaf in flight: no further playout before an `apply`
+};
+
+// Owns the tree and the leaves in flight. Not thread-safe; `run_for` uses threads inside.
+class Search {
+public:
+    void begin(const SearchTask& task);
+    // As `begin`, but keeps the subtree of the new root if it is in the tree at most two plies below the old one, and
+    // no leaf is in flight. Returns whether it was found.
+    bool move_to(const SearchTask& task);
+
+    bool done() const;
+    bool wants_playout() const;  // not done, and fewer visits completed or in flight than the budget
+    bool full() const { return tree_.bytes() > config_.max_bytes; }
+    void prune();  // to half of `max_bytes`; no leaf may be in flight
+
+    Playout playout();
+    std::uint32_t last_leaf() const { return last_leaf_; }
+    const Leaf& leaf(std::uint32_t id) const { return leaves_[id]; }
+    std::span<const Edge> leaf_edges(std::uint32_t id) const;
+    // Applies an evaluation. `priors`: in the order of `leaf_edges`; edges beyond them get 0. `wdl`: float[3].
+    void apply(std::uint32_t id, std::span<const float> priors, const float* wdl);
+    // Removes a leaf from the tree, with its visits in flight.
+    void abandon(std::uint32_t id);
+
+    // Evaluates a leaf with a native evaluator and applies the evaluation.
+    void evaluate(std::uint32_t id, NativeEvaluator evaluator);
+    // Runs playouts with a native evaluator until the search is done or has `more_visits` more visits.
+    void run(NativeEvaluator evaluator, std::uint32_t more_visits = 0xffffffff);
+    // The same for at most `seconds` on the given threads; also returns when the tree is full. With one thread the
+    // visits are those of `run`.
+    void run_for(double seconds, NativeEvaluator evaluator, std::uint32_t more_visits, Threads& threads);
+
+    // Results at the root (node 0) or at another node.
+    std::vector<MoveStats> moves(std::uint32_t at = 0) const;  // best first
+    std::size_t best(std::uint32_t at = 0) const;              // index of the edge to play
+    Proof proof(std::uint32_t at = 0) const;                   // over the considered moves
+    std::size_t sample(double temperature, Random& random) const;
+    std::vector<Move> principal_variation(std::size_t edge, std::uint32_t at = 0) const;
+    // The child of the root behind a move, or NO_NODE.
+    std::uint32_t root_child(Move move) const;
+
+    const Node& root() const { return tree_.nodes[0]; }
+    const State& root_state() const { return root_state_; }
+    Move root_move(std::size_t edge) const { return tree_.edges_of(root())[edge].move; }
+    std::uint32_t visits() const { return visits_; }
+    std::uint32_t collisions() const { return collisions_; }
+    std::uint64_t depth_sum() const { return depth_sum_; }
+    std::uint32_t max_depth() const { return max_depth_; }
+    const Tree& tree() const { return tree_; }
+
+private:
+    using Path = std::span<const std::uint32_t>;  // node, edge, node, edge, …
+    class ParallelRun;                            // parallel_search.cpp
+
+    // Steps of a playout, in their order.
+    Playout select_leaf(SelectedPath& selected);
+    bool make_moves(SelectedPath& selected) const;
+    void back_up_draw(const SelectedPath& selected);
+    void write_node(std::uint32_t at, std::size_t first_edge, const State& state, const MoveList& moves);
+    bool expand(const SelectedPath& selected, std::uint32_t at);
+    float set_evaluation(std::uint32_t at, Color turn, std::span<const float> priors, const float* wdl);
+    void back_up(Path path, float value, float draw);
+    void propagate_proof(Path path);
+    void cancel(Path path);
+
+    std::uint32_t select_root() const;
+    template <bool FILTERED>
+    std::uint32_t select_puct(const Node& node) const;
+    std::uint32_t select_gumbel() const;
+    void completed_values(std::vector<double>& out) const;
+    void prepare_root();
+    void filter_root_moves();
+    bool is_decided() const;
+    bool is_repetition(const SelectedPath& selected, bool& repeated) const;
+    Proof result_without_moves(const State& state) const;
+    Proof result_of_move(const State& state, Move move) const;
+    std::uint32_t find_node(const State& state) const;
+    void forget_draws();
+    double lower_bound(std::size_t edge) const;
+    bool is_considered(std::uint32_t at, std::size_t edge) const {
+        return at || considered_.empty() || considered_[edge];
+    }
+    float value_of(const float* wdl, Color side) const;
+    // The value of a proven result for a side; a draw counts as `draw_score` for the side to move at the root.
+    float value_of(Proof proof, Color side) const;
+
+    const Variant* variant_ = nullptr;
+    SearchConfig config_;
+    State root_state_;
+    std::uint32_t visit_budget_ = 0;
+    std::uint64_t seed_ = 0;
+    Tree tree_;
+    std::size_t root_key_ = 0;  // index of the root's key in SelectedPath::keys
+    SelectedPath selected_;
+    std::vector<Move> searchmoves_;
+    std::vector<std::uint8_t> considered_;  // by root edge, whether it is one of `searchmoves_`; empty: all are
+    std::vector<Leaf> leaves_;
+    std::vector<std::uint32_t> free_leaves_;
+    std::uint32_t last_leaf_ = 0;
+    std::uint32_t visits_ = 0, leaves_in_flight_ = 0, collisions_ = 0, max_depth_ = 0;
+    std::uint64_t depth_sum_ = 0;
+    // For the lower confidence bound, by root edge: sum of squared deviations of the backed-up values from their
+    // running mean (Welford 1962), and their number. Empty without `lcb`.
+    std::vector<double> squared_deviations_;
+    std::vector<std::uint32_t> deviation_counts_;
+    // Gumbel root: noise and logit of each edge, and the visits that the edge of each simulation should have.
+    std::vector<double> gumbel_, logit_;
+    std::vector<std::uint32_t> schedule_;
+    mutable std::vector<double> scratch_;
+};
+
+}  // namespace selfmate

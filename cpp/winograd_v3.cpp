@@ -1,9 +1,0 @@
-// For x86-64-v3 (AVX2).
-#include "winograd_kernels.h"
-
-namespace selfmate {
-
-extern const Kernels AVX2_KERNELS;
-const Kernels AVX2_KERNELS = {"avx2", Machine<8, 4, 2>::convolve, Machine<8, 4, 2>::multiply};
-
-}  // namespace selfmate

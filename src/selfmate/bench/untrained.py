@@ -1,0 +1,26 @@
+"""Nets with random weights, for measurements of speed, which weights do not change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from selfmate import _core
+from selfmate.errors import SelfmateError
+
+if TYPE_CHECKING:
+    from selfmate.nn.net import Net
+
+__all__ = ["untrained_net"]
+
+
+def untrained_net(variant: str, size: str, *, seed: int = 1, **changes: Any) -> Net:
+    """Return a net of a named size with random weights; `changes` are fields of `NetConfig`.
+
+    Raises `SelfmateError` where PyTorch is not installed.
+    """
+    try:
+        from selfmate.nn.config import NetConfig
+        from selfmate.nn.net import Net
+    except ModuleNotFoundError as error:
+        raise SelfmateError(f"{error.name} is missing: name a net, or install selfmate[train]") from None
+    return Net(NetConfig.sized(_core.encoding(variant), size, **changes), seed=seed)
