@@ -34,7 +34,8 @@ from selfmate.nn import checkpoint as weights
 from selfmate.nn.config import SIZES, NetConfig
 from selfmate.nn.net import Net
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import Recipe, from_toml
+from selfmate.recipe.reader import from_toml
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import read_run
 from selfmate.rundir.format import State
 from selfmate.rundir.games import unpack_games

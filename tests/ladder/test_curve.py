@@ -32,8 +32,9 @@ from selfmate.ladder.curve_report import make_report
 from selfmate.rundir.directory import read_metrics, read_run
 from selfmate.rundir.format import State
 from selfmate.search.player import Player
-from selfmate.train.dashboard import Measured, PlainView, Progress, _facts
-from selfmate.train.loop import train
+from selfmate.train.dashboard import PlainView, _rows
+from selfmate.train.session import train
+from selfmate.train.status import MeasuredElo, TrainingStatus
 from selfmate.util.signals import Stop
 
 RANDOM, ONE, FOUR = fixed_players(4)
@@ -296,7 +297,7 @@ def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run
 
 def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:
     for arguments, reason in (
-        ((str(tmp_path),), "not a run: there is no manifest.json"),
+        ((str(tmp_path),), "not a run directory: it has no manifest.json"),
         ((str(trained), "--games", "3"), "--games: every opening is played twice, so 3 is not possible; 2 or 4 is"),
         ((str(trained), "--x", "days"), "--x: games, positions, steps, minutes, not 'days'"),
         ((str(trained), "--json", "--csv"), "cannot be combined"),
@@ -379,8 +380,9 @@ def test_when_the_time_is_over_nothing_is_measured(tmp_path: Path, monkeypatch: 
 
 
 def test_the_view_says_what_was_measured() -> None:
-    progress = Progress(cycle=10, games=2560, measured=Measured(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6))
-    assert PlainView(progress).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
-    assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _facts(progress)
-    progress.cycle = 11
-    assert "Elo" not in PlainView(progress).line()
+    measured = MeasuredElo(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6)
+    status = TrainingStatus(cycle=10, games=2560, measured_elo=measured)
+    assert PlainView(status).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
+    assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _rows(status)
+    status.cycle = 11
+    assert "Elo" not in PlainView(status).line()

@@ -213,20 +213,23 @@ def train(
     ],
     run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", min=0.01, max=1e6, help="Then stop (default: when it is complete).")
+        float | None,
+        typer.Option("--minutes", min=0.01, max=1e6, help="Stop after this many minutes (default: when complete)."),
     ] = None,
     settings: Settings = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Of everything (default: 1).")] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, for a try.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Random seed (default: 1).")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, as a test.")] = False,
     device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
     source: Annotated[
-        Path | None, typer.Option("--from", help="Begin a new run with what another has: games, and weights that fit.")
+        Path | None,
+        typer.Option("--from", help="Start a new run with the games of another run, and its weights that fit."),
     ] = None,
 ) -> None:
-    """Train a net from nothing but the rules; the same command goes on where it was stopped or killed.
+    """Train a net from nothing but the rules; run the same command again to resume.
 
-    Ctrl-C or SIGTERM saves everything, says how to go on and leaves with exit code 130 or 143; a second one leaves at
-    once. A run that is complete or has used its minutes leaves with 0.
+    Ctrl-C or SIGTERM saves everything, prints the command that resumes, and exits with code 130 or 143; a second one
+    exits at once. The exit code is 0 when the run is complete or its minutes are over. docs/reference/recipe.md lists
+    the keys for --set.
 
     Example: selfmate train gardner-laptop --minutes 10
 
@@ -235,12 +238,12 @@ def train(
     Example: selfmate train gardner-laptop --run runs/larger --from runs/mine --set net.blocks=6
     """
     try:
-        from selfmate.train.loop import train as train_run
+        from selfmate.train.session import train as train_run
     except ModuleNotFoundError as error:
-        raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from error
+        raise SelfmateError(f"{error.name} is not installed; run: pip install 'selfmate[train]'") from error
     summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)
     if summary.signal is not None:
-        sys.exit(128 + summary.signal)  # what was stopped and how to go on has been said
+        sys.exit(128 + summary.signal)  # the session has printed how to resume
 
 
 for command in (arena, ladder, rate, progress):
@@ -249,11 +252,11 @@ for command in (arena, ladder, rate, progress):
 
 @app.command()
 def pack(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is at rest.", show_default=False)],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is not training.", show_default=False)],
     to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
-    mib: Annotated[float, typer.Option("--mib", min=1, help="How large the copy may be.")] = 64,
+    mib: Annotated[float, typer.Option("--mib", min=1, help="Largest size of the copy in MiB.")] = 64,
 ) -> None:
-    """Make a small copy of a run that goes on elsewhere: weights, champion, and the newest games that fit.
+    """Make a small copy of a run to resume elsewhere: weights, champion, and the newest games that fit.
 
     Example: selfmate pack runs/atomic small --mib 50
 
