@@ -83,14 +83,14 @@ def test_neighbours_the_champion_and_rungs_play() -> None:
     against = {
         (first.cycle, second.name) for first, second in pairs if second.cycle is None and first.cycle is not None
     }
-    assert against == {(cycle, rung) for cycle in (0, 10, 20, 30, 40) for rung in ("random", "heuristic 64")}
+    assert against == {(cycle, other) for cycle in (0, 10, 20, 30, 40) for other in ("random", "heuristic 64")}
     assert {(first.key, second.key) for first, second in pairs if first.cycle is None} == {
         ("random", "heuristic-1"),
         ("heuristic-1", "heuristic-4"),
         ("heuristic-4", "heuristic-16"),
         ("heuristic-16", "heuristic-64"),
     }
-    assert [rung.visits for rung in fixed_players(100)] == [0, 1, 4, 16, 64, 256]
+    assert [player.visits for player in fixed_players(100)] == [0, 1, 4, 16, 64, 256]
     assert fixed_players(10**6)[-1].visits == 1024
 
 
@@ -180,7 +180,7 @@ def test_one_scale_with_random_at_zero() -> None:
     assert elo[strong] - elo["heuristic-4"] == pytest.approx(190, abs=40)
     assert scale.reference.key == "heuristic-4"
     assert scale.players["heuristic-4"].error == 0 < scale.players[strong].error < scale.players[weak].error + 100
-    # Who met nobody of the others is not on the scale.
+    # A player that games do not connect with the others is not on the scale.
     alone = [*games, *games_between("00003-4", "00004-4", 1, 0, 0)]
     assert fit_scale(alone, 4).players.keys() == scale.players.keys()
     with pytest.raises(SelfmateError, match="too few games to fit a scale: none with heuristic 64"):
@@ -266,7 +266,7 @@ def test_scores_by_colour_are_those_of_the_games(trained: Path, tmp_path: Path, 
 
 
 def test_a_colour_without_games_has_no_score(trained: Path) -> None:
-    # An interrupted run: one game against random, won with Black, and one against the strongest rung, lost with White.
+    # An interrupted run: one game against random, won with Black, and one against the strongest fixed player, lost.
     manifest, state = read_run(trained)
     own, strongest = checkpoint(state.champion, 2).key, fixed_players(2)[-1]
     games = [CurveGame(RANDOM.key, own, "x", "0-1"), CurveGame(own, strongest.key, "x", "0-1")]
@@ -320,7 +320,7 @@ def lines_of(directory: Path) -> list[dict[str, Any]]:
 def test_the_loop_measures_itself_at_a_set_pace(trained: Path) -> None:
     first, second = lines_of(trained)
     assert [(line["cycle"], line["champion"], line["visits"]) for line in (first, second)] == [(1, 2, 2), (3, 4, 2)]
-    # Cycle 2 with the strongest rung; then cycle 4 with the rung and with cycle 2. The ladder knows the rungs.
+    # Cycle 2 with the strongest fixed player; then cycle 4 with it and with cycle 2. Their games are in the ladder.
     assert (first["games"], second["games"]) == (2, 4)
     assert {path.name for path in (trained / "progress").iterdir()} == {
         "00002-2_heuristic-4.pgn",

@@ -119,8 +119,8 @@ def simulated_result(difference: float, chance: random.Random) -> str:
     return "1-0" if point < score - draw / 2 else "1/2-1/2" if point < score + draw / 2 else "0-1"
 
 
-def simulated_spacing(chance: random.Random, games: int = 60) -> calibration.Calibration:
-    """Measure the simulated ladder: everybody against the next two."""
+def simulated_calibration(chance: random.Random, games: int = 60) -> calibration.Calibration:
+    """Return the calibration of a simulated ladder: each player met the next two."""
     names = sorted(TRUE, key=lambda name: TRUE[name])
     played = []
     for index, first in enumerate(names):
@@ -135,7 +135,7 @@ def simulated_spacing(chance: random.Random, games: int = 60) -> calibration.Cal
 def simulate(monkeypatch: pytest.MonkeyPatch, path: Path, true: float, seed: int) -> list[GameEntry]:
     """Let `selfmate.ladder.ladder.rate` play against chance; gives the list into which the games go."""
     chance = random.Random(seed)
-    calibration.write_calibration(path, simulated_spacing(chance))
+    calibration.write_calibration(path, simulated_calibration(chance))
     entries: list[GameEntry] = []
 
     def play(
@@ -347,7 +347,7 @@ def test_a_ladder_is_measured_and_used(run: Run, tmp_path: Path) -> None:
 def test_an_engine_of_the_ladder_plays(run: Run, tmp_path: Path) -> None:
     """Our own engine stands in for Fairy-Stockfish."""
     path = tmp_path / "spacing.json"
-    calibration.write_calibration(path, simulated_spacing(random.Random(1)))
+    calibration.write_calibration(path, simulated_calibration(random.Random(1)))
     code, out, err = run(
         "heuristic-1", "--variant", "gardner", "--visits", "8", "--engine", " ".join(OURS), "--spacing", path,
         "--games", "4",
@@ -443,8 +443,8 @@ def test_what_is_wrong_is_said_in_one_line(run: Run, arguments: tuple[str, ...],
 
 
 def test_a_ladder_without_players_is_refused(run: Run, small: Path) -> None:
-    everyone = [word for name in ("random", "heuristic 1", "heuristic 16") for word in ("--leave-out", name)]
-    code, _, err = run("heuristic-1", "--variant", "gardner", "--without-engine", "--spacing", small, *everyone)
+    all_players = [word for name in ("random", "heuristic 1", "heuristic 16") for word in ("--leave-out", name)]
+    code, _, err = run("heuristic-1", "--variant", "gardner", "--without-engine", "--spacing", small, *all_players)
     assert (code, err) == (2, "selfmate: no player of this ladder is left to play against\n")
 
 
@@ -454,7 +454,7 @@ def test_a_ladder_without_players_is_refused(run: Run, small: Path) -> None:
         (lambda text: "{", "not a measured ladder"),
         (lambda text: text.replace('"gardner"', '"atomic"'), "a ladder of atomic, not of gardner"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, newer than format 1 of this version"),
-        (lambda text: text.replace('["heuristic 16"', '["somebody"'), "games and players do not match"),
+        (lambda text: text.replace('["heuristic 16"', '["unknown"'), "games and players do not match"),
         (
             lambda text: text.replace('"answers": []', '"answers": [["x\\nquit", 1, "a", "b", 1]]'),
             "not a measured ladder",

@@ -113,7 +113,7 @@ KNOWN = tuple(
     reference_engines.Fingerprint(START, limit, "g1f3", "+9.00", 7) for limit in reference_engines.FINGERPRINT_NODES
 )
 """What the fake engine finds."""
-MISFITS = {
+OTHER_FINGERPRINTS = {
     "s/g1f3/b1c3/": "b1c3 (+9.00, 7 nodes)",
     "s/cp 900/cp 899/": "g1f3 (+8.99, 7 nodes)",
     "s/nodes 7/nodes 8/": "g1f3 (+9.00, 8 nodes)",
@@ -144,10 +144,10 @@ def test_the_engine_of_the_ladder_is_known_by_its_answers(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("one_count")
-@pytest.mark.parametrize(("edit", "found"), MISFITS.items())
+@pytest.mark.parametrize(("edit", "found"), OTHER_FINGERPRINTS.items())
 def test_an_engine_that_plays_otherwise_is_refused(tmp_path: Path, edit: str, found: str) -> None:
     with pytest.raises(reference_engines.ReferenceEngineError) as refused:
-        reference_engines.find_fairy("chess", edited(tmp_path / "misfit", edit), known=KNOWN)
+        reference_engines.find_fairy("chess", edited(tmp_path / "other", edit), known=KNOWN)
     line = str(refused.value)
     assert "Fake plays-chess is not the engine with which the ladder was measured: with 1 node in" in line
     assert f"it finds {found}, that one found g1f3 (+9.00, 7 nodes); selfmate ladder --build-engine" in line
@@ -155,7 +155,9 @@ def test_an_engine_that_plays_otherwise_is_refused(tmp_path: Path, edit: str, fo
 
 
 @pytest.mark.usefixtures("one_count")
-def test_a_misfit_on_the_path_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_with_other_fingerprints_on_the_path_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     on_path = edited(tmp_path / "bin" / "fairy-stockfish", "s/g1f3/b1c3/")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -167,7 +169,7 @@ def test_a_misfit_on_the_path_is_passed_over(tmp_path: Path, monkeypatch: pytest
     assert reference_engines.find_fairy("chess", None, told.append, known=KNOWN).command == (str(built),)
     assert len(told) == 1
     assert told[0].startswith(f"not used: {on_path}: Fake plays-chess is not the engine")
-    # 2. Nobody fits: the line says why of each.
+    # 2. No engine fits: the line says why for each.
     edited(built, "s/cp 900/cp 899/")
     with pytest.raises(reference_engines.ReferenceEngineError) as refused:
         reference_engines.find_fairy("chess", known=KNOWN)
@@ -175,7 +177,7 @@ def test_a_misfit_on_the_path_is_passed_over(tmp_path: Path, monkeypatch: pytest
         assert f"{path}: Fake plays-chess is not the engine" in str(refused.value)
         assert f"it finds {found}" in str(refused.value)
     assert "selfmate ladder --build-engine" in str(refused.value)
-    # 3. When a ladder is measured whoever knows the rules will do.
+    # 3. A ladder can be measured with any engine that knows the rules.
     assert reference_engines.find_fairy("chess").command == (on_path,)
 
 

@@ -213,7 +213,7 @@ def test_a_match_of_the_command_is_that_of_the_runner(records: list[GameRecord],
         assert game.headers["Termination"] == "normal"
         assert [node.move for node in game.mainline()] == record.moves
         assert game.end().comment.endswith(record.reason)
-        # Whoever searches tells what it found; the moves of `random` have nothing to tell.
+        # Searched moves have a score; those of `random` have none.
         for ply, node in enumerate(game.mainline()):
             searched = (ply + (not game.start.turn)) % 2 == record.white_seat
             assert ("[%eval" in node.comment) <= searched

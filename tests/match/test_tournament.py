@@ -66,7 +66,7 @@ def run(run: Run) -> Run:
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines that do not obey are not waited for long here."""
     monkeypatch.setattr("selfmate.match.uci_client.STOP_SECONDS", 0.3)
 
@@ -497,7 +497,7 @@ def test_a_net_in_the_pool_against_engines(tmp_path: Path) -> None:
     [("illegal", "nodes=1", "illegal move"), ("deaf", "movetime=50", "hang"), ("crash", "nodes=1", "crash")],
 )
 def test_an_engine_that_fails_against_a_net_loses(fault: str, query: str, kind: str, tmp_path: Path) -> None:
-    # The fake engine's moves are legal while nobody disturbs its knights: two plies are enough to get to the fault.
+    # The fake engine's moves are legal while its knights are free: two plies are enough to get to the fault.
     book = tmp_path / "book.epd"
     book.write_text(Position("chess").fen(), encoding="ascii")
     plan, players = make_plan(

@@ -243,7 +243,7 @@ def test_waiting_ends_when_the_match_is_stopped() -> None:
             engine.search(None, ["g1f3", "g8f6"], "go nodes 1", seconds=PATIENCE)
 
 
-# -- nobody is left behind --------------------------------------------------------------------------------------------
+# -- no process is left behind -----------------------------------------------------------------------------------------
 
 
 def test_an_engine_that_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,9 +91,9 @@ def test_a_clean_sweep_stays_finite(model: str) -> None:
     assert few.error > 150
     if model == "elo":  # as half a point short of it, and half a virtual game more
         assert few.elo == pytest.approx(400 * math.log10(10.5 / 0.5), abs=0.1)
-    nobody = fit(both_colours("A", "B", 0, 40, 0), anchors={"B": 0}, model=model).players[0]
-    assert nobody.elo == pytest.approx(0, abs=1e-6)
-    assert 1 < nobody.error < 150
+    even = fit(both_colours("A", "B", 0, 40, 0), anchors={"B": 0}, model=model).players[0]
+    assert even.elo == pytest.approx(0, abs=1e-6)
+    assert 1 < even.error < 150
 
 
 def test_superiority_by_hand() -> None:

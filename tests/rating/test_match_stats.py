@@ -120,7 +120,7 @@ def test_the_interval_of_a_score_is_honest() -> None:
         assert list(won.interval) == pytest.approx([count / (count + unseen), 1.0], rel=1e-6)
         assert list(lost.interval) == pytest.approx([0.0, unseen / (count + unseen)], rel=1e-6)
         assert drawn.interval[1] - 0.5 == pytest.approx(unseen / 2 / (count + unseen), rel=1e-6)
-        # Whoever scores less than the bound wins all pairs in fewer than one match in twenty
+        # A player that scores less than the bound wins all pairs in fewer than one match in twenty
         assert won.interval[0] ** count < 0.05
     # One pair that differs does not make the rest certain
     assert list(of_pairs(1, 0, 0, 0, 99).interval) == pytest.approx([0.945, 0.998], abs=0.002)
