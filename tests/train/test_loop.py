@@ -27,9 +27,9 @@ from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.winograd import WinogradEvaluator
-from selfmate.match import play as gate_module
+from selfmate.match import runner
 from selfmate.match.openings import balanced_openings
-from selfmate.match.play import Standing, play_match
+from selfmate.match.runner import MatchProgress, play_match
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import load
@@ -376,8 +376,8 @@ def test_matches_are_fair_and_see_who_is_better() -> None:
 
 
 def test_a_match_tells_how_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
-    heard: list[Standing] = []
+    monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.0)
+    heard: list[MatchProgress] = []
     openings = balanced_openings("gardner", 3, seed=3)
     options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
     played = play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)
@@ -457,8 +457,8 @@ def picture(view: LiveView) -> str:
 
 
 def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
-    heard: list[Standing] = []
+    monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.0)
+    heard: list[MatchProgress] = []
     openings = balanced_openings("gardner", 6, seed=5)
     options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
     play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)

@@ -113,7 +113,9 @@ def evaluate_pieces(
     found = Evaluation(np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32))
     share = max(smallest, -(-size // threads))
     rows = [slice(begin, end) for begin, end in pieces(size, -(-share // -(-share // largest)))]
-    if executor is None or len(rows) == 1:
+    if len(rows) == 1:
+        evaluate(batch, found)
+    elif executor is None:
         for each in rows:
             evaluate(batch.take(each), found.rows(each))
     else:

@@ -75,29 +75,29 @@ def drive(
     def work(lane: int) -> None:
         try:
             prepare()
-            buffers = [None if isinstance(each, str) else each.lane(pool.lane_rows) for each in evaluators]
+            own_lanes = [None if isinstance(each, str) else each.lane(pool.lane_rows) for each in evaluators]
             while not stopping() and not failures:
                 busy, news = False, pool.news
                 # Of several nets, the one with the most waiting games: its batch is the largest, and those of the
                 # others grow meanwhile.
                 waiting = pool.waiting() if len(nets) > 1 else []
                 for index in [*natives, max(nets, key=waiting.__getitem__)] if waiting else [*natives, *nets]:
-                    evaluator, buffer = evaluators[index], buffers[index]
+                    evaluator, own = evaluators[index], own_lanes[index]
                     asked = time.perf_counter()
                     with lock:
                         began = time.perf_counter()
-                        leaves = buffer.gather(pool, index) if buffer else pool.gather(index)
+                        leaves = own.gather(pool, index) if own else pool.gather(index)
                     gathered = time.perf_counter()
                     if not leaves.size:
                         continue
                     busy = True
-                    if buffer is None:
+                    if own is None:
                         assert isinstance(evaluator, str)
                         with lock:
                             pool.apply_native(leaves.ticket, evaluator)
                             tell(leaves.size)
                         continue
-                    priors, wdl, _ = buffer.evaluate(leaves)
+                    priors, wdl, _ = own.evaluate(leaves)
                     answered = time.perf_counter()
                     with lock:
                         applying = time.perf_counter()
@@ -105,8 +105,7 @@ def drive(
                         applied = time.perf_counter()
                         tell(leaves.size)
                     if watch is not None:
-                        times = (asked, began, gathered, answered, applying, applied)
-                        watch(BatchTiming(lane, leaves.size, *times, buffer))
+                        watch(BatchTiming(lane, leaves.size, asked, began, gathered, answered, applying, applied, own))
                 if not busy:
                     if pool.done():
                         return

@@ -18,8 +18,8 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.ladder import curve
 from selfmate.match.openings import balanced_openings
-from selfmate.match.play import Standing, play_match
 from selfmate.match.record_pgn import as_game
+from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
 from selfmate.rundir.directory import Run
@@ -106,25 +106,25 @@ class Matches:
     def measure(self, cycle: int, champion: int) -> bool:
         """Rate the champion on the scale of `selfmate progress` when it is due; return False when stopped.
 
-        It plays the strongest rung of the ladder, and the newest kept checkpoint that was measured before. For a
-        variant without a shipped ladder the rungs play each other, once in a run.
+        It plays the strongest fixed player of the curve, and the newest kept checkpoint that was measured before. For a
+        variant without a shipped ladder the fixed players play each other, once in a run.
         """
         part = self.recipe.progress
         games, visits = at(part.games, cycle), at(part.visits, cycle)
         if games == 0 or (cycle + 1) % at(part.every, cycle) or self.late():
             return True
         # 1. Pairings
-        folder, rungs = self.run.directory / curve.FOLDER, curve.rungs(visits)
+        folder, fixed = self.run.directory / curve.FOLDER, curve.fixed_players(visits)
         measured = {key for game in curve.read_games_of(folder, self.variant, visits) for key in game[:2]}
         kept = {each.cycle: curve.checkpoint(each.cycle, visits) for each in self.run.state.checkpoints}
         before = [each for number, each in sorted(kept.items()) if number < champion and each.key in measured]
         ladder = curve.ladder_results(self.variant)
-        pairs = [(each, kept[champion]) for each in before[-1:]] + [(kept[champion], rungs[-1])]
-        pairs += [] if ladder else pairwise(rungs)
+        pairs = [(each, kept[champion]) for each in before[-1:]] + [(kept[champion], fixed[-1])]
+        pairs += [] if ladder else pairwise(fixed)
         # 2. Play the missing games, in one pool
         self._show("measuring strength", "", "")
 
-        def player(entrant: curve.Entrant) -> Player:
+        def player(entrant: curve.CurvePlayer) -> Player:
             return Player(entrant.spec if entrant.cycle is None else self.evaluator(entrant.cycle))
 
         def tell(done: int, total: int) -> None:
@@ -231,8 +231,8 @@ class Matches:
     ) -> tuple[Match, list[GameRecord]] | None:
         """Play a match of the net of cycle `first`, both sides with the same search; return None when stopped."""
 
-        def tell(standing: Standing) -> None:
-            self.status.match = standing
+        def tell(progress: MatchProgress) -> None:
+            self.status.match = progress
 
         return play_match(
             self.variant,

@@ -10,7 +10,7 @@ from selfmate.util.text import many, rounded
 
 if TYPE_CHECKING:
     from selfmate._core import GameRecord
-    from selfmate.match.play import Standing
+    from selfmate.match.runner import MatchProgress
     from selfmate.rating.match_stats import Match
     from selfmate.train.learner import Losses
 
@@ -59,7 +59,7 @@ class TrainingStatus:
     # Strength
     champion: int = 0
     champion_step: int = 0
-    match: Standing | None = None
+    match: MatchProgress | None = None
     """The match in progress, if there is one; `sides` are the names of its first and second player."""
     sides: tuple[str, str] = ("", "")
     scores: dict[str, tuple[int, Match]] = field(default_factory=dict)
