@@ -102,7 +102,7 @@ def test_a_search_goes_on_when_a_win_is_proven() -> None:
         pool = Pool("gardner", [Seat(visits=512, search=config)], max_plies=1, slots=2, threads=1)
         pool.start_games([(problem.position.fen(), 0, 0)] * 2)
         pool.run("heuristic-1")
-        assert pool.plies == 2
+        assert pool.searched_plies == 2
         visits[name] = pool.playouts / 2
     assert visits["default"] < 512
     assert visits["terms"] == 512

@@ -156,7 +156,7 @@ def _figures(pool: MatchPool, match: _Match, tops: Sequence[EvaluatorSpeed]) -> 
         "full_of_ceiling": round(of_full, 4),
         "full_of_ceiling_by_processor": round(of_full_processor, 4),
         "games_per_hour": round(3600 * match.games / elapsed),
-        "moves_per_second": round(pool.pool.plies / elapsed, 1),
+        "moves_per_second": round(pool.pool.searched_plies / elapsed, 1),
         "batch": round(leaves / max(1, len(match.timings)), 1),
         "processor_share": round(match.whole.processor / elapsed / cores(), 4),
         "lane_share": {name: round(each / (pool.lanes * elapsed), 4) for name, each in spent.items()},
