@@ -361,7 +361,7 @@ def test_games_wait_for_moves_of_external_players() -> None:
     assert [record.moves for record in pool.unfinished_games() if record.game_id == 1] == [[Move.from_uci("a2a3")]]
     with pytest.raises(SearchError, match="no game in slot 9 waits"):
         pool.play(9, Move.from_uci("a2a3"))
-    with pytest.raises(SearchError, match="an external seat needs Pool.play"):
+    with pytest.raises(SearchError, match=r"an external seat needs Pool\.play"):
         pool.run("uniform")
 
 
