@@ -44,7 +44,7 @@ def perft(
     workers = threads or cores()
     if suite is not None:
         if depth is not None or fen is not None or divide:
-            raise SelfmateError("--suite goes without DEPTH, --fen and --divide")
+            raise SelfmateError("--suite cannot be combined with DEPTH, --fen or --divide")
         try:
             _perft_suite(variant, suite, max_nodes, workers)
         except EpdError as error:
