@@ -266,7 +266,9 @@ class Position:
 
     @property
     def checks_left(self) -> tuple[int, int] | None:
-        """Checks that White and Black still have to give (3check), else None"""
+        """
+        Checks that White and Black still have to give, where checks win, else None
+        """
 
     @property
     def castling(self) -> int:
