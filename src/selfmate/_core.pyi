@@ -643,6 +643,9 @@ class SearchConfig:
     def without_noise(self) -> SearchConfig:
         """The same search without noise at the root, as matches are played."""
 
+    def with_max_bytes(self, bytes: int) -> SearchConfig:
+        """The same search with another size of the tree."""
+
 class SelfPlayConfig:
     """
     How the moves of self-play games are chosen; the defaults are those of a recipe.
