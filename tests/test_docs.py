@@ -40,6 +40,19 @@ def test_the_walk_names_functions_that_stand_in_the_linked_files() -> None:
             assert re.search(rf"^ *(def|class) {part}\b", source, re.MULTILINE), f"{name} is not in {path}"
 
 
+def test_the_diffs_of_the_guide_fit_the_code() -> None:
+    """The lines that a hunk keeps or removes follow one another in its file."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = re.findall(r"^--- .*\n\+\+\+ b/(.*)\n((?:[-+@ ].*\n)*?)(?=--- |```)", guide, re.MULTILINE)
+    assert len(files) == 8
+    for path, diff in files:
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines() if (ROOT / path).exists() else []
+        for hunk in re.split(r"^@@.*\n", diff, flags=re.MULTILINE)[1:]:
+            kept = [line[1:] for line in hunk.splitlines() if not line.startswith("+")]
+            starts = range(len(lines) - len(kept) + 1)
+            assert any(lines[start : start + len(kept)] == kept for start in starts), f"{path}: {kept}"
+
+
 def test_every_term_of_the_glossary_has_an_owner() -> None:
     entries = GLOSSARY.split("\n\n**")[1:]
     terms = [entry.partition("**")[0] for entry in entries]

@@ -1,6 +1,8 @@
 // Python: Move, Termination, Outcome, Setup.
 #include <nanobind/operators.h>
 
+#include <algorithm>
+
 #include "bindings/bindings.h"
 #include "board/position.h"
 
@@ -31,7 +33,7 @@ std::pair<Color, Role> parse_piece(std::string_view piece) {
 }
 
 std::optional<std::tuple<int, int>> checks_left(const Variant& variant, const State& state) {
-    if (!variant.counts_checks) return std::nullopt;
+    if (!variant.checks_to_win) return std::nullopt;
     return std::tuple<int, int>(state.checks_left[WHITE], state.checks_left[BLACK]);
 }
 
@@ -118,7 +120,8 @@ void bind_setup(nb::module_& m) {
             [](Setup* self, nb::str name) {
                 const VariantName variant = resolve_variant(text_of(name));
                 new (self) Setup{.variant = variant.variant, .chess960 = variant.chess960, .state = {}};
-                if (variant.variant->counts_checks) self->state.checks_left[WHITE] = self->state.checks_left[BLACK] = 3;
+                self->state.checks_left[WHITE] = self->state.checks_left[BLACK] =
+                    static_cast<std::uint8_t>(variant.variant->checks_to_win);
             },
             "variant"_a = "chess")
         .def_static(
@@ -154,8 +157,11 @@ void bind_setup(nb::module_& m) {
             "checks_left", [](const Setup& self) { return checks_left(*self.variant, self.state); },
             [](Setup& self, std::tuple<int, int> left) {
                 const auto [white, black] = left;
-                if (!self.variant->counts_checks || white < 0 || white > 3 || black < 0 || black > 3)
-                    throw Error("BadChecks", "checks left are 0 to 3 for each side, in 3check",
+                const int most = self.variant->checks_to_win;
+                if (!most || std::min(white, black) < 0 || std::max(white, black) > most)
+                    throw Error("BadChecks",
+                                most ? "checks left are 0 to " + std::to_string(most) + " for each side"
+                                     : "checks are not counted in " + std::string(self.variant->name),
                                 std::to_string(white) + "+" + std::to_string(black));
                 self.state.checks_left[WHITE] = static_cast<std::uint8_t>(white);
                 self.state.checks_left[BLACK] = static_cast<std::uint8_t>(black);

@@ -190,7 +190,9 @@ void bind_configs(nb::module_& m) {
                               "...\n"
                               "ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2\n")
         .def("without_noise", &SearchConfig::without_noise,
-             "The same search without noise at the root, as matches are played.");
+             "The same search without noise at the root, as matches are played.")
+        .def("with_max_bytes", &SearchConfig::with_max_bytes, "bytes"_a,
+             "The same search with another size of the tree.");
     bind_config<SelfPlayConfig>(m, "SelfPlayConfig",
                                 "How the moves of self-play games are chosen; the defaults are those of a recipe.\n\n"
                                 ">>> SelfPlayConfig(visits=64).max_plies\n"

@@ -86,7 +86,7 @@ void bind_properties(nb::class_<Position>& position) {
             "The en passant square if a legal en passant capture exists, else None")
         .def_prop_ro(
             "checks_left", [](const Position& self) { return checks_left(self.variant(), self.state()); },
-            "Checks that White and Black still have to give (3check), else None")
+            "Checks that White and Black still have to give, where checks win, else None")
         .def_prop_ro(
             "castling", [](const Position& self) { return self.state().castling; },
             "Squares of the rooks that may still castle, as a bitboard")

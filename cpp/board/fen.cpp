@@ -107,15 +107,16 @@ std::uint16_t parse_number(std::string_view text, const char* what) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // "3+3" are checks left to give, "+0+0" (Lichess) are checks given.
-bool parse_checks(std::string_view text, State& state) {
+bool parse_checks(const Variant& variant, std::string_view text, State& state) {
     if (text.size() == 3 && is_digit(text[0]) && text[1] == '+' && is_digit(text[2])) {
         state.checks_left[WHITE] = static_cast<std::uint8_t>(text[0] - '0');
         state.checks_left[BLACK] = static_cast<std::uint8_t>(text[2] - '0');
         return true;
     }
     if (text.size() == 4 && text[0] == '+' && is_digit(text[1]) && text[2] == '+' && is_digit(text[3])) {
-        state.checks_left[WHITE] = static_cast<std::uint8_t>(text[1] <= '3' ? '3' - text[1] : 9);
-        state.checks_left[BLACK] = static_cast<std::uint8_t>(text[3] <= '3' ? '3' - text[3] : 9);
+        const int white = variant.checks_to_win - (text[1] - '0'), black = variant.checks_to_win - (text[3] - '0');
+        state.checks_left[WHITE] = static_cast<std::uint8_t>(white < 0 ? 9 : white);  // 9: refused by `validate`
+        state.checks_left[BLACK] = static_cast<std::uint8_t>(black < 0 ? 9 : black);
         return true;
     }
     return false;
@@ -238,13 +239,13 @@ Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
 
     // 2. Checks left, before or after the clocks; clocks may be missing, as in an EPD.
     std::size_t next = 4;
-    bool checks_seen = !variant.counts_checks;
-    if (variant.counts_checks) state.checks_left[WHITE] = state.checks_left[BLACK] = 3;
-    if (!checks_seen && next < fields.size() && parse_checks(fields[next], state)) checks_seen = ++next;
+    bool checks_seen = !variant.checks_to_win;
+    state.checks_left[WHITE] = state.checks_left[BLACK] = static_cast<std::uint8_t>(variant.checks_to_win);
+    if (!checks_seen && next < fields.size() && parse_checks(variant, fields[next], state)) checks_seen = ++next;
     if (next < fields.size()) state.halfmove_clock = parse_number(fields[next++], "the half-move clock");
     if (next < fields.size())
         state.fullmove_number = std::max<std::uint16_t>(1, parse_number(fields[next++], "the move number"));
-    if (!checks_seen && next < fields.size() && parse_checks(fields[next], state)) ++next;
+    if (!checks_seen && next < fields.size() && parse_checks(variant, fields[next], state)) ++next;
     if (next < fields.size()) bad_fen("nothing is expected at " + in_quotes(fields[next]), fields[next]);
     return setup;
 }
@@ -253,10 +254,11 @@ State validate(const Setup& setup, bool lenient) {
     const Variant& variant = *setup.variant;
     State state = setup.state;
     check_pieces(variant, state);
-    if (variant.counts_checks)
-        if (state.checks_left[WHITE] > 3 || state.checks_left[BLACK] > 3 ||
+    if (const int most = variant.checks_to_win)
+        if (state.checks_left[WHITE] > most || state.checks_left[BLACK] > most ||
             !(state.checks_left[WHITE] | state.checks_left[BLACK]))
-            throw Error("BadChecks", "checks left are 0 to 3 for each side, and not 0 for both",
+            throw Error("BadChecks",
+                        "checks left are 0 to " + std::to_string(most) + " for each side, and not 0 for both",
                         std::to_string(state.checks_left[WHITE]) + "+" + std::to_string(state.checks_left[BLACK]));
 
     // 1. Castling rights.
@@ -323,7 +325,7 @@ std::string write_epd(const Variant& variant, const State& state, Castling castl
     write_castling(state, castling, epd);
     epd += ' ';
     epd += state.ep_square == NO_SQUARE ? "-" : square_name(state.ep_square);
-    if (variant.counts_checks)
+    if (variant.checks_to_win)
         epd += " " + std::to_string(state.checks_left[WHITE]) + "+" + std::to_string(state.checks_left[BLACK]);
     return epd;
 }

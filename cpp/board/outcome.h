@@ -5,6 +5,7 @@
 
 namespace selfmate {
 
+// Game records store the number: a new one goes to the end, here and in REASONS.
 enum class Termination : std::uint8_t {
     CHECKMATE,
     STALEMATE,

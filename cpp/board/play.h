@@ -96,11 +96,11 @@ void play(State& state, Move move) {
             drop_castling<Rules>(state, gone);
         }
 
-    // 5. Change the side to move; in 3check count a check.
+    // 5. Change the side to move; count a check where checks win.
     state.key ^= ZOBRIST.black_to_move;
     state.turn = them;
     state.fullmove_number = static_cast<std::uint16_t>(state.fullmove_number + us);
-    if constexpr (Rules::COUNTS_CHECKS)
+    if constexpr (Rules::CHECKS_TO_WIN)
         if (Rules::template checkers<Rules>(state, them)) {
             std::uint8_t& left = state.checks_left[us];
             state.key ^= ZOBRIST.checks_left[us][left];

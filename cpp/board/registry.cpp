@@ -41,7 +41,7 @@ constexpr Variant table_of() {
         .pawns = Rules::PAWNS,
         .double_step = Rules::DOUBLE_STEP,
         .castling = Rules::CASTLING,
-        .counts_checks = Rules::COUNTS_CHECKS,
+        .checks_to_win = Rules::CHECKS_TO_WIN,
         .shuffled = Rules::SHUFFLED,
         .kings_may_explode = Rules::CAPTURES_EXPLODE,
         .capture_is_compulsory = Rules::CAPTURE_IS_COMPULSORY,

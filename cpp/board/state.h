@@ -17,7 +17,7 @@ struct alignas(32) State {
     std::uint16_t fullmove_number = 1;
     Color turn = WHITE;
     std::uint8_t ep_square = NO_SQUARE;  // set only if a legal en passant capture exists
-    std::uint8_t checks_left[2] = {};    // checks that each side still has to give (3check)
+    std::uint8_t checks_left[2] = {};    // checks that each side still has to give; 0 where checks are not counted
 
     Bitboard occupied() const { return colors[WHITE] | colors[BLACK]; }
     Bitboard of(Role role) const { return roles[role - 1]; }

@@ -17,8 +17,9 @@ struct Variant {
     std::string_view name;
     std::string_view start;
     int files, ranks;
-    bool pawns, double_step, castling, counts_checks;
-    bool shuffled;  // also exists with Chess960 start positions, as name + "960"
+    bool pawns, double_step, castling;
+    int checks_to_win;  // 0: checks are not counted
+    bool shuffled;      // also exists with Chess960 start positions, as name + "960"
     bool kings_may_explode;
     bool capture_is_compulsory;
     bool checks_are_forbidden;

@@ -1,5 +1,6 @@
 #include "data/encode.h"
 
+#include <algorithm>
 #include <array>
 
 #include "util/random.h"
@@ -77,8 +78,9 @@ void encode(const Variant& variant, const State& state, bool repeated, Bitboard*
     bits[14] = state.ep_square == NO_SQUARE ? 0 : seen_by(variant, us, bit(state.ep_square));
     bits[15] = repeated ? variant.board : 0;
     scalars[0] = static_cast<float>(state.halfmove_clock) / 100;
-    scalars[1] = static_cast<float>(state.checks_left[us]) / 3;
-    scalars[2] = static_cast<float>(state.checks_left[~us]) / 3;
+    const auto checks_to_win = static_cast<float>(std::max(variant.checks_to_win, 1));
+    scalars[1] = static_cast<float>(state.checks_left[us]) / checks_to_win;
+    scalars[2] = static_cast<float>(state.checks_left[~us]) / checks_to_win;
     scalars[3] = variant.colors_differ && us == BLACK ? 1.0f : 0.0f;
 }
 

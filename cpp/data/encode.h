@@ -3,8 +3,8 @@
 // Encoder `full`, as bitboards (bit rank * 8 + file) from the view of the side to move:
 //   0-5 own pawns, knights, bishops, rooks, queens, kings; 6-11 the opponent's; 12, 13 rooks that may castle, own and
 //   the opponent's; 14 the en passant square; 15 all squares if the position has occurred before in this game.
-// Scalars: half-move clock / 100, checks left / 3 (own, the opponent's), and 1 for Black in variants whose rules differ
-// by colour (horde, racing kings).
+// Scalars: half-move clock / 100, checks left / checks to win (own, the opponent's), and 1 for Black in variants whose
+// rules differ by colour (horde, racing kings).
 //
 // Policy `planes`: index = plane * squares + from-square, where a square is rank * files + file.
 // Planes: eight directions times distance, eight knight jumps, then underpromotions to knight, bishop, rook

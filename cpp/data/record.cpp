@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "util/error.h"
 
@@ -183,8 +184,7 @@ GameRecord read_record(std::string_view bytes) {
     }
     const std::uint8_t termination = in.number<std::uint8_t>(), winner = in.number<std::uint8_t>();
     if (termination != NO_OUTCOME) {
-        if (termination > static_cast<std::uint8_t>(Termination::ADJUDICATED) ||
-            winner > static_cast<std::uint8_t>(Winner::NONE))
+        if (termination >= std::size(REASONS) || winner > static_cast<std::uint8_t>(Winner::NONE))
             Reader::fail("its outcome is none of ours");
         record.outcome = Outcome{Termination(termination), Winner(winner)};
     }

@@ -108,6 +108,13 @@ struct SearchConfig {
         quiet.gumbel_scale = quiet.noise_epsilon = 0;
         return quiet;
     }
+
+    // The same search with another size of the tree.
+    SearchConfig with_max_bytes(std::uint64_t bytes) const {
+        SearchConfig resized = *this;
+        resized.max_bytes = bytes;
+        return resized;
+    }
 };
 
 // The moves of self-play games. The defaults are those of a recipe.

@@ -44,7 +44,7 @@ constexpr float EXPLOSION = 2.5f;    // per attacked enemy piece whose capture e
 constexpr float PAWN_STEP = 0.06f;   // per rank that a pawn has advanced
 constexpr float HILL_STEP = 0.6f;    // per king step towards the hill (king of the hill)
 constexpr float RACE_STEP = 1.2f;    // per rank of the king (racing kings)
-constexpr float CHECK_GIVEN = 1.5f;  // per check given (3check)
+constexpr float CHECK_GIVEN = 1.5f;  // per check given, where checks win
 constexpr float TEMPO = 0.15f;
 constexpr float HALF_VALUE_LEAD = 4.0f;  // the lead, in pawns, that has the value 0.5
 
@@ -101,7 +101,7 @@ float side_score(const Variant& variant, const State& state, Color side, const A
                 sum += EXPLOSION * static_cast<float>(count(own.all & zone & state.of(~side) & ~own_zone));
             }
         }
-    if (variant.counts_checks) sum += CHECK_GIVEN * static_cast<float>(3 - state.checks_left[side]);
+    if (variant.checks_to_win) sum += CHECK_GIVEN * static_cast<float>(variant.checks_to_win - state.checks_left[side]);
     if (variant.hill) sum -= HILL_STEP * static_cast<float>(steps_to_hill(state.king(side)));
     if (variant.race_goal) sum += RACE_STEP * static_cast<float>(rank_of(state.king(side)));
     return sum;
@@ -156,7 +156,7 @@ float move_logit(const Variant& variant, const State& state, Move move, const At
         if (arriving == KNIGHT) seen = KNIGHT_ATTACKS[to];
         if (arriving == BISHOP || arriving == QUEEN) seen |= bishop_attacks(to, occupied);
         if (arriving == ROOK || arriving == QUEEN) seen |= rook_attacks(to, occupied);
-        if (king != NO_SQUARE && contains(seen, king)) logit += variant.counts_checks ? 2.0f : 0.7f;
+        if (king != NO_SQUARE && contains(seen, king)) logit += variant.checks_to_win ? 2.0f : 0.7f;
         if (variant.kings_may_explode && king != NO_SQUARE && (seen & KING_ATTACKS[king] & state.of(~us)))
             logit += 1.0f;
     }

@@ -48,8 +48,7 @@ void check_notation(Position position) {
 }  // namespace
 
 int main() {
-    for (const char* name : {"chess", "chess960", "atomic", "atomic960", "gardner", "antichess", "kingofthehill",
-                             "3check", "racingkings", "horde"}) {
+    for (const std::string& name : variant_names()) {
         random_games(name, 40 / SHARE, 3, [](const Position& position, Random& random) {
             check_state(position);
             if (random.below(4) == 0) check_notation(position);

@@ -128,7 +128,7 @@ void compare_random_setups(const std::string& name, int positions, std::uint64_t
             (them == WHITE ? setup.state.of(WHITE, PAWN) & rank_mask(3) : setup.state.of(BLACK, PAWN) & rank_mask(4));
         if (variant.variant->double_step && passed)
             setup.state.ep_square = static_cast<std::uint8_t>(first(passed) ^ 8);
-        if (variant.variant->counts_checks) setup.state.checks_left[WHITE] = setup.state.checks_left[BLACK] = 2;
+        if (variant.variant->checks_to_win) setup.state.checks_left[WHITE] = setup.state.checks_left[BLACK] = 2;
         try {
             const Position position(setup, false);
             compare(position);

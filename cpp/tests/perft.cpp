@@ -12,8 +12,7 @@ using namespace selfmate::test;
 
 int main() {
     constexpr std::uint64_t BUDGET = SHARE == 1 ? 5'000'000 : 100'000;
-    for (const std::string name : {"chess", "chess960", "atomic", "atomic960", "gardner", "antichess", "kingofthehill",
-                                   "3check", "racingkings", "horde"}) {
+    for (const std::string& name : variant_names()) {
         std::ifstream file("tests/perft/" + name + ".epd");
         CHECK(file.good(), name);
         int lines = 0;

@@ -266,7 +266,9 @@ class Position:
 
     @property
     def checks_left(self) -> tuple[int, int] | None:
-        """Checks that White and Black still have to give (3check), else None"""
+        """
+        Checks that White and Black still have to give, where checks win, else None
+        """
 
     @property
     def castling(self) -> int:
@@ -640,6 +642,9 @@ class SearchConfig:
 
     def without_noise(self) -> SearchConfig:
         """The same search without noise at the root, as matches are played."""
+
+    def with_max_bytes(self, bytes: int) -> SearchConfig:
+        """The same search with another size of the tree."""
 
 class SelfPlayConfig:
     """

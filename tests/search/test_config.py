@@ -71,14 +71,23 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert SearchConfig(considered=np.int64(7), cpuct=np.float32(2)).considered == 7  # type: ignore[arg-type]
 
 
+def differences(one: SearchConfig, other: SearchConfig) -> set[str]:
+    """Return the names of the fields that differ."""
+    return {field.name for field in SearchConfig.fields() if getattr(one, field.name) != getattr(other, field.name)}
+
+
 def test_a_search_without_noise_differs_in_nothing_else() -> None:
     noisy = SearchConfig(gumbel=True, noise_epsilon=0.25, cpuct=3, max_bytes=1 << 20)
     quiet = noisy.without_noise()
-    different = {
-        field.name for field in SearchConfig.fields() if getattr(noisy, field.name) != getattr(quiet, field.name)
-    }
-    assert different == {"gumbel_scale", "noise_epsilon"}
+    assert differences(noisy, quiet) == {"gumbel_scale", "noise_epsilon"}
     assert quiet.gumbel_scale == quiet.noise_epsilon == 0
+
+
+def test_a_search_with_another_size_of_the_tree_differs_in_nothing_else() -> None:
+    config = SearchConfig(cpuct=3, max_bytes=1 << 20)
+    resized = config.with_max_bytes(1 << 24)
+    assert differences(config, resized) == {"max_bytes"}
+    assert resized.max_bytes == 1 << 24
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ struct Chess {
     static constexpr bool SHUFFLED = true;  // exists with Chess960 start positions, too
     static constexpr bool CAPTURE_IS_COMPULSORY = false;
     static constexpr bool CAPTURES_EXPLODE = false;
-    static constexpr bool COUNTS_CHECKS = false;
     static constexpr bool CHECKS_ARE_FORBIDDEN = false;
+    static constexpr int CHECKS_TO_WIN = 0;  // 0 (checks are not counted) to 8
     static constexpr bool COLORS_DIFFER = false;
     static constexpr bool ROYAL[2] = {true, true};  // whether a side loses with its king
     static constexpr Bitboard HILL = 0;             // squares on which a king wins at once (king of the hill)

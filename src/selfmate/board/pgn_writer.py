@@ -40,8 +40,8 @@ COMMAND = re.compile(r"\[%[^\[\]]*\]")
 WIDTH = 79
 """Longest line in columns; the PGN standard asks for fewer than 80."""
 
-# The value of the tag `Variant`; as Lichess writes it for the variants that Lichess has.
-TAG_OF_VARIANT = {
+# The value of the tag `Variant`; as Lichess writes it for the variants that Lichess has, else the name of the variant.
+TAG_OF_VARIANT = {name: name for name in _core.VARIANTS} | {
     "chess": "Standard",
     "chess960": "Chess960",
     "atomic": "Atomic",

@@ -23,12 +23,7 @@ MAX_TREE_BYTES: Final = 1 << 30
 
 
 def play_config(
-    *,
-    lcb: bool = True,
-    noise: bool = False,
-    gumbel: bool = False,
-    draw_score: float = 0.0,
-    max_bytes: int = MAX_TREE_BYTES,
+    *, lcb: bool = True, noise: bool = False, gumbel: bool = False, draw_score: float = 0.0
 ) -> SearchConfig:
     """Return the configuration of a search that plays to win; training has its own.
 
@@ -44,7 +39,7 @@ def play_config(
         gumbel_scale=0.0,
         noise_epsilon=NOISE if noise else 0.0,
         draw_score=draw_score,
-        max_bytes=max_bytes,
+        max_bytes=MAX_TREE_BYTES,
     )
 
 

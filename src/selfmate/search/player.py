@@ -19,7 +19,7 @@ from selfmate import _core
 from selfmate.errors import PlayerError, SearchError, clip
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
-from selfmate.search.config import MAX_TREE_BYTES
+from selfmate.search.config import MAX_TREE_BYTES, play_config
 from selfmate.search.limit import Limit
 from selfmate.search.result import MoveResult, Result
 from selfmate.search.spec import RANDOM, find_player
@@ -99,7 +99,7 @@ class Player:
             return _random_result(position, seed)
         # No cache, and whole batches: the result of a net does not depend on earlier searches or on timing.
         session = TreeSession(self.evaluator, memory=MAX_TREE_BYTES, cached=False)
-        session.begin(position, limit, noise=noise, seed=seed)
+        session.begin(position, limit, config=play_config(noise=noise), seed=seed)
         return session.run()
 
 

@@ -101,25 +101,23 @@ class TreeSession:
         *,
         since: float | None = None,
         moves: Sequence[Move] = (),
-        draw_score: float = 0.0,
-        lcb: bool = True,
-        noise: bool = False,
+        config: SearchConfig | None = None,
         seed: int = 0,
     ) -> bool:
         """Begin a search, and return whether the tree has the position already.
 
         `limit` counts the visits of this search alone, and its seconds from `since` (`time.perf_counter`; default:
-        now); its clock is ignored. `moves`, if any, are the only root moves to consider. `draw_score`, `lcb` and
-        `noise` are those of `play_config`; a search with noise begins a new tree.
+        now); its clock is ignored. `moves`, if any, are the only root moves to consider. `config` (default:
+        `play_config()`) takes its `max_bytes` from the session; a search with noise begins a new tree.
         """
         self._settle()
         self._limit = limit or Limit()
         self._began = time.perf_counter()
         seconds = self._limit.seconds
         self._deadline = float("inf") if seconds is None else (self._began if since is None else since) + seconds
-        self.config = play_config(lcb=lcb, noise=noise, draw_score=draw_score, max_bytes=self._tree_bytes)
+        self.config = (config or play_config()).with_max_bytes(self._tree_bytes)
         visits = self._limit.visits or MAX_VISITS
-        if self._search is None or noise:
+        if self._search is None or self.config.noise_epsilon:
             self._search = Search(position, self.config, visits, seed, list(moves))
             return False
         return self._search.move_to(position, self.config, visits, seed, list(moves))

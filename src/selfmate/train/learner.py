@@ -5,9 +5,9 @@ weighted cross-entropy of win-draw-loss with the result of the game, plus a smal
 weights learn; their moving average plays.
 
 To add a loss term, declare its weight in `LearnerPart` (recipe/schema.py), add a field to `Losses`, and compute it in
-`Learner._losses`, which adds it to the total with the weight of the cycle. If it needs a new output of the net, that
-belongs to nn/net.py. Metrics, TensorBoard, the captured steps of a GPU and the reference of recipe keys follow from
-these declarations.
+`Learner._losses`, which adds it to the total with the weight of the cycle. A new output of the net belongs to
+nn/architecture.py. Metrics, TensorBoard, the captured steps of a GPU and the reference of recipe keys follow from these
+declarations.
 
 Everything is a function of the state that `save` writes, the window and the run's seed: batch number `step` is drawn
 by the counter (seed, step), never by a generator whose state would have to be stored.

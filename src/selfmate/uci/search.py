@@ -226,14 +226,11 @@ class GoSearch:
     def _begin(self, root: _core.Position, limit: Limit, since: float) -> None:
         settings = self._job.settings
         contempt = 0 if settings.analyse_mode else settings.contempt
-        kept = self._session.begin(
-            root,
-            limit,
-            since=since,
-            moves=self._job.command.moves,
-            draw_score=(-contempt if self._expected is None else contempt) / 100,
+        config = play_config(
             lcb=settings.final_choice == "lcb",
+            draw_score=(-contempt if self._expected is None else contempt) / 100,
         )
+        kept = self._session.begin(root, limit, since=since, moves=self._job.command.moves, config=config)
         if self._debug is not None:
             plan = "no clock" if self._time_manager is None else self._time_manager.planned
             self._debug(f"{'kept' if kept else 'no'} tree; {plan}")
