@@ -50,13 +50,23 @@ def read_mutations(path: Path) -> list[Mutation]:
 
 
 def make_scratch() -> Path:
-    """Copy the tracked files as they are in the work tree, and make a Python that imports this copy; return it."""
-    shutil.rmtree(TREE, ignore_errors=True)
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-    for name in filter(None, listed.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (TREE / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, TREE / name)
+    """Copy the files of the work tree that git does not ignore, and make a Python that imports the copy; return it.
+
+    A file is written only where it differs, so that the build compiles what a mutation of an earlier run has left.
+    """
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    )  # fmt: skip
+    names = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
+    for path in [path for path in TREE.rglob("*") if path.is_file() and path.suffix != ".so"]:
+        if str(path.relative_to(TREE)) not in names:
+            path.unlink()
+    for name in sorted(names):
+        data, copy = (ROOT / name).read_bytes(), TREE / name
+        if not copy.is_file() or copy.read_bytes() != data:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(data)
     python = SCRATCH / "venv" / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", SCRATCH / "venv"], check=True)
@@ -71,7 +81,8 @@ def build(python: Path) -> str:
     """Build the core of the scratch copy; return what the compiler said if it failed, else nothing."""
     commands = [["cmake", "--build", str(BUILD), "--target", f"_core_{CORE}", "_cpu"]]
     if not (BUILD / "build.ninja").exists():
-        configure = ["cmake", "-S", str(TREE), "-B", str(BUILD), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+        flags = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"]  # compiles in half the time
+        configure = ["cmake", "-S", str(TREE), "-B", str(BUILD), "-G", "Ninja", *flags]
         commands.insert(0, [*configure, f"-DPython_EXECUTABLE={python}"])
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True)
