@@ -26,17 +26,20 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.match.openings import balanced_openings
-from selfmate.match.pool import paired, seat_players
-from selfmate.match.record_pgn import judge
+from selfmate.match.pool import make_match_pool
+from selfmate.match.record_pgn import count_records
+from selfmate.match.runner import play_games
+from selfmate.match.schedule import schedule
 from selfmate.nn import checkpoint as weights
 from selfmate.nn.config import SIZES, NetConfig
 from selfmate.nn.net import Net
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import Recipe, from_toml
+from selfmate.recipe.reader import from_toml
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import read_run
 from selfmate.rundir.format import State
 from selfmate.rundir.games import unpack_games
-from selfmate.search.driver import drive, one_thread
+from selfmate.search.config import play_config
 from selfmate.search.player import Player
 from selfmate.train.learner import Learner
 from selfmate.train.window import Window
@@ -83,10 +86,10 @@ def teach(config: NetConfig, recipe: Recipe, window: Window, steps: int, device:
 def play(variant: str, pair: tuple[Evaluator, Evaluator], visits: tuple[int, int], games: int) -> Match:
     """Play a match of balanced openings, for the first of the pair."""
     players = [Player(each) for each in pair]
-    seating = seat_players(variant, players, visits, games, gumbel=True, max_plies=300)
-    seating.pool.start_games(paired(balanced_openings(variant, games // 2, seed=7)))
-    drive(seating.pool, seating.evaluators, lanes=seating.lanes, prepare=one_thread)
-    return judge(sorted(seating.pool.drain(), key=lambda record: record.game_id))
+    pool = make_match_pool(variant, players, visits, games, search=play_config(gumbel=True), max_plies=300)
+    records: list[GameRecord] = []
+    play_games(pool, schedule(2, balanced_openings(variant, games // 2, seed=7)), on_finished=records.extend)
+    return count_records(sorted(records, key=lambda record: record.game_id))
 
 
 def main() -> None:

@@ -27,6 +27,19 @@ def test_every_linked_file_exists(page: Path) -> None:
             assert (page.parent / link).exists(), link
 
 
+def test_the_walk_names_functions_that_stand_in_the_linked_files() -> None:
+    walk = (ROOT / "docs" / "walk.md").read_text(encoding="utf-8")
+    links = re.findall(r"\[`([\w.:]+)`\]\(\.\./((?:src|cpp)/[^)]+\.(?:py|cpp))\)", walk)
+    assert len(links) > 50
+    for name, path in links:
+        source = (ROOT / path).read_text(encoding="utf-8")
+        if path.endswith(".cpp"):
+            assert re.search(rf"\b{re.escape(name)}\(", source), f"{name} is not in {path}"
+            continue
+        for part in name.split("."):
+            assert re.search(rf"^ *(def|class) {part}\b", source, re.MULTILINE), f"{name} is not in {path}"
+
+
 def test_every_term_of_the_glossary_has_an_owner() -> None:
     entries = GLOSSARY.split("\n\n**")[1:]
     terms = [entry.partition("**")[0] for entry in entries]

@@ -28,10 +28,10 @@ REASON = "long because"
 PERSONS = re.compile(r"\b(somebody|nobody|everyone|everybody|anybody|whoever)\b", re.IGNORECASE)
 
 # Sub-packages and names that are older than these checks and do not pass them yet. Entries are removed, never added.
-LONG_MODULES = {"cli", "ladder", "match", "rating", "recipe", "train"}
-LONG_FUNCTIONS = {"cli", "ladder", "match", "search", "train"}
-WITH_PERSONS = {"cli", "evaluator", "ladder", "match", "nn", "rating", "rundir", "train"}
-SHARED_CLASS_NAMES = {"Answer", "Played", "Progress", "Report", "Score", "Standing", "Wishes", "_Graph"}
+LONG_MODULES: set[str] = set()
+LONG_FUNCTIONS: set[str] = set()
+WITH_PERSONS = {"evaluator", "nn"}
+SHARED_CLASS_NAMES: set[str] = set()
 
 
 def parsed(name: str) -> ast.Module:

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from ours import lanes_on, make_net, open_on, play, threads_on
 from peer_report import Parser, counts, machine, names, positive, refuse, say, seconds, table, write
-from selfmate._core import CORE, Pool, SearchConfig
+from selfmate._core import CORE, Pool, SearchConfig, SelfPlayConfig
 from selfmate.errors import SelfmateError
 
 PEER_NAMES: Final = {"chess": "chess", "gardner": "gardner_chess"}
@@ -78,9 +78,10 @@ def measure_ours(
         pool = Pool(
             variant,
             search_config(),
+            SelfPlayConfig(
+                visits=visits, full_probability=1, random_plies=0, temperature=0, max_plies=MAX_PLIES[variant]
+            ),
             seed=1,
-            visits=visits,
-            max_plies=MAX_PLIES[variant],
             slots=slots,
             lanes=used,
             threads=threads_on(device) if threads is None else threads,

@@ -40,7 +40,7 @@ import numpy as np
 from ours import lanes_on, make_net, open_on, play, save_net, threads_on
 from peer_report import Parser, counts, machine, names, positive, refuse, say, seconds, table, write
 from selfmate import _core
-from selfmate._core import CORE, Pool, Search, SearchConfig
+from selfmate._core import CORE, Pool, Search, SearchConfig, SelfPlayConfig
 from selfmate.bench.search import POSITIONS
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
@@ -287,8 +287,8 @@ def pool_of(
     pool = Pool(
         VARIANT,
         SearchConfig(noise_epsilon=0.25),
+        SelfPlayConfig(visits=visits, full_probability=1, random_plies=0, temperature=0),
         seed=1,
-        visits=visits,
         slots=games,
         lanes=lanes,
         threads=threads_on(device),
@@ -337,7 +337,14 @@ def warm_up(evaluator: Evaluator, largest: int) -> float:
 
 def random_leaves(size: int) -> _core.Leaves:
     """Return one leaf from each of `size` random games."""
-    pool = Pool(VARIANT, SearchConfig(), seed=1, visits=64, random_plies=16, slots=size, threads=1)
+    pool = Pool(
+        VARIANT,
+        SearchConfig(),
+        SelfPlayConfig(visits=64, full_probability=1, random_plies=16, temperature=0),
+        seed=1,
+        slots=size,
+        threads=1,
+    )
     pool.start(0, size)
     return pool.gather()
 
@@ -417,7 +424,12 @@ def shares_part(
     tree = timed(lambda: game.gather(batch), lambda *answer: game.search.apply(*answer), evaluator, share)
     # 2. A pool with one lane, one batch at a time.
     pool = Pool(
-        VARIANT, SearchConfig(noise_epsilon=0.25), seed=1, visits=visits, slots=games, threads=threads_on(device)
+        VARIANT,
+        SearchConfig(noise_epsilon=0.25),
+        SelfPlayConfig(visits=visits, full_probability=1, random_plies=0, temperature=0),
+        seed=1,
+        slots=games,
+        threads=threads_on(device),
     )
     pool.start(0, 100 * games)
     lane = timed(pool.gather, pool.apply, evaluator, share)

@@ -122,12 +122,12 @@ std::uint64_t selfplay_signature() {
         for (const bool gumbel : {false, true}) {
             const PoolConfig config{.variant = &variant,
                                     .seed = 1,
-                                    .fast_visits = 5,
-                                    .full_probability = 0.5,
-                                    .random_plies = 4,
-                                    .temperature = 0.8,
-                                    .temperature_plies = 16,
-                                    .max_plies = 80,
+                                    .selfplay = {.fast_visits = 5,
+                                                 .full_probability = 0.5,
+                                                 .random_plies = 4,
+                                                 .temperature = 0.8,
+                                                 .temperature_plies = 16,
+                                                 .max_plies = 80},
                                     .slots = GAMES};
             const SearchConfig search{.gumbel = gumbel, .noise_alpha = 0.3f, .noise_epsilon = 0.25f};
             Pool pool(config, {Seat{.search = search, .visits = 24}});

@@ -27,7 +27,8 @@ using namespace nb::literals;
 void bind_board(nb::module_& m);     // board.cpp: Move, Outcome, Setup
 void bind_position(nb::module_& m);  // position.cpp: Position
 void bind_encoding(nb::module_& m);  // encoding.cpp: Encoding, Leaves, LeafRoom
-void bind_search(nb::module_& m);    // search.cpp: SearchConfig, SearchResult, Search
+void bind_configs(nb::module_& m);   // config.cpp: ConfigField, SearchConfig, SelfPlayConfig
+void bind_search(nb::module_& m);    // search.cpp: SearchResult, Search
 void bind_records(nb::module_& m);   // records.cpp: ScoreRules, GameRecord
 void bind_pool(nb::module_& m);      // pool.cpp: Seat, Pool
 void bind_buffer(nb::module_& m);    // buffer.cpp: Samples, Buffer

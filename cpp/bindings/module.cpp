@@ -41,6 +41,7 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_board(m);
     bind_position(m);
     bind_encoding(m);
+    bind_configs(m);
     bind_search(m);
     bind_records(m);
     bind_pool(m);

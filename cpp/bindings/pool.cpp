@@ -7,7 +7,8 @@ namespace selfmate {
 namespace {
 
 void check_pool(std::size_t slots, std::size_t lanes, std::size_t leaves_per_slot, std::uint32_t max_plies) {
-    if (!slots || slots > 1'000'000 || !lanes || lanes > slots || !leaves_per_slot || max_plies > 10000)
+    if (!slots || slots > 1'000'000 || !lanes || lanes > slots || !leaves_per_slot ||
+        max_plies > SelfPlayConfig::MAX_PLIES)
         throw nb::value_error("1 <= lanes <= slots, leaves_per_slot >= 1, max_plies <= 10000");
 }
 
@@ -55,32 +56,24 @@ void bind_seat(nb::module_& m) {
 void bind_construction(nb::class_<Pool>& pool) {
     pool.def(
             "__init__",
-            [](Pool* self, const std::string& name, const SearchConfig& search, std::uint64_t seed,
-               std::uint32_t visits, std::uint32_t fast_visits, double full_probability, std::uint32_t random_plies,
-               double temperature, std::uint32_t temperature_plies, std::uint32_t max_plies, std::size_t slots,
-               std::size_t lanes, int threads, std::size_t leaves_per_slot, std::size_t batch) {
+            [](Pool* self, const std::string& name, const SearchConfig& search, const SelfPlayConfig& selfplay,
+               std::uint64_t seed, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
+               std::size_t batch) {
                 const VariantName variant = resolve_variant(name);
-                check_pool(slots, lanes, leaves_per_slot, max_plies);
+                check_pool(slots, lanes, leaves_per_slot, selfplay.max_plies);
                 const PoolConfig config{.variant = variant.variant,
                                         .chess960 = variant.chess960,
                                         .seed = seed,
-                                        .fast_visits = fast_visits,
-                                        .full_probability = full_probability,
-                                        .random_plies = random_plies,
-                                        .temperature = temperature,
-                                        .temperature_plies = temperature_plies,
-                                        .max_plies = max_plies,
+                                        .selfplay = selfplay,
                                         .slots = slots,
                                         .lanes = lanes,
                                         .threads = thread_count(threads),
                                         .leaves_per_slot = leaves_per_slot,
                                         .batch = batch};
-                new (self) Pool(config, {Seat{.search = search, .visits = visits}});
+                new (self) Pool(config, {Seat{.search = search, .visits = selfplay.visits}});
             },
-            "variant"_a, "search"_a, nb::kw_only(), "seed"_a, "visits"_a, "fast_visits"_a = 16,
-            "full_probability"_a = 1.0, "random_plies"_a = 0, "temperature"_a = 0.0, "temperature_plies"_a = 0,
-            "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1, "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0,
-            "Self-play: seat 0 plays both sides.")
+            "variant"_a, "search"_a, "selfplay"_a, nb::kw_only(), "seed"_a, "slots"_a = 64, "lanes"_a = 1,
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "Self-play: seat 0 plays both sides.")
         .def(
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
@@ -92,7 +85,7 @@ void bind_construction(nb::class_<Pool>& pool) {
                 const PoolConfig config{.variant = variant.variant,
                                         .chess960 = variant.chess960,
                                         .seed = seed,
-                                        .max_plies = max_plies,
+                                        .selfplay = SelfPlayConfig::of_match(max_plies),
                                         .score_rules = rules,
                                         .max_id_lead = ahead,
                                         .greedy = greedy,

@@ -1,4 +1,4 @@
-// Python: SearchConfig, MoveStats, SearchResult, Search.
+// Python: MoveStats, SearchResult, Search.
 #include "bindings/bindings.h"
 #include "bindings/single_search.h"
 
@@ -57,42 +57,6 @@ SearchResult result_of(const Search& search, std::uint32_t at = 0) {
     draw = std::min(draw, 1 - std::abs(result.value));
     result.wdl = {(1 - draw + result.value) / 2, draw, (1 - draw - result.value) / 2};
     return result;
-}
-
-void bind_config(nb::module_& m) {
-    const SearchConfig defaults;
-    nb::class_<SearchConfig>(m, "SearchConfig", "Parameters of a search (see cpp/search/search.h).")
-        .def(
-            "__init__",
-            [](SearchConfig* self, float cpuct, float fpu_reduction, float draw_score, int virtual_loss, bool gumbel,
-               int considered, float gumbel_scale, float value_scale, float maxvisit_init, float noise_alpha,
-               float noise_epsilon, bool stop_when_proven, std::uint64_t max_bytes, bool lcb) {
-                if (considered < 1 || virtual_loss < 0 || noise_alpha <= 0)
-                    throw nb::value_error("considered >= 1, virtual_loss >= 0, noise_alpha > 0");
-                new (self) SearchConfig{.cpuct = cpuct,
-                                        .fpu_reduction = fpu_reduction,
-                                        .draw_score = draw_score,
-                                        .virtual_loss = virtual_loss,
-                                        .gumbel = gumbel,
-                                        .considered = considered,
-                                        .gumbel_scale = gumbel_scale,
-                                        .value_scale = value_scale,
-                                        .maxvisit_init = maxvisit_init,
-                                        .noise_alpha = noise_alpha,
-                                        .noise_epsilon = noise_epsilon,
-                                        .stop_when_proven = stop_when_proven,
-                                        .max_bytes = max_bytes,
-                                        .lcb = lcb};
-            },
-            nb::kw_only(), "cpuct"_a = defaults.cpuct, "fpu_reduction"_a = defaults.fpu_reduction,
-            "draw_score"_a = defaults.draw_score, "virtual_loss"_a = defaults.virtual_loss,
-            "gumbel"_a = defaults.gumbel, "considered"_a = defaults.considered,
-            "gumbel_scale"_a = defaults.gumbel_scale, "value_scale"_a = defaults.value_scale,
-            "maxvisit_init"_a = defaults.maxvisit_init, "noise_alpha"_a = defaults.noise_alpha,
-            "noise_epsilon"_a = defaults.noise_epsilon, "stop_when_proven"_a = defaults.stop_when_proven,
-            "max_bytes"_a = defaults.max_bytes, "lcb"_a = defaults.lcb)
-        .def_ro("gumbel", &SearchConfig::gumbel)
-        .def_ro("cpuct", &SearchConfig::cpuct);
 }
 
 void bind_results(nb::module_& m) {
@@ -236,7 +200,6 @@ void bind_single_search(nb::module_& m) {
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    bind_config(m);
     bind_results(m);
     bind_single_search(m);
 }

@@ -30,15 +30,8 @@ struct PoolConfig {
     const Variant* variant = nullptr;
     bool chess960 = false;
     std::uint64_t seed = 0;
-    // Playout-cap randomisation (KataGo): a move is searched with the seat's visits and trained on with
-    // `full_probability`, otherwise searched with `fast_visits`, without Dirichlet noise, and only played.
-    std::uint32_t fast_visits = 16;
-    double full_probability = 1;
-    std::uint32_t random_plies = 0;  // a game begins with 0 to `random_plies` random moves
-    double temperature = 0;          // for the first `temperature_plies` plies of the game
-    std::uint32_t temperature_plies = 0;
-    std::uint32_t max_plies = 512;  // a game of this length is truncated, without a result
-    ScoreRules score_rules{};       // adjudication by score; off by default
+    SelfPlayConfig selfplay = SelfPlayConfig::of_match();  // a full search has the visits of the seat
+    ScoreRules score_rules{};                              // adjudication by score; off by default
     // A game begins only if its id is less than `max_id_lead` above the smallest id that is not finished (0: no limit).
     // For consumers that process games in the order of their ids.
     std::uint64_t max_id_lead = 0;

@@ -31,7 +31,7 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
         slot.record.white_seat = slot.game.white_seat;
         slot.record.black_seat = slot.game.black_seat;
         Random random(config_.seed, slot.game.id, attempt, OPENING);
-        const std::uint32_t plies = random.below(config_.random_plies + 1);
+        const std::uint32_t plies = random.below(config_.selfplay.random_plies + 1);
         bool ended = false;
         for (std::uint32_t ply = 0; ply < plies && !ended; ++ply) {
             MoveList moves;
@@ -75,10 +75,10 @@ void Pool::begin_search(Slot& slot) {
         return;
     }
     const std::uint64_t ply = slot.record.moves.size();
-    slot.full_search = Random(config_.seed, slot.game.id, ply, CAP).uniform() < config_.full_probability;
+    slot.full_search = Random(config_.seed, slot.game.id, ply, CAP).uniform() < config_.selfplay.full_probability;
     const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
     const bool forced = config_.variant->count_moves(slot.state) == 1;
-    const std::uint32_t visits = slot.full_search ? seat.visits : config_.fast_visits;
+    const std::uint32_t visits = slot.full_search ? seat.visits : config_.selfplay.fast_visits;
     SearchConfig search = seat.search;
     // A fast search is not learned from, and Dirichlet noise would only make its move worse (KataGo). Gumbel noise stays:
     // it draws the move.
@@ -104,7 +104,7 @@ void Pool::finish_search(Slot& slot) {
         const Node& root = search.root();
         const float value = root.proof.known() ? root.proof.value() : root.value;
         if (slot.full_search && root.edges > 1) record_search(slot, value);
-        const double temperature = ply < config_.temperature_plies ? config_.temperature : 0;
+        const double temperature = ply < config_.selfplay.temperature_plies ? config_.selfplay.temperature : 0;
         slot.playouts += search.visits();
         ++slot.searched_plies;
         make_move(slot, search.root_move(search.sample(temperature, random)), centipawns(value));
@@ -141,7 +141,7 @@ void Pool::end_or_continue(Slot& slot) {
             slot.record.outcome = Outcome{Termination::ADJUDICATED, end->winner};
             slot.record.referee_reason = end->reason;
         }
-    if (slot.record.outcome || slot.record.moves.size() >= config_.max_plies)
+    if (slot.record.outcome || slot.record.moves.size() >= config_.selfplay.max_plies)
         slot.finished = true;
     else
         begin_search(slot);

@@ -15,37 +15,13 @@
 #include <vector>
 
 #include "board/variant.h"
+#include "search/config.h"
 #include "search/native_evaluators.h"
 #include "search/tree.h"
 #include "util/random.h"
 #include "util/threads.h"
 
 namespace selfmate {
-
-struct SearchConfig {
-    // Inside the tree: PUCT (Silver et al. 2018) with first-play urgency: an edge without visits has the node's value
-    // less `fpu_reduction` times the root of the visited prior (Lc0's 0.33).
-    float cpuct = 1.25f;
-    float fpu_reduction = 0.33f;
-    float draw_score = 0;  // value of a draw for the side to move at the root, -1 to 1
-    int virtual_loss = 1;  // losses that selection counts for each playout in flight
-    // At the root: PUCT with Dirichlet noise, or Gumbel with sequential halving and completed Q (Danihelka et al. 2022,
-    // defaults of mctx).
-    bool gumbel = false;
-    int considered = 16;
-    float gumbel_scale = 1;
-    float value_scale = 0.1f;
-    float maxvisit_init = 50;
-    float noise_alpha = 0.3f;
-    float noise_epsilon = 0;
-    // Stop before the visits are used up when the root is proven. Otherwise only a win in one ply, a draw or a loss
-    // stops.
-    bool stop_when_proven = true;
-    // Size of nodes and edges above which the tree is pruned to half of it.
-    std::uint64_t max_bytes = std::uint64_t(1) << 30;
-    // Play the move with the highest lower confidence bound of its value (KataGo), instead of the most visited move.
-    bool lcb = false;
-};
 
 // What to search. `history`: keys of the positions before the root that may still be repeated, oldest first.
 // `searchmoves`: the only root moves to consider; all if empty. References must stay valid during the call only.

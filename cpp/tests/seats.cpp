@@ -22,7 +22,7 @@ constexpr std::uint64_t GAMES = 240 / SHARE;
 PoolConfig config(const Variant& variant) {
     return {.variant = &variant,
             .seed = 6,
-            .max_plies = 60,
+            .selfplay = SelfPlayConfig::of_match(60),
             .score_rules = {.resign = ScoreRule{.centipawns = 450, .moves = 3, .from_move = 0},
                             .win = ScoreRule{.centipawns = 300, .moves = 3, .from_move = 0},
                             .draw = ScoreRule{.centipawns = 50, .moves = 2, .from_move = 5}},

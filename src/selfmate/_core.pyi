@@ -519,16 +519,172 @@ class LeafRoom:
     @property
     def ticket(self) -> int: ...
 
+class ConfigField:
+    """
+    A field of a config struct of the core: name, type, default, range, help.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help(self) -> str: ...
+
+    @property
+    def type(self) -> Any:
+        """bool, int or float"""
+
+    @property
+    def default(self) -> Any:
+        """None for a required field"""
+
+    @property
+    def minimum(self) -> Any:
+        """None for a flag"""
+
+    @property
+    def maximum(self) -> Any:
+        """None for a flag"""
+
+    @property
+    def is_above_minimum(self) -> bool:
+        """Whether the minimum itself is excluded"""
+
+    @property
+    def is_required(self) -> bool: ...
+
+    @property
+    def in_recipe(self) -> bool:
+        """Whether it is also a key of recipes"""
+
 class SearchConfig:
-    """Parameters of a search (see cpp/search/search.h)."""
+    """
+    How to search; the defaults are those of playing.
 
-    def __init__(self, *, cpuct: float = 1.25, fpu_reduction: float = 0.33000001311302185, draw_score: float = 0.0, virtual_loss: int = 1, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.10000000149011612, maxvisit_init: float = 50.0, noise_alpha: float = 0.30000001192092896, noise_epsilon: float = 0.0, stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None: ...
+    >>> SearchConfig(cpuct=2).cpuct, SearchConfig().fpu_reduction
+    (2.0, 0.33)
+    >>> SearchConfig(noise_epsilon=2)
+    Traceback (most recent call last):
+    ...
+    ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
+    """
+
+    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, cpuct: float = 1.25, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, draw_score: float = 0.0, virtual_loss: int = 1, stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
+        """Raises ValueError, which names the field, for a value out of range."""
+
+    @staticmethod
+    def fields() -> list[ConfigField]:
+        """Every field as it was declared, in order."""
 
     @property
-    def gumbel(self) -> bool: ...
+    def gumbel(self) -> bool:
+        """Gumbel root (true) or PUCT with Dirichlet noise (false)"""
 
     @property
-    def cpuct(self) -> float: ...
+    def considered(self) -> int:
+        """root moves that a Gumbel search considers"""
+
+    @property
+    def gumbel_scale(self) -> float:
+        """scale of the Gumbel noise"""
+
+    @property
+    def value_scale(self) -> float:
+        """scale of completed Q values (Gumbel root)"""
+
+    @property
+    def maxvisit_init(self) -> float:
+        """
+        visits added to the most visited move in the scale of completed Q values (Gumbel root)
+        """
+
+    @property
+    def cpuct(self) -> float:
+        """exploration constant of PUCT"""
+
+    @property
+    def fpu_reduction(self) -> float:
+        """
+        first-play urgency: how much less than its parent an unvisited move is worth
+        """
+
+    @property
+    def noise_alpha(self) -> float:
+        """concentration of the Dirichlet noise (PUCT root)"""
+
+    @property
+    def noise_epsilon(self) -> float:
+        """share of Dirichlet noise in the priors (PUCT root)"""
+
+    @property
+    def draw_score(self) -> float:
+        """value of a draw inside the search, for the side to move at the root"""
+
+    @property
+    def virtual_loss(self) -> int:
+        """losses that selection counts for each playout in flight"""
+
+    @property
+    def stop_when_proven(self) -> bool:
+        """stop before the visits are used up when the root is proven"""
+
+    @property
+    def max_bytes(self) -> int:
+        """size of the tree above which it is pruned to half"""
+
+    @property
+    def lcb(self) -> bool:
+        """
+        play the move with the highest lower confidence bound instead of the most visited move
+        """
+
+    def without_noise(self) -> SearchConfig:
+        """The same search without noise at the root, as matches are played."""
+
+class SelfPlayConfig:
+    """
+    How the moves of self-play games are chosen; the defaults are those of a recipe.
+
+    >>> SelfPlayConfig(visits=64).max_plies
+    512
+    >>> [field.name for field in SelfPlayConfig.fields() if field.is_required]
+    ['visits']
+    """
+
+    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512) -> None:
+        """Raises ValueError, which names the field, for a value out of range."""
+
+    @staticmethod
+    def fields() -> list[ConfigField]:
+        """Every field as it was declared, in order."""
+
+    @property
+    def visits(self) -> int:
+        """visits of a full search; its position is trained on"""
+
+    @property
+    def fast_visits(self) -> int:
+        """visits of a fast search, which only chooses a move"""
+
+    @property
+    def full_probability(self) -> float:
+        """share of full searches (playout cap randomisation)"""
+
+    @property
+    def random_plies(self) -> int:
+        """a game begins with 0 to this many random plies"""
+
+    @property
+    def temperature(self) -> float:
+        """temperature of the choice of moves in the opening"""
+
+    @property
+    def temperature_plies(self) -> int:
+        """plies for which the temperature lasts"""
+
+    @property
+    def max_plies(self) -> int:
+        """longer games are truncated and have no value target"""
 
 class MoveStats:
     """The search result of one move."""
@@ -835,7 +991,7 @@ class Pool:
     """
 
     @overload
-    def __init__(self, variant: str, search: SearchConfig, *, seed: int, visits: int, fast_visits: int = 16, full_probability: float = 1.0, random_plies: int = 0, temperature: float = 0.0, temperature_plies: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
+    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
         """Self-play: seat 0 plays both sides."""
 
     @overload

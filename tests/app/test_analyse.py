@@ -305,7 +305,7 @@ def test_a_damaged_net_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_champion_of_a_run_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     import ship_net
-    from selfmate.train.loop import train
+    from selfmate.train.session import train
 
     train("gardner-laptop", tmp_path / "run", None, ("gate.games=0",), True, 1)
     monkeypatch.setattr(ship_net, "ROOT", tmp_path / nets.FOLDER)

@@ -22,7 +22,7 @@ import peer_report
 import same_terms
 import seed_designs
 from selfmate import Position, SelfmateError, read_tactics
-from selfmate._core import Pool, SearchConfig, Seat
+from selfmate._core import Pool, SearchConfig, Seat, SelfPlayConfig
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.nn.leaves import LeafBatch, Leaves
 
@@ -71,7 +71,15 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, 
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_a_window_counts_its_moves_playouts_and_leaves(lanes: int) -> None:
     evaluator = Uniform("chess")
-    pool = Pool("chess", same_terms.search_config(), seed=1, visits=8, max_plies=40, slots=6, lanes=lanes, threads=1)
+    pool = Pool(
+        "chess",
+        same_terms.search_config(),
+        SelfPlayConfig(visits=8, full_probability=1, random_plies=0, temperature=0, max_plies=40),
+        seed=1,
+        slots=6,
+        lanes=lanes,
+        threads=1,
+    )
     window = ours.play(pool, evaluator, lanes=lanes, device="cpu", seconds=0.3, warm_up=100)
     assert window.moves > 0
     assert window.seconds >= 0.3
@@ -178,7 +186,14 @@ def test_a_game_goes_on_by_itself() -> None:
 def test_rows_of_several_workers_become_one_batch() -> None:
     batches = []
     for seed, size in ((1, 3), (2, 5)):
-        pool = Pool("atomic", SearchConfig(), seed=seed, visits=4, random_plies=10, slots=size, threads=1)
+        pool = Pool(
+            "atomic",
+            SearchConfig(),
+            SelfPlayConfig(visits=4, full_probability=1, random_plies=10, temperature=0),
+            seed=seed,
+            slots=size,
+            threads=1,
+        )
         pool.start(0, size)
         leaves = pool.gather()
         width = int(leaves.counts.max())

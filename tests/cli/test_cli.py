@@ -124,7 +124,7 @@ def test_bench_prints_what_openbench_reads(run: Run) -> None:
         (("perft", "chess", "3", "--nonsense"), "--nonsense"),
         (("bench", "everything"), "everything"),
         (("bench", "movegen", "--repeats", "0"), "repeats"),
-        (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "a whole number or a schedule"),
+        (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "a whole number from 1 to 100,000 or a schedule"),
         (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "'abc'"),
         (("demo", "xiangqi"), "xiangqi"),
         (("demo", "atomic", "--seed", "-1"), "seed"),
@@ -192,7 +192,7 @@ def test_version(run: Run) -> None:
 
 def test_train_says_its_exit_codes(run: Run) -> None:
     text = " ".join(run("train", "--help").out.split())
-    assert "leaves with exit code 130 or 143" in text
+    assert "exits with code 130 or 143" in text
 
 
 def commands() -> list[tuple[str, ...]]:

@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from selfmate import _core
-from selfmate._core import Buffer, Pool, SearchConfig
+from selfmate._core import Buffer, Pool, SearchConfig, SelfPlayConfig
 from selfmate.evaluator.base import Answer
 from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.nn.checkpoint import save
 from selfmate.nn.config import NetConfig
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.net import Net
-from selfmate.recipe.recipe import change, load
+from selfmate.recipe.reader import change, load
 from selfmate.search.driver import drive
 from selfmate.train.learner import Learner
-from selfmate.train.loop import Summary, train
+from selfmate.train.session import Summary, train
 from uci_process import Uci, best_move, field, infos, said
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
@@ -35,7 +35,15 @@ def some_net(variant: str = "atomic", seed: int = 3) -> Net:
 
 
 def some_pool(variant: str, slots: int, lanes: int = 1, seed: int = 1) -> Pool:
-    pool = Pool(variant, SearchConfig(), seed=seed, visits=16, random_plies=20, slots=slots, lanes=lanes, threads=2)
+    pool = Pool(
+        variant,
+        SearchConfig(),
+        SelfPlayConfig(visits=16, full_probability=1, random_plies=20, temperature=0),
+        seed=seed,
+        slots=slots,
+        lanes=lanes,
+        threads=2,
+    )
     pool.start(0, slots)
     return pool
 

@@ -1,8 +1,8 @@
 """Second implementations for the tests: encoder, policy index, random numbers, PUCT and Gumbel search, in plain Python.
 
-They follow the documented contracts (`cpp/data/encode.h`, docs/decisions) and the published formulas, use nothing of the
-core but `Position`, and are slow. Scores are float64; `Tree.margin` is how close the closest choice was, where float32
-may decide otherwise.
+They follow the documented contracts (`cpp/data/encode.h`, docs/decisions) and the published formulas, use nothing of
+the core but `Position`, and are slow. Scores are float64; `Tree.margin` is the distance of the closest choice, where
+float32 may decide otherwise.
 """
 
 from __future__ import annotations

@@ -17,24 +17,34 @@ import pytest
 from command import Run
 from selfmate import SelfmateError, read_games
 from selfmate.ladder import curve
-from selfmate.ladder.curve import Entrant, Played, checkpoint, choose, fit_scale, pairings, play_missing, rungs
+from selfmate.ladder.calibration import read_calibration
+from selfmate.ladder.curve import (
+    CurveGame,
+    CurvePlayer,
+    checkpoint,
+    choose_checkpoints,
+    fit_scale,
+    fixed_players,
+    pairings,
+    play_missing,
+)
 from selfmate.ladder.curve_report import make_report
-from selfmate.ladder.players import read_spacing
 from selfmate.rundir.directory import read_metrics, read_run
 from selfmate.rundir.format import State
 from selfmate.search.player import Player
-from selfmate.train.dashboard import Measured, PlainView, Progress, _facts
-from selfmate.train.loop import train
+from selfmate.train.dashboard import PlainView, _rows
+from selfmate.train.session import train
+from selfmate.train.status import MeasuredElo, TrainingStatus
 from selfmate.util.signals import Stop
 
-RANDOM, ONE, FOUR = rungs(4)
+RANDOM, ONE, FOUR = fixed_players(4)
 OPENINGS = curve.openings_for("gardner", 4)
 PAIRS = [(RANDOM, ONE), (ONE, FOUR), (FOUR, FOUR)]
 SETTINGS = ("selfplay.max_plies=12", "gate.final_games=0", "gate.games=0", "learner.ema=0.5")
 
 
-def rung_player(entrant: Entrant) -> Player:
-    return Player(entrant.spec)
+def open_player(player: CurvePlayer) -> Player:
+    return Player(player.spec)
 
 
 def texts(folder: Path) -> dict[str, list[str]]:
@@ -56,12 +66,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_larger_choice_of_checkpoints_holds_the_smaller_ones() -> None:
     cycles = [0, 10, 20, 30, 40, 50, 60, 70, 77, 78, 79, 80]
-    choices = [choose(cycles, 78, count) for count in range(2, 15)]
+    choices = [choose_checkpoints(cycles, 78, count) for count in range(2, 15)]
     assert choices[0] == choices[1] == [0, 78, 80]
     assert choices[6] == [0, 10, 20, 30, 40, 60, 78, 80]
     assert all(set(small) <= set(large) for small, large in pairwise(choices))
     assert choices[-1] == cycles
-    assert choose([0], 0, 8) == [0]
+    assert choose_checkpoints([0], 0, 8) == [0]
 
 
 def test_neighbours_the_champion_and_rungs_play() -> None:
@@ -73,15 +83,15 @@ def test_neighbours_the_champion_and_rungs_play() -> None:
     against = {
         (first.cycle, second.name) for first, second in pairs if second.cycle is None and first.cycle is not None
     }
-    assert against == {(cycle, rung) for cycle in (0, 10, 20, 30, 40) for rung in ("random", "heuristic 64")}
+    assert against == {(cycle, other) for cycle in (0, 10, 20, 30, 40) for other in ("random", "heuristic 64")}
     assert {(first.key, second.key) for first, second in pairs if first.cycle is None} == {
         ("random", "heuristic-1"),
         ("heuristic-1", "heuristic-4"),
         ("heuristic-4", "heuristic-16"),
         ("heuristic-16", "heuristic-64"),
     }
-    assert [rung.visits for rung in rungs(100)] == [0, 1, 4, 16, 64, 256]
-    assert rungs(10**6)[-1].visits == 1024
+    assert [player.visits for player in fixed_players(100)] == [0, 1, 4, 16, 64, 256]
+    assert fixed_players(10**6)[-1].visits == 1024
 
 
 # -- games that are kept ----------------------------------------------------------------------------------------------
@@ -89,13 +99,13 @@ def test_neighbours_the_champion_and_rungs_play() -> None:
 
 def test_only_what_is_missing_is_played_and_the_same_games_whatever_else_is(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    cost = play_missing(whole, "gardner", PAIRS, OPENINGS, rung_player)
+    cost = play_missing(whole, "gardner", PAIRS, OPENINGS, open_player)
     assert (cost.games, cost.missing) == (10, 0)
-    assert play_missing(whole, "gardner", PAIRS, OPENINGS, rung_player).games == 0
+    assert play_missing(whole, "gardner", PAIRS, OPENINGS, open_player).games == 0
     # The same in three calls: one pair, one opening, all
-    assert play_missing(parts, "gardner", PAIRS[:1], OPENINGS, rung_player).games == 4
-    assert play_missing(parts, "gardner", PAIRS, OPENINGS[:1], rung_player).games == 3
-    assert play_missing(parts, "gardner", PAIRS, OPENINGS, rung_player).games == 3
+    assert play_missing(parts, "gardner", PAIRS[:1], OPENINGS, open_player).games == 4
+    assert play_missing(parts, "gardner", PAIRS, OPENINGS[:1], open_player).games == 3
+    assert play_missing(parts, "gardner", PAIRS, OPENINGS, open_player).games == 3
     assert texts(parts) == texts(whole)
     # What stands in the files
     games = curve.read_games_of(whole, "gardner")
@@ -117,16 +127,16 @@ def test_when_it_is_stopped_the_games_that_are_over_are_kept(tmp_path: Path) -> 
         heard.append(done)
 
     cost = play_missing(
-        folder, "gardner", PAIRS, OPENINGS, rung_player, stopping=lambda: heard[-1] > 0, tell=tell, lanes=1
+        folder, "gardner", PAIRS, OPENINGS, open_player, stopping=lambda: heard[-1] > 0, tell=tell, lanes=1
     )
     assert cost.missing == 10 - cost.games
     assert len(curve.read_games_of(folder, "gardner")) == cost.games
-    rest = play_missing(folder, "gardner", PAIRS, OPENINGS, rung_player)
+    rest = play_missing(folder, "gardner", PAIRS, OPENINGS, open_player)
     assert (rest.games, rest.missing) == (cost.missing, 0)
 
 
 def test_games_are_kept_when_playing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfmate.match.runner.TELL_SECONDS", 0.0)
+    monkeypatch.setattr("selfmate.match.runner.POLL_SECONDS", 0.0)
     done = 0
 
     def fail(over: int, games: int) -> None:
@@ -136,20 +146,20 @@ def test_games_are_kept_when_playing_fails(tmp_path: Path, monkeypatch: pytest.M
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        play_missing(tmp_path, "gardner", PAIRS, OPENINGS, rung_player, tell=fail)
+        play_missing(tmp_path, "gardner", PAIRS, OPENINGS, open_player, tell=fail)
     assert len(curve.read_games_of(tmp_path, "gardner")) == done > 0
 
 
 # -- the scale --------------------------------------------------------------------------------------------------------
 
 
-def games_between(first: str, second: str, wins: int, draws: int, losses: int) -> list[Played]:
+def games_between(first: str, second: str, wins: int, draws: int, losses: int) -> list[CurveGame]:
     found = []
     for number in range(2 * (wins + draws + losses)):
         place, swapped = number // 2, number % 2
         result = "1-0" if place < wins else "1/2-1/2" if place < wins + draws else "0-1"
         sides = (second, first) if swapped else (first, second)
-        found.append(Played(*sides, str(place), result[::-1] if swapped and result[1] == "-" else result))
+        found.append(CurveGame(*sides, str(place), result[::-1] if swapped and result[1] == "-" else result))
     return found
 
 
@@ -170,7 +180,7 @@ def test_one_scale_with_random_at_zero() -> None:
     assert elo[strong] - elo["heuristic-4"] == pytest.approx(190, abs=40)
     assert scale.reference.key == "heuristic-4"
     assert scale.players["heuristic-4"].error == 0 < scale.players[strong].error < scale.players[weak].error + 100
-    # Who met nobody of the others is not on the scale.
+    # A player that games do not connect with the others is not on the scale.
     alone = [*games, *games_between("00003-4", "00004-4", 1, 0, 0)]
     assert fit_scale(alone, 4).players.keys() == scale.players.keys()
     with pytest.raises(SelfmateError, match="too few games to fit a scale: none with heuristic 64"):
@@ -181,7 +191,7 @@ def test_the_ladder_holds_the_scale() -> None:
     """Few games with two of its rungs place a checkpoint among all of them, engines included."""
     key, ladder = checkpoint(9, 64).key, curve.ladder_results("gardner")
     games = [*games_between(key, "heuristic-64", 20, 0, 20), *games_between("heuristic-64", "heuristic-16", 30, 0, 10)]
-    scale, shipped = fit_scale(games, 64, ladder), read_spacing("gardner").elo
+    scale, shipped = fit_scale(games, 64, ladder), read_calibration("gardner").elo
     assert scale.players[key].elo == pytest.approx(shipped["heuristic 64"], abs=40)
     assert scale.players["fairy 1k"].elo == pytest.approx(shipped["fairy 1k"], abs=40)
     assert scale.players["random"].elo == 0
@@ -256,10 +266,10 @@ def test_scores_by_colour_are_those_of_the_games(trained: Path, tmp_path: Path, 
 
 
 def test_a_colour_without_games_has_no_score(trained: Path) -> None:
-    # An interrupted run: one game against random, won with Black, and one against the strongest rung, lost with White.
+    # An interrupted run: one game against random, won with Black, and one against the strongest fixed player, lost.
     manifest, state = read_run(trained)
-    own, strongest = checkpoint(state.champion, 2).key, rungs(2)[-1]
-    games = [Played(RANDOM.key, own, "x", "0-1"), Played(own, strongest.key, "x", "0-1")]
+    own, strongest = checkpoint(state.champion, 2).key, fixed_players(2)[-1]
+    games = [CurveGame(RANDOM.key, own, "x", "0-1"), CurveGame(own, strongest.key, "x", "0-1")]
     report = make_report(trained, manifest, state, read_metrics(trained, state), games, 2)
     rows = {name: cells for name, *cells in report.colour_rows()[1:]}
     assert rows["random"] == ["", "100.0 %", "100.0 %", "1", "0", "0"]
@@ -287,10 +297,10 @@ def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run
 
 def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:
     for arguments, reason in (
-        ((str(tmp_path),), "not a run: there is no manifest.json"),
+        ((str(tmp_path),), "not a run directory: it has no manifest.json"),
         ((str(trained), "--games", "3"), "--games: every opening is played twice, so 3 is not possible; 2 or 4 is"),
         ((str(trained), "--x", "days"), "--x: games, positions, steps, minutes, not 'days'"),
-        ((str(trained), "--json", "--csv"), "do not go together"),
+        ((str(trained), "--json", "--csv"), "cannot be combined"),
         ((str(trained), "--games", "0", "--visits", "7"), "too few games to fit a scale"),
         ((str(trained), "--checkpoints", "1"), "--checkpoints"),
     ):
@@ -310,7 +320,7 @@ def lines_of(directory: Path) -> list[dict[str, Any]]:
 def test_the_loop_measures_itself_at_a_set_pace(trained: Path) -> None:
     first, second = lines_of(trained)
     assert [(line["cycle"], line["champion"], line["visits"]) for line in (first, second)] == [(1, 2, 2), (3, 4, 2)]
-    # Cycle 2 with the strongest rung; then cycle 4 with the rung and with cycle 2. The ladder knows the rungs.
+    # Cycle 2 with the strongest fixed player; then cycle 4 with it and with cycle 2. Their games are in the ladder.
     assert (first["games"], second["games"]) == (2, 4)
     assert {path.name for path in (trained / "progress").iterdir()} == {
         "00002-2_heuristic-4.pgn",
@@ -370,8 +380,9 @@ def test_when_the_time_is_over_nothing_is_measured(tmp_path: Path, monkeypatch: 
 
 
 def test_the_view_says_what_was_measured() -> None:
-    progress = Progress(cycle=10, games=2560, measured=Measured(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6))
-    assert PlainView(progress).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
-    assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _facts(progress)
-    progress.cycle = 11
-    assert "Elo" not in PlainView(progress).line()
+    measured = MeasuredElo(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6)
+    status = TrainingStatus(cycle=10, games=2560, measured_elo=measured)
+    assert PlainView(status).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
+    assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _rows(status)
+    status.cycle = 11
+    assert "Elo" not in PlainView(status).line()

@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,22 +18,24 @@ from rich.console import Console
 
 from command import Run
 from selfmate import read_games
-from selfmate.cli.arena import Wishes, make_plan
+from selfmate._core import GameRecord
 from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
-from selfmate.match.play import ArenaReport, play_arena
-from selfmate.match.pool import AHEAD
-from selfmate.match.report import Report, show
+from selfmate.match.options import MatchOptions
+from selfmate.match.plan import make_plan
+from selfmate.match.pool import AHEAD, MatchPool, make_match_pool
+from selfmate.match.record_pgn import count_records
+from selfmate.match.report import MatchReport, show
+from selfmate.match.runner import play_games
+from selfmate.match.schedule import schedule
 from selfmate.match.tournament import play
 from selfmate.nn.leaves import Leaves
-from selfmate.rating.match_stats import Match
 from selfmate.rating.pgn_results import read_all
-from selfmate.rating.sprt import Sprt
+from selfmate.search.config import play_config
 from selfmate.search.player import Player
 
-START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 THREE_CHECK_START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1"
 OPENINGS = balanced_openings("gardner", 4, seed=3)
 
@@ -52,80 +56,106 @@ class Even(Evaluator):
         )
 
 
-def games_of(report: ArenaReport) -> list[tuple[str, ...]]:
-    return [(record.start_fen, record.result, *(move.uci() for move in record.moves)) for record in report.records]
+def match_pool(
+    *players: Evaluator | str,
+    visits: tuple[int, int],
+    variant: str = "gardner",
+    games: int = 2 * len(OPENINGS),
+    gumbel: bool = False,
+    seed: int = 0,
+) -> MatchPool:
+    return make_match_pool(
+        variant, [Player(each) for each in players], visits, games, search=play_config(gumbel=gumbel), seed=seed
+    )
+
+
+def records_of(pool: MatchPool, openings: Sequence[str] = OPENINGS) -> list[GameRecord]:
+    """Play every opening twice; the games by number."""
+    records: list[GameRecord] = []
+    play_games(pool, schedule(2, openings), on_finished=records.extend)
+    return sorted(records, key=lambda record: record.game_id)
+
+
+def moves_of(records: Sequence[GameRecord]) -> list[tuple[str, ...]]:
+    return [(record.start_fen, record.result, *(move.uci() for move in record.moves)) for record in records]
 
 
 @pytest.fixture(scope="module")
-def report() -> ArenaReport:
-    return play_arena(Player("heuristic-1"), Player("random"), "gardner", OPENINGS, visits=(32, 32))
+def records() -> list[GameRecord]:
+    return records_of(match_pool("heuristic-1", "random", visits=(32, 32)))
 
 
-def test_every_opening_is_played_with_either_colour(report: ArenaReport) -> None:
-    assert report.complete
-    assert [record.start_fen for record in report.records] == [fen for fen in OPENINGS for _ in range(2)]
-    assert [record.white_seat for record in report.records] == [0, 1] * len(OPENINGS)
-    assert report.match.games == 8
-    assert report.match.score > 0.8
-    assert report.visits == (32, 0)
-    assert sum(report.match.pairs) == report.match.score * 8
+def test_every_opening_is_played_with_either_colour(records: list[GameRecord]) -> None:
+    assert [record.start_fen for record in records] == [fen for fen in OPENINGS for _ in range(2)]
+    assert [record.white_seat for record in records] == [0, 1] * len(OPENINGS)
+    match = count_records(records)
+    assert match.games == 8
+    assert match.score > 0.8
+    assert [seat.visits for seat in match_pool("heuristic-1", "random", visits=(32, 32)).seats] == [32, 0]
+    assert sum(match.pairs) == match.score * 8
 
 
 def test_a_match_is_the_same_again_and_from_the_other_side() -> None:
-    def play(first: str, second: str, visits: tuple[int, int]) -> ArenaReport:
-        return play_arena(Player(first), Player(second), "gardner", OPENINGS, visits=visits)
+    def play(first: str, second: str, visits: tuple[int, int]) -> list[GameRecord]:
+        return records_of(match_pool(first, second, visits=visits))
 
     once = play("heuristic-1", "uniform", (32, 16))
-    assert games_of(once) == games_of(play("heuristic-1", "uniform", (32, 16)))
-    other = play("uniform", "heuristic-1", (16, 32))
-    assert other.match.score == 1 - once.match.score
-    assert other.match.wins == once.match.losses[::-1]
+    assert moves_of(once) == moves_of(play("heuristic-1", "uniform", (32, 16)))
+    other = count_records(play("uniform", "heuristic-1", (16, 32)))
+    assert other.score == 1 - count_records(once).score
+    assert other.wins == count_records(once).losses[::-1]
 
 
 def test_a_net_with_even_answers_is_the_uniform_player() -> None:
-    nets = play_arena(Player(Even()), Player("heuristic-1"), "gardner", OPENINGS, visits=(24, 24))
-    native = play_arena(Player("uniform"), Player("heuristic-1"), "gardner", OPENINGS, visits=(24, 24))
-    assert games_of(nets) == games_of(native)
+    nets = records_of(match_pool(Even(), "heuristic-1", visits=(24, 24)))
+    native = records_of(match_pool("uniform", "heuristic-1", visits=(24, 24)))
+    assert moves_of(nets) == moves_of(native)
 
 
 def test_more_visits_and_another_root_play_otherwise() -> None:
-    both = Player("heuristic-1"), Player("heuristic-1")
-    plain = play_arena(*both, "atomic", balanced_openings("atomic", 2, 1), visits=(16, 16))
-    gumbel = play_arena(*both, "atomic", balanced_openings("atomic", 2, 1), visits=(16, 16), gumbel=True)
-    assert games_of(plain) != games_of(gumbel)
+    openings = balanced_openings("atomic", 2, 1)
+    plain, gumbel = (
+        records_of(match_pool("heuristic-1", "heuristic-1", visits=(16, 16), variant="atomic", gumbel=root), openings)
+        for root in (False, True)
+    )
+    assert moves_of(plain) != moves_of(gumbel)
 
 
 def test_random_games_depend_on_the_seed() -> None:
     def play(seed: int) -> list[tuple[str, ...]]:
-        return games_of(
-            play_arena(Player("random"), Player("random"), "3check", [THREE_CHECK_START], visits=(1, 1), seed=seed)
-        )
+        pool = match_pool("random", "random", visits=(1, 1), variant="3check", games=2, seed=seed)
+        return moves_of(records_of(pool, [THREE_CHECK_START]))
 
     assert play(1) == play(1) != play(2)
 
 
 def test_progress_is_told() -> None:
-    heard: list[Match] = []
-    openings = balanced_openings("gardner", 60, seed=1)
-    players = Player("heuristic-1"), Player("uniform")
-    report = play_arena(*players, "gardner", openings, visits=(200, 200), tell=heard.append)
-    assert [match.games for match in heard] == sorted(match.games for match in heard)
+    heard: list[int] = []
+    plan, players = make_plan(
+        MatchOptions(players=["heuristic-1", "uniform"], variant="gardner", pairs=60, visits=200, seed=1)
+    )
+    report = play(plan, players, tell=lambda report: heard.append(report.match().games))
+    assert heard == sorted(heard)
     assert heard
-    assert report.match.games == 120
+    assert report.match().games == 120
 
 
 def test_a_match_that_is_stopped_counts_whole_pairs() -> None:
-    openings = balanced_openings("gardner", 60, seed=1)
-    players = Player("heuristic-1"), Player("uniform")
-    heard: list[Match] = []
-    report = play_arena(
-        *players, "gardner", openings, visits=(200, 200), stopping=lambda: len(heard) > 0, tell=heard.append
+    heard: list[int] = []
+    plan, players = make_plan(
+        MatchOptions(players=["heuristic-1", "uniform"], variant="gardner", pairs=60, visits=200, seed=1)
+    )
+    report = play(
+        plan,
+        players,
+        stopping=lambda: any(heard),
+        tell=lambda report: heard.append(len(report.entries)),
     )
     assert not report.complete
-    assert report.match.games == 2 * len(report.match.pairs) <= len(report.records) < 120
+    assert report.match().games == 2 * len(report.match().pairs) <= len(report.entries) < 120
 
 
-def told(report: Report) -> str:
+def told(report: MatchReport) -> str:
     """What people see of a report."""
     text = io.StringIO()
     show(report, Console(file=text, width=200))
@@ -134,11 +164,11 @@ def told(report: Report) -> str:
 
 def test_a_match_that_is_stopped_does_not_contradict_itself() -> None:
     plan, players = make_plan(
-        Wishes(players=("heuristic-1", "uniform"), variant="gardner", pairs=200, visits=(200, None, None))
+        MatchOptions(players=["heuristic-1", "uniform"], variant="gardner", pairs=200, visits=200)
     )
     heard: list[int] = []
 
-    def hear(report: Report) -> None:
+    def hear(report: MatchReport) -> None:
         heard.append(len(report.entries))
 
     report = play(plan, players, stopping=lambda: bool(heard and heard[-1]), tell=hear)
@@ -152,10 +182,10 @@ def test_a_match_that_is_stopped_does_not_contradict_itself() -> None:
 
 
 def test_nothing_played_is_told_too() -> None:
-    plan, players = make_plan(Wishes(players=("random", "fake"), pairs=1))
+    plan, players = make_plan(MatchOptions(players=["random", "fake"], pairs=1))
     report = play(plan, players, stopping=lambda: True)
     assert report.match().games == 0
-    assert told(report).splitlines()[-1] == "Stopped before a game was over, of 2."
+    assert told(report).splitlines()[-1] == "Stopped before the first of 2 games was over."
     assert "Ended by" not in told(report)
     assert json.loads(json.dumps(report.as_json()))["games"] == 0
 
@@ -163,36 +193,34 @@ def test_nothing_played_is_told_too() -> None:
 # -- PGN and openings -------------------------------------------------------------------------------------------------
 
 
-def test_a_match_of_the_command_is_that_of_play_arena(report: ArenaReport, tmp_path: Path) -> None:
+def test_a_match_of_the_command_is_that_of_the_runner(records: list[GameRecord], tmp_path: Path) -> None:
     path = tmp_path / "openings.epd"
     path.write_text("\n".join(OPENINGS), encoding="ascii")
-    wishes = Wishes(
-        players=("heuristic-1", "random"), variant="gardner", pairs=4, visits=(32, None, None), openings=path
-    )
-    plan, players = make_plan(wishes)
+    options = MatchOptions(players=["heuristic-1", "random"], variant="gardner", pairs=4, visits=32, openings=path)
+    plan, players = make_plan(options)
     pgn = tmp_path / "games.pgn"
     with MatchFile(pgn, plan.settings) as file:
         played = play(plan, players, file)
-    assert played.match() == report.match
+    assert played.match() == count_records(records)
     assert played.labels == ("heuristic-1 (32 visits)", "random")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["games.pgn", "games.pgn.json", "openings.epd"]
     games = sorted(read_games(pgn), key=lambda game: int(game.headers["Round"]))
     assert len(games) == 8
-    for game, record in zip(games, report.records, strict=True):
+    for game, record in zip(games, records, strict=True):
         white, black = played.labels[:: -1 if record.white_seat else 1]
         assert (game.headers["White"], game.headers["Black"]) == (white, black)
         assert (game.variant, game.headers["FEN"], game.result) == ("gardner", record.start_fen, record.result)
         assert game.headers["Termination"] == "normal"
         assert [node.move for node in game.mainline()] == record.moves
         assert game.end().comment.endswith(record.reason)
-        # Whoever searches tells what it found; the moves of `random` have nothing to tell.
+        # Searched moves have a score; those of `random` have none.
         for ply, node in enumerate(game.mainline()):
             searched = (ply + (not game.start.turn)) % 2 == record.white_seat
             assert ("[%eval" in node.comment) <= searched
 
 
 def test_a_game_that_was_cut_off_is_told_so(tmp_path: Path) -> None:
-    plan, players = make_plan(Wishes(players=("random", "random"), pairs=1, max_plies=6))
+    plan, players = make_plan(MatchOptions(players=["random", "random"], pairs=1, max_plies=6))
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     for game in read_games(tmp_path / "games.pgn"):
@@ -206,11 +234,11 @@ def test_a_game_that_was_cut_off_is_told_so(tmp_path: Path) -> None:
 
 
 def test_players_in_a_batch_resign_and_agree_on_draws_when_asked_to(tmp_path: Path) -> None:
-    def ends(**wishes: str) -> dict[str, int]:
+    def ends(**rules: Any) -> dict[str, int]:
         plan, players = make_plan(
-            Wishes(players=("heuristic-1?visits=60", "heuristic-1?visits=3"), variant="gardner", pairs=8, **wishes)  # type: ignore[arg-type]
+            MatchOptions(players=["heuristic-1?visits=60", "heuristic-1?visits=3"], variant="gardner", pairs=8, **rules)
         )
-        with MatchFile(tmp_path / "games.pgn", plan.settings, anew=True) as file:
+        with MatchFile(tmp_path / "games.pgn", plan.settings, restart=True) as file:
             report = play(plan, players, file)
         with MatchFile(tmp_path / "games.pgn", plan.settings) as file:  # goes on as it was
             assert sorted(file.entries, key=lambda entry: entry.number) == list(report.entries)
@@ -244,40 +272,40 @@ class Slow(Even):
 
 def test_a_test_stops_the_match_as_soon_as_it_is_decided(tmp_path: Path) -> None:
     plan, players = make_plan(
-        Wishes(
-            players=("heuristic-1?visits=24", "uniform?visits=8"),
+        MatchOptions(
+            players=["heuristic-1?visits=24", "uniform?visits=8"],
             variant="gardner",
             pairs=500,
-            test=Sprt(0, 150),
+            sprt="0,150",
             max_plies=200,
         )
     )
     players[1] = Player(Slow())
-    assert plan.test is not None
+    assert plan.sprt is not None
 
-    def tell(report: Report) -> None:
+    def tell(report: MatchReport) -> None:
         """Telling takes long, and is then not done for a while; the end must be seen all the same."""
         time.sleep(0.2)
 
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file, tell=tell)
     assert report.complete
-    assert report.standing is not None
-    assert report.standing.verdict == "H1"
-    assert report.standing.pairs is not None
+    assert report.sprt_state is not None
+    assert report.sprt_state.verdict == "H1"
+    assert report.sprt_state.pairs is not None
     # No game begins far ahead of those that the test needs.
-    needed, at_once = 2 * report.standing.pairs, 2 * plan.test.expected_pairs
+    needed, at_once = 2 * report.sprt_state.pairs, 2 * plan.sprt.expected_pairs
     assert needed <= len(report.entries) <= needed + (AHEAD + 1) * at_once < 200
     # The file has what was over, and goes on with nothing.
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         assert len(file.entries) == len(report.entries)
         again = play(plan, players, file)
-    assert (again.entries, again.standing) == (report.entries, report.standing)
+    assert (again.entries, again.sprt_state) == (report.entries, report.sprt_state)
 
 
 def test_a_player_of_another_variant_is_refused() -> None:
     with pytest.raises(PlayerError, match="plays gardner, not chess"):
-        play_arena(Player("uniform"), Player(Even()), "chess", [START], visits=(1, 1))
+        match_pool("uniform", Even(), visits=(1, 1), variant="chess")
 
 
 # -- the command ------------------------------------------------------------------------------------------------------
@@ -338,20 +366,20 @@ def test_command_json(run: Run) -> None:
         (("heuristic-1", "random", "--visits", "9", "--tc", "1+0.1"), "visits and tc contradict each other"),
         (("heuristic-1", "random?visits=0"), "visits is a whole number above 0"),
         (("heuristic-1?nodes=9", "random"), "nodes and depth are for engines"),
-        (("heuristic-1?vists=9", "random"), "nothing is called 'vists'"),
+        (("heuristic-1?vists=9", "random"), "unknown key 'vists'"),
         (("heuristic-1?option.Hash=9", "random"), "for nets on a clock"),
         (("heuristic-1", "random", "--nodes", "9"), "none plays"),
         (("uci:cat?nodes=1", "uci:cat?nodes=2", "--visits", "9"), "none plays"),
-        (("heuristic-1", "random", "--visits-b", "9"), "--visits-b is for a player that we search for; random is none"),
+        (("heuristic-1", "random", "--visits-b", "9"), "--visits-b is for a net or heuristic-1; random has no visits"),
         (
             ("uci:cat?nodes=1", "heuristic-1", "--visits-a", "9"),
-            "--visits-a is for a player that we search for; uci:cat",
+            "--visits-a is for a net or heuristic-1; uci:cat",
         ),
         (("heuristic-1", "random", "--tc", "1 s"), "tc is written SECONDS+INCREMENT"),
         (("heuristic-1", "random", "--model", "logistic"), "--alpha, --beta and --model go with --sprt"),
         (("heuristic-1", "random", "--alpha", "0.1"), "--alpha, --beta and --model go with --sprt"),
         (("heuristic-1", "random", "--sprt", "0,5", "--model", "foo"), "normalised or logistic, not 'foo'"),
-        (("heuristic-1", "random", "--device", "tpu"), "no device is called 'tpu'; there are cpu and cuda"),
+        (("heuristic-1", "random", "--device", "tpu"), "unknown device 'tpu'; use cpu or cuda"),
         (("heuristic-1", "random", "--opening-plies", "4"), "--opening-plies is for a book of games"),
         (("heuristic-1", "random", "--pgn", "."), ".: a folder, not a file"),
         (("heuristic-1", "random", "--csv", "."), ".: a folder, not a file"),

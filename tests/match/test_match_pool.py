@@ -1,4 +1,4 @@
-"""Who sits where, round robins, and the bench of a match."""
+"""The pool of a match: seats and games at once, round robins, and the bench of a match."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from selfmate._core import GameRecord
 from selfmate.bench import arena as bench_arena
 from selfmate.bench.arena import Stretch
 from selfmate.bench.ceiling import EvaluatorSpeed
-from selfmate.cli.arena import Wishes, make_plan
 from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Answer, Evaluator
-from selfmate.match import pool as seating_module
+from selfmate.match import pool as pool_module
 from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
-from selfmate.match.pool import Seating, seat_players
-from selfmate.match.runner import play_seats
-from selfmate.match.tournament import play, schedule
+from selfmate.match.options import MatchOptions
+from selfmate.match.plan import make_plan
+from selfmate.match.pool import MatchPool, make_match_pool
+from selfmate.match.runner import play_games
+from selfmate.match.schedule import schedule
+from selfmate.match.tournament import play
 from selfmate.nn.leaves import Leaves
 from selfmate.search.player import Player
 
@@ -48,13 +50,13 @@ class Even(Evaluator):
 
 def test_players_with_the_same_net_share_it() -> None:
     players = [Player(Even("a")), Player(Even("b")), Player("uniform"), Player(Even("a")), Player("uniform")]
-    seating = seat_players("gardner", players, [8, 8, 4, 2, 4], games=8)
-    assert [seat.evaluator for seat in seating.seats] == [0, 1, 2, 0, 2]
-    assert len(seating.evaluators) == seating.pool.evaluators == 3
+    match = make_match_pool("gardner", players, [8, 8, 4, 2, 4], games=8)
+    assert [seat.evaluator for seat in match.seats] == [0, 1, 2, 0, 2]
+    assert len(match.evaluators) == match.pool.evaluators == 3
     # The same net by another backend has other answers.
-    assert len(seat_players("gardner", [Player(Even()), Player(Even(name="int8"))], [1, 1], 8).evaluators) == 2
+    assert len(make_match_pool("gardner", [Player(Even()), Player(Even(name="int8"))], [1, 1], 8).evaluators) == 2
     with pytest.raises(PlayerError, match="plays gardner, not chess"):
-        seat_players("chess", players, [1] * 5, games=8)
+        make_match_pool("chess", players, [1] * 5, games=8)
 
 
 def test_games_at_once_fit_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,32 +66,32 @@ def test_games_at_once_fit_the_nets(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(most)
         return {"a": 128, "b": 256}[net.net_id], {}
 
-    monkeypatch.setattr(seating_module, "best_batch", batch)
-    monkeypatch.setattr(seating_module, "cores", lambda: 2)
+    monkeypatch.setattr(pool_module, "best_batch", batch)
+    monkeypatch.setattr(pool_module, "cores", lambda: 2)
     players = [Player(Even("a")), Player(Even("b"))]
     # A batch for the other lane and one for each net, of the size that the larger one wants
-    many = seat_players("gardner", players, [8, 8], games=10_000)
+    many = make_match_pool("gardner", players, [8, 8], games=10_000)
     assert (many.lanes, many.slots, many.pool.lane_rows) == (2, 3 * 256, 256)
     assert "768 games at once in 2 lanes: nets are nearly as fast as they get with 256 leaves" in many.why
     # One net in both seats needs one batch in each lane.
-    assert seat_players("gardner", [players[0], players[0]], [8, 9], games=10_000).slots == 2 * 128
+    assert make_match_pool("gardner", [players[0], players[0]], [8, 9], games=10_000).slots == 2 * 128
     # Few games are all played at once, and nothing is measured.
     asked.clear()
-    few = seat_players("gardner", players, [8, 8], games=40)
+    few = make_match_pool("gardner", players, [8, 8], games=40)
     assert (few.slots, few.pool.lane_rows, asked) == (40, 20, [])
     # Trees must have room in memory.
-    monkeypatch.setattr(seating_module, "room_for_trees", lambda visits: 1000 // visits)
-    assert seat_players("gardner", players, [8, 100], games=10_000).slots == 10
+    monkeypatch.setattr(pool_module, "room_for_trees", lambda visits: 1000 // visits)
+    assert make_match_pool("gardner", players, [8, 100], games=10_000).slots == 10
     # Who says how many is obeyed.
-    assert seat_players("gardner", players, [8, 8], games=10_000, slots=77).slots == 77
+    assert make_match_pool("gardner", players, [8, 8], games=10_000, slots=77).slots == 77
 
 
 def test_a_gpu_has_full_batches_and_games_left_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seating_module, "best_batch", lambda net, most: (min(4096, most), {}))
+    monkeypatch.setattr(pool_module, "best_batch", lambda net, most: (min(4096, most), {}))
     players = [Player(Even("a", name="torch on cuda")), Player(Even("b", name="torch on cuda"))]
 
     def seat(games: int, visits: int) -> tuple[int, int, int]:
-        found = seat_players("gardner", players, [visits, visits], games=games)
+        found = make_match_pool("gardner", players, [visits, visits], games=games)
         return found.lanes, found.slots, found.pool.lane_rows
 
     # Games enough for five batches and an eighth, and twice as many to follow
@@ -109,13 +111,13 @@ def test_everybody_plays_everybody_with_either_colour_in_one_pool(
 ) -> None:
     pools: list[int] = []
 
-    def seat(*arguments: Any, **options: Any) -> Seating:
+    def seat(*arguments: Any, **options: Any) -> MatchPool:
         pools.append(arguments[3])
-        return seat_players(*arguments, **options)
+        return make_match_pool(*arguments, **options)
 
-    monkeypatch.setattr("selfmate.match.runner.seat_players", seat)
-    names = ("heuristic-1?visits=32&name=strong", "uniform?visits=8", "random", "heuristic-1?visits=4&name=weak")
-    plan, players = make_plan(Wishes(players=names, variant="gardner", pairs=2, max_plies=80))
+    monkeypatch.setattr("selfmate.match.tournament.make_match_pool", seat)
+    names = ["heuristic-1?visits=32&name=strong", "uniform?visits=8", "random", "heuristic-1?visits=4&name=weak"]
+    plan, players = make_plan(MatchOptions(players=names, variant="gardner", pairs=2, max_plies=80))
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     assert report.complete
@@ -135,7 +137,9 @@ def test_a_pair_plays_the_same_games_whoever_else_is_there() -> None:
 
     def games(count: int) -> list[tuple[str, ...]]:
         records: list[GameRecord] = []
-        play_seats("gardner", players[:count], [16] * count, schedule(count, OPENINGS), done=records.extend)
+        scheduled = schedule(count, OPENINGS)
+        pool = make_match_pool("gardner", players[:count], [16] * count, len(scheduled))
+        play_games(pool, scheduled, on_finished=records.extend)
         return [
             (record.start_fen, *(move.uci() for move in record.moves))
             for record in sorted(records, key=lambda record: record.game_id)

@@ -121,7 +121,7 @@ def test_a_book_of_games(tmp_path: Path) -> None:
     assert [Position("chess", fen).turn for fen in short] == [False] * 3
     with pytest.raises(SelfmateError, match="1 different opening, enough for 2 games"):
         read_openings(path, "chess", 2, plies=0)
-    with pytest.raises(SelfmateError, match="game 1 is one of chess, not of atomic"):
+    with pytest.raises(SelfmateError, match="game 1 is chess, not atomic"):
         read_openings(path, "atomic", 1)
 
 
@@ -130,7 +130,7 @@ def test_a_book_of_games(tmp_path: Path) -> None:
     [
         ("1. e4 e5 *\n\n1. e4 e4 *\n", r"book\.pgn: line 3: .*e4"),
         ("1. f3 e5 2. g4 Qh4# 0-1\n", r"book\.pgn: game 1: the game is over"),
-        ("", r"book\.pgn: holds no opening"),
+        ("", r"book\.pgn: no opening in the file"),
     ],
 )
 def test_a_bad_book_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from selfmate.match.match_file import Entry
-from selfmate.match.report import Report, as_csv, faults, score, show, standing_notes
+from selfmate.match.match_file import GameEntry
+from selfmate.match.report import MatchReport, as_csv, faults, progress_notes, score, show
 from selfmate.match.spec import Contestant
-from selfmate.rating.sprt import Sprt, SprtWalk
+from selfmate.rating.sprt import Sprt, SprtTracker
 from selfmate.search.limit import Limit
 
 
-def entry(number: int, white: int, black: int, result: str, fault: str | None = None) -> Entry:
-    return Entry(
+def entry(number: int, white: int, black: int, result: str, fault: str | None = None) -> GameEntry:
+    return GameEntry(
         number=number, white=white, black=black, result=result, reason=fault or "checkmate", fault=fault, plies=10
     )
 
@@ -29,25 +29,25 @@ def contestant(name: str) -> Contestant:
     return Contestant(spec=name, player=name, engine=None, limit=Limit(visits=8), name=name)
 
 
-def report(*entries: Entry, players: int = 2, openings: int = 2, test: Sprt | None = None) -> Report:
+def report(*entries: GameEntry, players: int = 2, openings: int = 2, test: Sprt | None = None) -> MatchReport:
     contestants = tuple(contestant(name) for name in "ABC"[:players])
-    walk = None if test is None else SprtWalk(test)
-    if walk is not None:
-        walk.add(each.scored(0) for each in entries)
-    return Report(
+    tracker = None if test is None else SprtTracker(test)
+    if tracker is not None:
+        tracker.add(each.side_result(0) for each in entries)
+    return MatchReport(
         variant="chess",
         contestants=contestants,
         labels=tuple(each.label for each in contestants),
         openings=openings,
         entries=entries,
-        out={},
+        unavailable={},
         seconds=1.0,
-        test=test,
-        standing=None if walk is None else walk.standing,
+        sprt=test,
+        sprt_state=None if tracker is None else tracker.state,
     )
 
 
-def told(of: Report) -> list[str]:
+def told(of: MatchReport) -> list[str]:
     text = io.StringIO()
     show(of, Console(file=text, width=120))
     return text.getvalue().splitlines()
@@ -88,19 +88,19 @@ def test_the_test_takes_openings_in_their_order() -> None:
         for number in range(40)
     ]
     whole = report(*won, openings=100, test=test)
-    assert whole.standing is not None
-    assert whole.standing.verdict == "H1"
+    assert whole.sprt_state is not None
+    assert whole.sprt_state.verdict == "H1"
     assert whole.complete
-    assert f"SPRT: {whole.standing}." == told(whole)[-1]
+    assert f"SPRT: {whole.sprt_state}." == told(whole)[-1]
     # Without the third game nothing after the first pair counts, though later pairs are whole.
     early = report(*(each for each in won if each.number != 2), openings=100, test=test)
-    assert early.standing == test.judge([0, 0, 0, 0, 1])
+    assert early.sprt_state == test.judge([0, 0, 0, 0, 1])
     assert not early.complete
     assert early.match().games == 38
-    assert "LLR" in standing_notes(early)[-2]
+    assert "LLR" in progress_notes(early)[-2]
     none = report(openings=100, test=test)
-    assert none.standing is not None
-    assert none.standing.llr == 0
+    assert none.sprt_state is not None
+    assert none.sprt_state.llr == 0
     assert json.loads(json.dumps(whole.as_json()))["sprt"]["verdict"] == "H1"
 
 
@@ -108,7 +108,7 @@ def test_a_test_that_is_not_decided_says_so() -> None:
     even = [entry(number, number % 2, 1 - number % 2, "1-0") for number in range(4)]
     played = report(*even, test=Sprt(0, 5))
     assert played.complete
-    assert told(played)[-1].endswith("; not decided, --games can be raised.")
+    assert told(played)[-1].endswith("; not decided, raise --games to go on.")
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2])
@@ -149,7 +149,7 @@ def test_in_a_terminal_lines_break_between_words() -> None:
 @pytest.mark.parametrize(
     ("numbers", "line"),
     [
-        ((), "Stopped before a game was over, of 4."),
+        ((), "Stopped before the first of 4 games was over."),
         ((0,), "Stopped after 1 of 4 games; 1 of them has no game with the other colour yet and does not count."),
         ((0, 2), "Stopped after 2 of 4 games; 2 of them have no game with the other colour yet and do not count."),
         ((0, 1), "Stopped after 2 of 4 games."),
@@ -187,7 +187,7 @@ def test_three_players_have_a_table_and_a_line_for_every_two() -> None:
         (0, 2, 0.25),
         (1, 2, 0.0),
     ]
-    assert standing_notes(played) == ["6 of 6 games", "6/6"]
+    assert progress_notes(played) == ["6 of 6 games", "6/6"]
 
 
 def test_csv_is_read_back() -> None:

@@ -21,10 +21,11 @@ import pytest
 import arena_games
 from command import Run
 from selfmate import Position, read_games
-from selfmate.cli.arena import Wishes, make_plan
 from selfmate.errors import PlayerError
 from selfmate.match.match_file import MatchFile, MatchFileError
-from selfmate.match.report import Report, faults
+from selfmate.match.options import MatchOptions
+from selfmate.match.plan import make_plan
+from selfmate.match.report import MatchReport, faults
 from selfmate.match.spec import ContestantError, read_contestant
 from selfmate.match.tournament import play
 from selfmate.search.limit import Limit
@@ -65,13 +66,13 @@ def run(run: Run) -> Run:
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines that do not obey are not waited for long here."""
     monkeypatch.setattr("selfmate.match.uci_client.STOP_SECONDS", 0.3)
 
 
-def match(*players: str, openings: Path, **wishes: object) -> Report:
-    plan, seats = make_plan(Wishes(players=players, openings=openings, pairs=1, **wishes))  # type: ignore[arg-type]
+def match(*players: str, openings: Path, **more: object) -> MatchReport:
+    plan, seats = make_plan(MatchOptions(players=list(players), openings=openings, pairs=1, **more))  # type: ignore[arg-type]
     return play(plan, seats)
 
 
@@ -80,7 +81,7 @@ def test_a_table_is_written_over_nothing_else(run: Run, tmp_path: Path) -> None:
     notes.write_text("mine")
     match = ("heuristic-1", "random", "--variant", "gardner", "--visits", "2")
     for arguments, message in (
-        (("--csv", notes), "notes.csv: there already, and no table of a match; --force writes over it"),
+        (("--csv", notes), "notes.csv: already exists and is not a table of games; --force replaces it"),
         (("--pgn", pgn, "--csv", pgn), "--pgn and --csv name the same file"),
         (("--pgn", pgn, "--csv", pgn, "--force"), "--pgn and --csv name the same file"),
     ):
@@ -93,7 +94,7 @@ def test_a_table_is_written_over_nothing_else(run: Run, tmp_path: Path) -> None:
     for games in ("2", "4"):
         assert run(*match, "--games", games, "--pgn", pgn, "--csv", table)[0] == 0
         assert len(table.read_text().splitlines()) == 1 + int(games)
-    assert "games.csv: there already; --force" in run(*match, "--games", "2", "--csv", table)[2]
+    assert "games.csv: already exists; --force" in run(*match, "--games", "2", "--csv", table)[2]
     assert run(*match, "--games", "2", "--csv", table, "--force")[0] == 0
     assert len(table.read_text().splitlines()) == 3
 
@@ -167,7 +168,7 @@ def test_a_match_of_two_engines(run: Run, start: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_an_engine_does_wrong_is_its_own_loss(fault: str, query: str, kind: str, start: Path) -> None:
-    report = match(fake(fault, query=query), fake(), openings=start, patience=20.0, margin=0.05)
+    report = match(fake(fault, query=query), fake(), openings=start, patience=20.0, margin=50)
     assert report.complete
     assert [entry.result for entry in report.entries] == ["0-1", "1-0"]
     assert faults(report.entries, 0) == {kind: 2}
@@ -184,7 +185,7 @@ def test_noise_is_no_fault(start: Path) -> None:
 def test_faults_are_told(run: Run, start: Path) -> None:
     code, out, err = run(fake("crash"), fake(), "--openings", start, "--games", "2")
     assert (code, err) == (0, "")
-    assert "Fake crash (1 node) lost games by fault of its own: crash (2)." in out
+    assert "Fake crash (1 node) lost games by its own fault: crash (2)." in out
     assert "Ended by: crash (2)." in out
 
 
@@ -196,10 +197,10 @@ def test_ends_by_score_are_for_those_who_ask(start: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "part"),
     [
-        (fake("dies"), "exit code 7: cannot find my weights"),
-        (fake("silent"), "said nothing within 0.5 s, so it is no UCI engine"),
+        (fake("dies"), "exited with code 7: cannot find my weights"),
+        (fake("silent"), "sent nothing within 0.5 s: not a UCI engine"),
         (fake("floods-at-start"), ""),  # too much or too late, whichever comes first
-        (fake("never-ready"), "said no readyok within 0.5 s"),
+        (fake("never-ready"), "did not send readyok within 0.5 s"),
         (fake(query="nodes=1&option.Skill=3"), "Fake none has no option 'Skill'"),
         (fake(query="nodes=1&option.Hash=900"), "option Hash is a whole number from 1 to 64, not '900'"),
         (fake(query="nodes=1&dir=/no/such/folder"), "no folder /no/such/folder"),
@@ -235,12 +236,12 @@ def test_who_is_no_player_may_be_an_engine(run: Run, tmp_path: Path, monkeypatch
 
 def test_whom_we_wait_for_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfmate.match.uci_client.NOTICE", 0.1)
-    monkeypatch.setattr("selfmate.match.tournament.FIRST_WORD", 0.4)
+    monkeypatch.setattr("selfmate.match.plan.FIRST_REPLY", 0.4)
     code, out, err = run("uci:cat?nodes=5", "random", "--games", "2")
     assert (code, out) == (2, "")
     assert err.splitlines() == [
-        "selfmate: waiting for cat to say uciok, 0.4 s at most",
-        "selfmate: cat said nothing within 0.4 s, so it is no UCI engine",
+        "selfmate: waiting for uciok from cat, up to 0.4 s",
+        "selfmate: cat sent nothing within 0.4 s: not a UCI engine",
     ]
 
 
@@ -253,14 +254,14 @@ def test_an_engine_that_does_not_know_the_variant_is_refused(run: Run) -> None:
 def test_an_engine_that_starts_no_more_is_out_and_the_others_go_on(
     run: Run, start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("selfmate.match.runner.PAUSE", 0.01)
+    monkeypatch.setattr("selfmate.match.engine_games.RESTART_SECONDS", 0.01)
     starts = tmp_path / "starts"
     starts.write_text("x", encoding="ascii")  # once, to be asked for its name
     players = (fake(query="nodes=1&name=A"), fake(query="nodes=1&name=B"), fake("fails-later", str(starts)), "random")
     code, out, err = run(*players, "--openings", start, "--pairs", "1")
     assert (code, err) == (1, "")
-    assert "Fake fails-later (1 node) is out: " in out
-    assert "ended by itself with exit code 9" in out
+    assert "Fake fails-later (1 node) could not go on: " in out
+    assert "exited with code 9" in out
     assert "A - B: Score 50.0 %" in out
     assert "Stopped after 6 of 12 games" in out
 
@@ -268,7 +269,7 @@ def test_an_engine_that_starts_no_more_is_out_and_the_others_go_on(
 # -- files that go on -------------------------------------------------------------------------------------------------
 
 
-def stop_after(games: int) -> tuple[Callable[[], bool], Callable[[Report], None]]:
+def stop_after(games: int) -> tuple[Callable[[], bool], Callable[[MatchReport], None]]:
     """Stop a match after so many games."""
     seen: list[int] = []
     return lambda: bool(seen and seen[-1] >= games), lambda report: seen.append(len(report.entries))
@@ -276,8 +277,8 @@ def stop_after(games: int) -> tuple[Callable[[], bool], Callable[[Report], None]
 
 @pytest.mark.parametrize("second", ["random", "uniform"])
 def test_a_match_goes_on_where_it_was_stopped(second: str, tmp_path: Path) -> None:
-    def plan(pairs: int) -> Wishes:
-        return Wishes(players=("heuristic-1", second), variant="gardner", pairs=pairs, visits=(8, None, None), seed=5)
+    def plan(pairs: int) -> MatchOptions:
+        return MatchOptions(players=["heuristic-1", second], variant="gardner", pairs=pairs, visits=8, seed=5)
 
     def signatures(path: Path) -> list[tuple[str, ...]]:
         games = sorted(read_games(path), key=lambda game: int(game.headers["Round"]))
@@ -312,7 +313,7 @@ def test_a_match_goes_on_where_it_was_stopped(second: str, tmp_path: Path) -> No
 
 
 def test_faults_are_remembered(start: Path, tmp_path: Path) -> None:
-    plan, players = make_plan(Wishes(players=(fake("illegal"), fake()), openings=start, pairs=1))
+    plan, players = make_plan(MatchOptions(players=[fake("illegal"), fake()], openings=start, pairs=1))
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
@@ -325,12 +326,12 @@ def test_settings_that_contradict_the_file_are_refused(run: Run, tmp_path: Path)
     assert run(*base)[0] == 0
     before = pgn.read_bytes()
     for more, part in (
-        (("--visits", "5"), "begun with player 1 heuristic-1 (4 visits), not heuristic-1 (5 visits)"),
-        (("--seed", "1"), "begun with seed 0, not 1"),
-        (("--gumbel",), "begun with root puct, not gumbel"),
-        (("--max-plies", "9"), "begun with max-plies 512, not 9"),
-        (("--variant", "atomic"), "begun with variant gardner, not atomic"),
-        (("--games", "2"), "begun with 2 openings (4 games of every two), not 1"),
+        (("--visits", "5"), "started with player 1 heuristic-1 (4 visits), not heuristic-1 (5 visits)"),
+        (("--seed", "1"), "started with seed 0, not 1"),
+        (("--gumbel",), "started with root puct, not gumbel"),
+        (("--max-plies", "9"), "started with max-plies 512, not 9"),
+        (("--variant", "atomic"), "started with variant gardner, not atomic"),
+        (("--games", "2"), "started with 2 openings (4 games of each pair), not 1"),
     ):
         code, out, err = run(*base, *more)
         assert (code, out) == (2, "")
@@ -347,7 +348,7 @@ def test_files_that_are_no_match_are_left_alone(run: Run, tmp_path: Path) -> Non
     mine.write_text("1. e4 *\n", encoding="ascii")
     code, _, err = run("heuristic-1", "random", "--pgn", mine)
     assert (code, err.count("\n")) == (2, 1)
-    assert "give another name, or --force" in err
+    assert "choose another file, or --force" in err
     assert mine.read_text(encoding="ascii") == "1. e4 *\n"
     mine.with_name("mine.pgn.json").write_text("{", encoding="ascii")
     assert "damaged" in run("heuristic-1", "random", "--pgn", mine)[2]
@@ -355,7 +356,7 @@ def test_files_that_are_no_match_are_left_alone(run: Run, tmp_path: Path) -> Non
 
 
 def test_two_matches_cannot_write_to_one_file(tmp_path: Path) -> None:
-    plan, _ = make_plan(Wishes(players=("random", "random"), pairs=1))
+    plan, _ = make_plan(MatchOptions(players=["random", "random"], pairs=1))
     with MatchFile(tmp_path / "games.pgn", plan.settings), pytest.raises(MatchFileError, match="another match"):
         MatchFile(tmp_path / "games.pgn", plan.settings)
 
@@ -371,7 +372,7 @@ def test_a_test_ends_the_match_and_is_remembered(run: Run, book: Path, tmp_path:
     assert 2 <= values["played"] < 16
     again = json.loads(run(*players, *test, "--pairs", "8", "--json")[1])
     assert again["played"] == values["played"]
-    assert "begun with sprt 0,300 0.3 0.3 logistic, not off" in run(*players, "--pairs", "8")[2]
+    assert "started with sprt 0,300 0.3 0.3 logistic, not off" in run(*players, "--pairs", "8")[2]
     assert "--sprt is for two players" in run("random", "random", "fake", "--sprt", "0,5")[2]
     assert "--sprt is written ELO0,ELO1" in run("random", "random", "--sprt", "5")[2]
     assert "the model is normalised or logistic" in run("random", "random", "--sprt", "0,5", "--model", "odd")[2]
@@ -456,7 +457,7 @@ def test_interrupted_a_match_leaves_a_file_that_goes_on_and_no_engine(
         out, err = match.communicate(timeout=60)
     if number == signal.SIGINT:
         assert match.returncode == 130
-        assert f"The same command goes on with {pgn}." in out
+        assert f"Run the same command again to resume {pgn}." in out
         assert err == "selfmate: interrupted\n"
     deadline = time.monotonic() + 60
     while processes(mark) and time.monotonic() < deadline:
@@ -474,13 +475,13 @@ def test_interrupted_a_match_leaves_a_file_that_goes_on_and_no_engine(
 
 
 def test_a_net_in_the_pool_against_engines(tmp_path: Path) -> None:
-    players = ("heuristic-1?visits=16", f"{OURS}?nodes=8&option.WeightsFile=uniform&name=Even", "random")
-    plan, seats = make_plan(Wishes(players=players, variant="gardner", pairs=3, concurrency=4))
+    players = ["heuristic-1?visits=16", f"{OURS}?nodes=8&option.WeightsFile=uniform&name=Even", "random"]
+    plan, seats = make_plan(MatchOptions(players=players, variant="gardner", pairs=3, concurrency=4))
     assert [seat is None for seat in seats] == [False, True, False]
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, seats, file)
     assert report.complete
-    assert not report.out
+    assert not report.unavailable
     assert not any(faults(report.entries, index) for index in range(3))
     assert report.match(0, 2).score > 0.8
     for game in read_games(tmp_path / "games.pgn"):
@@ -496,11 +497,11 @@ def test_a_net_in_the_pool_against_engines(tmp_path: Path) -> None:
     [("illegal", "nodes=1", "illegal move"), ("deaf", "movetime=50", "hang"), ("crash", "nodes=1", "crash")],
 )
 def test_an_engine_that_fails_against_a_net_loses(fault: str, query: str, kind: str, tmp_path: Path) -> None:
-    # The fake engine's moves are legal while nobody disturbs its knights: two plies are enough to get to the fault.
+    # The fake engine's moves are legal while its knights are free: two plies are enough to get to the fault.
     book = tmp_path / "book.epd"
     book.write_text(Position("chess").fen(), encoding="ascii")
     plan, players = make_plan(
-        Wishes(players=("heuristic-1", fake(fault, query=query)), pairs=1, openings=book, margin=0.05)
+        MatchOptions(players=["heuristic-1", fake(fault, query=query)], pairs=1, openings=book, margin=50)
     )
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
@@ -513,8 +514,8 @@ def test_an_engine_that_fails_against_a_net_loses(fault: str, query: str, kind: 
 
 def test_ends_by_score_between_a_net_and_an_engine(start: Path, tmp_path: Path) -> None:
     """The fake engine is lost with Black and says so: it resigns, and its scores are counted with those of the net."""
-    wishes = Wishes(players=("heuristic-1?visits=8", fake()), openings=start, pairs=1, resign="600,2")
-    plan, players = make_plan(wishes)
+    options = MatchOptions(players=["heuristic-1?visits=8", fake()], openings=start, pairs=1, resign="600,2")
+    plan, players = make_plan(options)
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:
         report = play(plan, players, file)
     assert (report.entries[0].result, report.entries[0].reason) == ("1-0", "Black resigns by score")
@@ -523,15 +524,15 @@ def test_ends_by_score_between_a_net_and_an_engine(start: Path, tmp_path: Path) 
     assert game.headers["Termination"] == "adjudication"
     assert [node.comment.split("/")[0] for node in game.mainline()][1::2] == ["-9.00", "-9.00"]
     # Won only when the net agrees, which sees nothing of it at the start.
-    plan, players = make_plan(dataclasses.replace(wishes, resign=None, win="600,1"))
+    plan, players = make_plan(dataclasses.replace(options, resign=None, win="600,1"))
     assert play(plan, players).entries[0].reason != "won by score"
-    plan, players = make_plan(dataclasses.replace(wishes, resign=None, win="0,1"))
+    plan, players = make_plan(dataclasses.replace(options, resign=None, win="0,1"))
     assert play(plan, players).entries[0].reason == "won by score"
 
 
 def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:
     plan, players = make_plan(
-        Wishes(players=("heuristic-1", "uniform"), variant="gardner", pairs=1, tc="5+0.05", max_plies=8)
+        MatchOptions(players=["heuristic-1", "uniform"], variant="gardner", pairs=1, tc="5+0.05", max_plies=8)
     )
     assert players == [None, None]
     assert plan.labels == ("heuristic-1 (5+0.05 s)", "uniform (5+0.05 s)")
@@ -547,19 +548,19 @@ def test_a_net_on_a_clock_is_our_engine(tmp_path: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.skipif(STOCKFISH is None, reason="needs Stockfish: apt install stockfish")
 def test_stockfish() -> None:
-    players = (
+    players = [
         "heuristic-1?visits=20",
         "uci:stockfish?nodes=200&option.Hash=4",
         "uci:stockfish?depth=2&option.Skill+Level=0",
-    )
-    plan, seats = make_plan(Wishes(players=players, pairs=2, concurrency=2))
+    ]
+    plan, seats = make_plan(MatchOptions(players=players, pairs=2, concurrency=2))
     assert plan.labels[1].startswith("Stockfish")
     report = play(plan, seats)
     assert report.complete
     assert not any(faults(report.entries, index) for index in range(3))
     assert report.match(1, 0).score > 0.7
     with pytest.raises(ValueError, match="does not play atomic"):
-        make_plan(Wishes(players=players[:2], variant="atomic", pairs=1))
+        make_plan(MatchOptions(players=players[:2], variant="atomic", pairs=1))
 
 
 def test_a_few_timed_games_of_our_engines_without_a_fault() -> None:
@@ -607,18 +608,18 @@ def test_what_cannot_be_read_is_refused(query: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("uci:cat?visits=400", "cat: visits are for nets that we search; an engine has nodes: uci:cat?nodes=400"),
+        ("uci:cat?visits=400", "cat: visits are for nets; an engine has nodes: uci:cat?nodes=400"),
         ("uci:cat?visits=400&nodes=5", "visits are for nets"),
-        ("uci:cat?node=5", "cat: nothing is called 'node'; did you mean nodes?"),
-        ("uci:cat?threads=2", "there are nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"),
+        ("uci:cat?node=5", "cat: unknown key 'node'; did you mean nodes?"),
+        ("uci:cat?threads=2", "valid keys: nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir"),
         ("uci:cat?nodes=5&nodes=6", "cat: nodes is given twice"),
         ("uci:cat?nodes=5&option.Hash=1&option.hash=2", "cat: option.hash is given twice"),
-        ("uci:cat?nodes=5&name=", "cat: name= needs something behind it"),
-        ("uci:cat?nodes=5&dir=", "cat: dir= needs something behind it"),
+        ("uci:cat?nodes=5&name=", "cat: name= needs a value"),
+        ("uci:cat?nodes=5&dir=", "cat: dir= needs a value"),
         ("heuristic-1?nodes=5", "nodes and depth are for engines; a net has visits, movetime or tc"),
         ("heuristic-1?depth=5", "nodes and depth are for engines"),
-        ("heuristic-1?visit=5", "heuristic-1: nothing is called 'visit'; did you mean visits?"),
-        ("heuristic-1?device=cuda", "there are visits, movetime, tc, name,"),
+        ("heuristic-1?visit=5", "heuristic-1: unknown key 'visit'; did you mean visits?"),
+        ("heuristic-1?device=cuda", "valid keys: visits, movetime, tc, name,"),
         ("heuristic-1?visits=5&option.Hash=1", "option, env and dir are for engines, and for nets on a clock"),
         ("heuristic-1?tc=1&option.WeightsFile=x", "its name says which net it is; leave out option.WeightsFile"),
         ("random?visits=400", "random: it does not search, so it has no limit; write random alone"),

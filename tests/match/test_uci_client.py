@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from selfmate.match.uci_client import Engine, EngineError, EngineSpec, Fault, Interrupted
-from selfmate.match.uci_parse import Score, read_info, read_offer
+from selfmate.match.uci_client import EngineError, EngineSpec, Fault, Interrupted, UciClient
+from selfmate.match.uci_parse import EngineScore, parse_info, parse_option
 
 FAKE = Path(__file__).parents[1] / "helpers" / "fake_engine.py"
 OURS = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("WeightsFile", "heuristic-1"),))
@@ -51,29 +51,29 @@ def nobody_is_left() -> Iterator[None]:
 
 
 def test_a_search() -> None:
-    with Engine(fake()) as engine:
+    with UciClient(fake()) as engine:
         assert engine.name == "Fake none"
-        assert set(engine.offers) == {"hash", "style", "ponder"}
+        assert set(engine.options) == {"hash", "style", "ponder"}
         engine.set_option("hash", "32")
         engine.set_option("STYLE", "Wild")
-        engine.play_variant("chess")
+        engine.set_variant("chess")
         engine.new_game()
-        thought = engine.think(None, ["g1f3"], "go nodes 5", seconds=PATIENCE)
-    assert (thought.move, thought.depth, thought.nodes, thought.late) == ("g8f6", 2, 7, False)
-    assert thought.score == Score(cp=-900)
-    assert 0 < thought.seconds < PATIENCE
+        reply = engine.search(None, ["g1f3"], "go nodes 5", seconds=PATIENCE)
+    assert (reply.move, reply.depth, reply.nodes, reply.late) == ("g8f6", 2, 7, False)
+    assert reply.score == EngineScore(cp=-900)
+    assert 0 < reply.seconds < PATIENCE
 
 
 @pytest.mark.parametrize("variant", ["chess", "gardner", "atomic960", "3check"])
 def test_our_own_engine_plays_every_variant(variant: str) -> None:
     from selfmate import Position
 
-    with Engine(OURS) as engine:
-        engine.play_variant(variant)
+    with UciClient(OURS) as engine:
+        engine.set_variant(variant)
         position = Position(variant)
         for _ in range(4):
-            thought = engine.think(None, [move.uci() for move in position.move_stack], "go nodes 30", seconds=PATIENCE)
-            position.play(thought.move)  # refuses what is not legal
+            reply = engine.search(None, [move.uci() for move in position.move_stack], "go nodes 30", seconds=PATIENCE)
+            position.play(reply.move)  # refuses what is not legal
     assert len(position.move_stack) == 4
 
 
@@ -85,21 +85,21 @@ def test_working_directory_environment_and_a_path_with_spaces(tmp_path: Path) ->
     script.write_text(text, encoding="ascii")
     script.chmod(0o755)
     spec = EngineSpec(command=(str(script),), directory=folder, environment={"VERSION": "9"})
-    with Engine(spec) as engine:
+    with UciClient(spec) as engine:
         assert engine.name == "Fake none"
     with pytest.raises(EngineError, match="no folder"):
-        Engine(EngineSpec(command=(str(script),), directory=tmp_path / "nowhere"))
+        UciClient(EngineSpec(command=(str(script),), directory=tmp_path / "nowhere"))
 
 
 def test_what_an_engine_tells_is_read_with_care() -> None:
-    told = read_info(
+    told = parse_info(
         "info depth 9 multipv 1 score mate -3 wdl 0 0 1000 nodes 12 pv e7e8q a1a2", "e7e8q", 0.5, late=False
     )
-    assert (told.score, told.depth, told.nodes, told.pv) == (Score(mate=-3), 9, 12, ("e7e8q", "a1a2"))
-    odd = read_info("info score cp 99999999999 depth nodes", "", 0.5, late=False)
+    assert (told.score, told.depth, told.nodes, told.pv) == (EngineScore(mate=-3), 9, 12, ("e7e8q", "a1a2"))
+    odd = parse_info("info score cp 99999999999 depth nodes", "", 0.5, late=False)
     assert (odd.score, odd.depth, odd.nodes, odd.pv) == (None, None, None, ())
-    assert read_offer("option name type spin") is None
-    assert read_offer("option nonsense") is None
+    assert parse_option("option name type spin") is None
+    assert parse_option("option nonsense") is None
 
 
 # -- options and variants ---------------------------------------------------------------------------------------------
@@ -117,21 +117,21 @@ def test_what_an_engine_tells_is_read_with_care() -> None:
 )
 def test_options_that_cannot_be(option: tuple[str, str], message: str) -> None:
     with pytest.raises(EngineError, match=r"^Fake none") as caught:
-        Engine(fake(options=(option,)))
+        UciClient(fake(options=(option,)))
     assert message in str(caught.value)
 
 
 def test_variants_that_an_engine_does_not_offer() -> None:
-    with Engine(fake()) as engine:
+    with UciClient(fake()) as engine:
         with pytest.raises(EngineError, match="does not play atomic: it has no option UCI_Variant"):
-            engine.play_variant("atomic")
+            engine.set_variant("atomic")
         with pytest.raises(EngineError, match="does not play chess960: it has no option UCI_Chess960"):
-            engine.play_variant("chess960")
+            engine.set_variant("chess960")
     with (
-        Engine(OURS) as engine,
+        UciClient(OURS) as engine,
         pytest.raises(EngineError, match="does not play shogi; its UCI_Variant is one of chess"),
     ):
-        engine.play_variant("shogi")
+        engine.set_variant("shogi")
 
 
 # -- what goes wrong --------------------------------------------------------------------------------------------------
@@ -139,30 +139,30 @@ def test_variants_that_an_engine_does_not_offer() -> None:
 
 def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="engine no-such-engine: there is no such program"):
-        Engine(EngineSpec(command=("no-such-engine",)))
+        UciClient(EngineSpec(command=("no-such-engine",)))
     text = tmp_path / "text"
     text.write_text("hello", encoding="ascii")
-    with pytest.raises(EngineError, match="may not be executed"):
-        Engine(EngineSpec(command=(str(text),)))
+    with pytest.raises(EngineError, match="not executable"):
+        UciClient(EngineSpec(command=(str(text),)))
     text.chmod(0o755)
-    with pytest.raises(EngineError, match="ended by itself with exit code 127: Exec format error") as caught:
-        Engine(EngineSpec(command=(str(text),)))
+    with pytest.raises(EngineError, match="exited with code 127: Exec format error") as caught:
+        UciClient(EngineSpec(command=(str(text),)))
     assert caught.value.fault is Fault.CRASH
 
 
 @pytest.mark.parametrize(
     ("fault", "message", "kind"),
     [
-        ("dies", "ended by itself with exit code 7: cannot find my weights", Fault.CRASH),
-        ("silent", "said nothing within 0.5 s, so it is no UCI engine", Fault.HANG),
+        ("dies", "exited with code 7: cannot find my weights", Fault.CRASH),
+        ("silent", "sent nothing within 0.5 s: not a UCI engine", Fault.HANG),
         ("floods-at-start", "", Fault.HANG),  # too much or too late, whichever comes first
-        ("never-ready", "Fake never-ready said no readyok within 0.5 s", Fault.HANG),
+        ("never-ready", "Fake never-ready did not send readyok within 0.5 s", Fault.HANG),
     ],
 )
 def test_engines_that_do_not_start(fault: str, message: str, kind: Fault) -> None:
     patience = 0.5 if kind is Fault.HANG else PATIENCE
     with pytest.raises(EngineError) as caught:
-        Engine(fake(fault), patience=patience)
+        UciClient(fake(fault), patience=patience)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.fault is kind
@@ -173,26 +173,26 @@ def test_a_program_that_is_no_engine_is_not_waited_for_long(monkeypatch: pytest.
     heard: list[str] = []
     for name, said in ("cat", ""), ("bash", "uci: command not found"):
         with pytest.raises(EngineError) as caught:  # the echo of a command is no word; nor is what goes to the errors
-            Engine(EngineSpec(command=(name,)), first_word=1.5, notice=heard.append)
-        assert str(caught.value).startswith(f"{name} said nothing within 1.5 s, so it is no UCI engine")
+            UciClient(EngineSpec(command=(name,)), first_reply=1.5, notice=heard.append)
+        assert str(caught.value).startswith(f"{name} sent nothing within 1.5 s: not a UCI engine")
         assert str(caught.value).endswith(said)
         assert caught.value.fault is Fault.HANG
-    assert heard == [f"waiting for {name} to say uciok, 1.5 s at most" for name in ("cat", "bash")]
+    assert heard == [f"waiting for uciok from {name}, up to 1.5 s" for name in ("cat", "bash")]
 
 
 def test_an_engine_that_has_spoken_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfmate.match.uci_client.NOTICE", 0.1)
     heard: list[str] = []
-    with Engine(fake("loads"), first_word=3.0, notice=heard.append) as engine:
+    with UciClient(fake("loads"), first_reply=3.0, notice=heard.append) as engine:
         assert engine.name == "Fake loads"
-    assert any(" to say uciok, " in text for text in heard)
+    assert any("waiting for uciok from " in text for text in heard)
 
 
 @pytest.mark.parametrize(
     ("fault", "message", "kind"),
     [
         ("crash", "was ended by signal 11", Fault.CRASH),
-        ("exit", "ended by itself with exit code 3: out of cheese", Fault.CRASH),
+        ("exit", "exited with code 3: out of cheese", Fault.CRASH),
         ("disconnect", "closed its output", Fault.DISCONNECT),
         ("deaf", "did not obey stop", Fault.HANG),
         ("flood", "", Fault.HANG),  # too much or too late, whichever comes first
@@ -200,10 +200,10 @@ def test_an_engine_that_has_spoken_may_take_its_time(monkeypatch: pytest.MonkeyP
 )
 def test_engines_that_fail_in_a_search(fault: str, message: str, kind: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfmate.match.uci_client.STOP_SECONDS", 0.3)
-    with Engine(fake(fault)) as engine:
-        assert engine.think(None, [], "go nodes 1", seconds=PATIENCE).move == "g1f3"
+    with UciClient(fake(fault)) as engine:
+        assert engine.search(None, [], "go nodes 1", seconds=PATIENCE).move == "g1f3"
         with pytest.raises(EngineError) as caught:
-            engine.think(None, ["g1f3", "g8f6"], "go nodes 1", seconds=0.3 if kind is Fault.HANG else PATIENCE)
+            engine.search(None, ["g1f3", "g8f6"], "go nodes 1", seconds=0.3 if kind is Fault.HANG else PATIENCE)
         process = engine.process_id
     assert str(caught.value).endswith(message)
     assert caught.value.fault is kind
@@ -213,39 +213,42 @@ def test_engines_that_fail_in_a_search(fault: str, message: str, kind: Fault, mo
 def test_a_flood_without_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfmate.match.uci_client.FLOOD", 1 << 20)
     monkeypatch.setattr("selfmate.match.uci_client.STOP_SECONDS", 0.2)
-    with Engine(fake("flood")) as engine, pytest.raises(EngineError, match="printed 1 MiB and did not come to an end"):
-        engine.think(None, ["g1f3", "g8f6"], "go nodes 1", seconds=PATIENCE)
+    with (
+        UciClient(fake("flood")) as engine,
+        pytest.raises(EngineError, match="printed 1 MiB without a reply"),
+    ):
+        engine.search(None, ["g1f3", "g8f6"], "go nodes 1", seconds=PATIENCE)
 
 
 def test_garbage_between_the_answers_does_no_harm() -> None:
-    with Engine(fake("noise")) as engine:
+    with UciClient(fake("noise")) as engine:
         for moves in ([], ["g1f3", "g8f6"], ["g1f3", "g8f6", "f3g1"]):
-            thought = engine.think(None, moves, "go nodes 1", seconds=PATIENCE)
-            assert thought.move == ("g1f3", "", "f3g1", "f6g8")[len(moves)]
+            reply = engine.search(None, moves, "go nodes 1", seconds=PATIENCE)
+            assert reply.move == ("g1f3", "", "f3g1", "f6g8")[len(moves)]
 
 
 def test_a_late_answer_is_told_and_not_taken_for_the_next() -> None:
-    with Engine(fake("waits")) as engine:
-        late = engine.think(None, ["g1f3", "g8f6"], "go nodes 1", seconds=0.1)
+    with UciClient(fake("waits")) as engine:
+        late = engine.search(None, ["g1f3", "g8f6"], "go nodes 1", seconds=0.1)
         assert (late.move, late.late) == ("f3g1", True)
         assert late.seconds >= 0.1
-        assert engine.think(None, [], "go nodes 1", seconds=PATIENCE).move == "g1f3"
+        assert engine.search(None, [], "go nodes 1", seconds=PATIENCE).move == "g1f3"
 
 
 def test_waiting_ends_when_the_match_is_stopped() -> None:
     asked: list[bool] = []
-    with Engine(fake("deaf"), stopping=lambda: bool(asked)) as engine:
+    with UciClient(fake("deaf"), stopping=lambda: bool(asked)) as engine:
         asked.append(True)
         with pytest.raises(Interrupted):
-            engine.think(None, ["g1f3", "g8f6"], "go nodes 1", seconds=PATIENCE)
+            engine.search(None, ["g1f3", "g8f6"], "go nodes 1", seconds=PATIENCE)
 
 
-# -- nobody is left behind --------------------------------------------------------------------------------------------
+# -- no process is left behind -----------------------------------------------------------------------------------------
 
 
 def test_an_engine_that_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfmate.match.uci_client.STOP_SECONDS", 0.2)
-    engine = Engine(fake("stays"))
+    engine = UciClient(fake("stays"))
     engine.close()
     engine.close()
     assert is_gone(engine.process_id)
@@ -253,7 +256,7 @@ def test_an_engine_that_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_children_of_an_engine_go_with_it(tmp_path: Path) -> None:
     file = tmp_path / "child"
-    with Engine(fake("child", str(file))):
+    with UciClient(fake("child", str(file))):
         child = int(file.read_text(encoding="ascii"))
         assert Path(f"/proc/{child}").exists()
     assert is_gone(child)
@@ -261,8 +264,8 @@ def test_children_of_an_engine_go_with_it(tmp_path: Path) -> None:
 
 LEAVING = """
 import sys, time
-from selfmate.match.uci_client import Engine, EngineSpec
-engine = Engine(EngineSpec(command=(sys.executable, "-S", sys.argv[1], "stays")))
+from selfmate.match.uci_client import UciClient, EngineSpec
+engine = UciClient(EngineSpec(command=(sys.executable, "-S", sys.argv[1], "stays")))
 print(engine.process_id, flush=True)
 time.sleep(600)
 """

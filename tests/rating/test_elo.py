@@ -13,7 +13,7 @@ import pytest
 
 from command import Run
 from selfmate import SelfmateError
-from selfmate.cli.rate import as_json
+from selfmate.cli.rate import ratings_as_json
 from selfmate.rating.elo import ELO, MODELS, MOST_PLAYERS, WHITE_PRIOR, Ratings, Results, fit, tally
 from selfmate.rating.pgn_results import leave_out, read_all
 from selfmate.rating.trueskill import Skill, rate_pair, trueskill
@@ -91,9 +91,9 @@ def test_a_clean_sweep_stays_finite(model: str) -> None:
     assert few.error > 150
     if model == "elo":  # as half a point short of it, and half a virtual game more
         assert few.elo == pytest.approx(400 * math.log10(10.5 / 0.5), abs=0.1)
-    nobody = fit(both_colours("A", "B", 0, 40, 0), anchors={"B": 0}, model=model).players[0]
-    assert nobody.elo == pytest.approx(0, abs=1e-6)
-    assert 1 < nobody.error < 150
+    even = fit(both_colours("A", "B", 0, 40, 0), anchors={"B": 0}, model=model).players[0]
+    assert even.elo == pytest.approx(0, abs=1e-6)
+    assert 1 < even.error < 150
 
 
 def test_superiority_by_hand() -> None:
@@ -410,7 +410,7 @@ def test_a_clean_sweep_is_only_a_bound(run: Run, tmp_path: Path) -> None:
     first, second = (line.split("│")[3].strip() for line in answer.out.splitlines() if line.startswith("│"))
     assert first.startswith("above ")
     assert second.startswith("below ")
-    assert "A won every game against B: nothing bounds how far it is above." in answer.out
+    assert "A won every game against B: its rating has no upper bound." in answer.out
     best, worst = json.loads(run("rate", str(path), "--json").out)["players"]
     assert (best["high"], worst["low"]) == (None, None)
     assert best["low"] == pytest.approx(best["elo"] - best["error"])
@@ -431,7 +431,7 @@ def test_the_rating_of_a_match_is_set_beside_that_of_its_score(run: Run, tmp_pat
     best, worst = json.loads(run("rate", str(path), "--json").out)["players"]
     out = run("rate", str(path)).out
     assert f"A is {best['elo'] - worst['elo']:.0f} ±" in out
-    assert "the score alone (selfmate arena) says +89" in out  # 2.5 of 4 points
+    assert "the score alone (selfmate arena) gives +89" in out  # 2.5 of 4 points
     even = [("A", "B", "1-0"), ("B", "A", "1-0")]
     path.write_text("".join(tags.format(*game) for game in even), encoding="utf-8")
     assert "-0 " not in (out := run("rate", str(path)).out)
@@ -461,7 +461,7 @@ def test_groups_are_said_in_one_line(run: Run, tmp_path: Path) -> None:
     assert "The mean is 0" not in run("rate", str(path), "--anchor", "A=900")[1]  # that of C and D is, which was said
     assert run("rate", str(path), "--anchor", "A=0", "--anchor", "D=100")[2] == ""
     played = read_all([str(path)])
-    values = as_json(fit(tally(played.games)), played, los=True)
+    values = ratings_as_json(fit(tally(played.games)), played, los=True)
     assert [each["player"] for each in values["players"]] == ["A", "C", "B", "D"]
     assert values["los"][0][1] is None
     assert values["los"][0][2] > 0.5
@@ -475,9 +475,9 @@ def test_groups_are_said_in_one_line(run: Run, tmp_path: Path) -> None:
         (("{pgn}", "--anchor", "Ben=strong"), "is not NAME=ELO"),
         (("{pgn}", "--anchor", "Ben=nan"), "is not NAME=ELO"),
         (("{pgn}", "--anchor", "Ben=1", "--anchor", "Ben=2"), "cannot be both 1 and 2"),
-        (("{pgn}", "--json", "--csv"), "do not go together"),
+        (("{pgn}", "--json", "--csv"), "cannot be combined"),
         (("{pgn}", "--model", "glicko"), "elo or bayeselo"),
-        (("{pgn}", "--trueskill", "--anchor", "Ben=1"), "goes without"),
+        (("{pgn}", "--trueskill", "--anchor", "Ben=1"), "cannot be combined with"),
         (("{pgn}", "--min-games", "1000"), "no players with 1,000 games"),
         (("/no/such/file.pgn",), "/no/such/file.pgn"),
         (("{folder}",), "Is a directory"),

@@ -14,14 +14,14 @@ from selfmate.rating.match_stats import (
     NELO,
     Match,
     Model,
-    Scored,
+    SideResult,
     count_games,
     elo_bounds,
     score_line,
     score_of_elo,
     whole_pairs,
 )
-from selfmate.rating.sprt import Sprt, SprtWalk
+from selfmate.rating.sprt import Sprt, SprtTracker
 from simulation import error_limit, match_coverage, sprt_passes, with_strength
 
 Z = 1.959964
@@ -120,7 +120,7 @@ def test_the_interval_of_a_score_is_honest() -> None:
         assert list(won.interval) == pytest.approx([count / (count + unseen), 1.0], rel=1e-6)
         assert list(lost.interval) == pytest.approx([0.0, unseen / (count + unseen)], rel=1e-6)
         assert drawn.interval[1] - 0.5 == pytest.approx(unseen / 2 / (count + unseen), rel=1e-6)
-        # Whoever scores less than the bound wins all pairs in fewer than one match in twenty
+        # A player that scores less than the bound wins all pairs in fewer than one match in twenty
         assert won.interval[0] ** count < 0.05
     # One pair that differs does not make the rest certain
     assert list(of_pairs(1, 0, 0, 0, 99).interval) == pytest.approx([0.945, 0.998], abs=0.002)
@@ -167,7 +167,7 @@ def test_a_clean_sweep_bounds_the_score_and_elo_on_one_side() -> None:
 def test_nothing_played() -> None:
     nothing = of_games(0, 0, 0)
     assert (nothing.score, nothing.elo, nothing.nelo, nothing.los) == (0.5, 0.0, None, 0.5)
-    assert score_line(nothing) == "Nothing was played to its end."
+    assert score_line(nothing) == "No game was finished."
     assert Sprt(0, 5).judge(nothing).llr == 0.0
     json.dumps(nothing.as_json(), allow_nan=False)
 
@@ -240,23 +240,25 @@ def test_games_in_any_order_are_a_test_in_order(seed: int) -> None:
     random = np.random.default_rng(seed)
     test = Sprt(elo0=0, elo1=60)
     games = [
-        Scored(pair, with_white, str(random.choice(["*", "1/2-1/2", *(2 * ["1-0" if with_white else "0-1"]), "1-0"])))
+        SideResult(
+            pair, with_white, str(random.choice(["*", "1/2-1/2", *(2 * ["1-0" if with_white else "0-1"]), "1-0"]))
+        )
         for pair in range(200)
         for with_white in (True, False)
     ]
-    walk, heard = SprtWalk(test), 0
+    tracker, heard = SprtTracker(test), 0
     while heard < len(games):
         # Some of the next twenty, as they end
         turn = random.permutation(min(20, len(games) - heard))
         games[heard : heard + len(turn)] = [games[heard + place] for place in turn]
-        walk.add(games[heard : heard + 7])
+        tracker.add(games[heard : heard + 7])
         heard += len(games[heard : heard + 7])
         whole = sorted(whole_pairs(games[:heard]), key=lambda game: game.pair)
         in_order = list(itertools.takewhile(lambda each: each[0] == each[1].pair, enumerate(whole[::2])))
         expected = test.follow(count_games(whole[: 2 * len(in_order)]).pairs)
-        assert walk.standing.pairs == expected.pairs
-        assert walk.standing.llr == pytest.approx(expected.llr, abs=1e-6)
-    assert walk.standing.verdict is not None
+        assert tracker.state.pairs == expected.pairs
+        assert tracker.state.llr == pytest.approx(expected.llr, abs=1e-6)
+    assert tracker.state.verdict is not None
 
 
 @pytest.mark.parametrize(("elo0", "elo1", "model"), [(0, 60, "normalised"), (0, 40, "logistic")])
@@ -287,8 +289,8 @@ def test_the_ratio_is_antisymmetric_and_of_any_shape() -> None:
     ("elo0", "elo1", "alpha", "beta", "model", "part"),
     [
         (5, 5, 0.05, 0.05, "normalised", "elo0 must be below elo1"),
-        (0, 5, 0.0, 0.05, "normalised", "alpha lies between 0 and 0.5"),
-        (0, 5, 0.05, 1.0, "logistic", "beta lies between 0 and 0.5"),
+        (0, 5, 0.0, 0.05, "normalised", "alpha must be between 0 and 0.5"),
+        (0, 5, 0.05, 1.0, "logistic", "beta must be between 0 and 0.5"),
         (0, 900, 0.05, 0.05, "normalised", "-200 to 200"),
         (0, math.nan, 0.05, 0.05, "logistic", "-1000 to 1000"),
         (0, 5, 0.05, 0.05, "bayesian", "normalised or logistic"),

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from selfmate import SelfmateError
-from selfmate.recipe.recipe import Recipe, change, load, smoke
+from selfmate.recipe.reader import change, load, smoke
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir import directory as run_module
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import FORMAT
@@ -205,6 +206,22 @@ def test_two_trainers_do_not_share_a_run(tmp_path: Path) -> None:
     open_run(tmp_path / "run").close()
 
 
+def test_a_run_on_a_read_only_disk_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_run(tmp_path / "run").close()
+    open_path = Path.open
+
+    def refuse(self: Path, *arguments: Any) -> Any:
+        if self.name == "lock":
+            raise OSError(errno.EROFS, "Read-only file system")
+        return open_path(self, *arguments)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with Run.hold(tmp_path / "run"):
+        pass
+    with pytest.raises(OSError, match="Read-only"):
+        open_run(tmp_path / "run")
+
+
 def test_another_run_is_refused_and_never_overwritten(tmp_path: Path) -> None:
     directory = tmp_path / "run"
     with open_run(directory) as run:
@@ -217,7 +234,7 @@ def test_another_run_is_refused_and_never_overwritten(tmp_path: Path) -> None:
     assert "seed" in refusal(lambda: open_run(directory, seed=5))
     assert "--smoke" in refusal(lambda: open_run(directory, smoke=False))
     assert "learner.learning_rate" in refusal(lambda: open_run(directory, edited))
-    assert "cannot change" in refusal(lambda: open_run(directory, settings=["net.blocks=7"]))
+    assert "cannot be changed" in refusal(lambda: open_run(directory, settings=["net.blocks=7"]))
     assert contents(directory) == before
 
 
@@ -239,8 +256,8 @@ def test_another_format_is_refused(tmp_path: Path, name: str) -> None:
     (directory / name).write_text(json.dumps({"format": FORMAT - 1, "something": "old"}))
     assert f"format {FORMAT - 1}, older than" in (said := refusal(lambda: open_run(directory)))
     assert said.endswith(  # what to do
-        "train on with the version that began it (manifest.json names it), or begin a new run with another --run; "
-        f"its nets play as they are, such as {directory}/checkpoints/00000"
+        "resume it with the version that started it (see manifest.json), or start a new run with another --run; "
+        f"its nets can be played as they are, such as {directory}/checkpoints/00000"
     )
     for text in ("", "{", "[]", "null", json.dumps(values)[:-5], json.dumps({**values, "format": "x"})):
         (directory / name).write_text(text)
@@ -337,7 +354,8 @@ def test_a_run_without_its_last_commit_is_refused(tmp_path: Path) -> None:
         shard = run.write_shard(0, 0, [(0, 1, b"a game")])
         run.commit(shards=(shard,))
     (directory / "state.json").unlink()
-    assert "state.json is missing, but there is games/00000-00.games" in refusal(lambda: open_run(directory))
+    message = refusal(lambda: open_run(directory))
+    assert "state.json is missing, but games/00000-00.games exists; restore it from a copy" in message
     assert (directory / "games/00000-00.games").exists()
     (directory / "games/00000-00.games").unlink()
     with open_run(directory) as run:

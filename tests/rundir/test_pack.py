@@ -12,7 +12,7 @@ from command import Run as Command
 from selfmate.rundir.directory import read_run
 from selfmate.rundir.format import RunError
 from selfmate.rundir.pack import pack
-from selfmate.train.loop import train
+from selfmate.train.session import train
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "selfplay.cycles=3")
 
@@ -71,12 +71,12 @@ def test_what_cannot_be_packed(source: Path, tmp_path: Path, run: Command) -> No
     (tmp_path / "there").mkdir()
     for arguments, message in (
         ((tmp_path / "nowhere", tmp_path / "a"), "not a run"),
-        ((source, tmp_path / "there"), "is there already; a copy goes into a new folder"),
+        ((source, tmp_path / "there"), "already exists; choose a new folder"),
         ((source, tmp_path / "no" / "such"), "there is no folder"),
     ):
         done = run("pack", *map(str, arguments))
         assert (done.code, message in done.err, done.err.count("\n")) == (2, True, 1), done.err
-    with pytest.raises(RunError, match=r"MiB are needed without any game; 0\.01 are too few"):
+    with pytest.raises(RunError, match="a copy needs at least 1 MiB even without games"):
         pack(source, tmp_path / "tiny", 0.01)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["there"]
 
@@ -85,6 +85,6 @@ def test_a_damaged_run_is_not_copied(source: Path, tmp_path: Path) -> None:
     pack(source, tmp_path / "copy", 64)
     shard = next((tmp_path / "copy" / "games").iterdir())
     shard.write_bytes(shard.read_bytes()[:-1])
-    with pytest.raises(RunError, match=rf"{shard.name}: damaged: not what was committed"):
+    with pytest.raises(RunError, match=rf"{shard.name}: checksum mismatch: the file was changed or is damaged"):
         pack(tmp_path / "copy", tmp_path / "other", 64)
     assert not (tmp_path / "other").exists()

@@ -33,7 +33,7 @@ def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from selfmate.nn.config import GARDNER, NetConfig
     from selfmate.nn.net import Net
     from selfmate.nn.onnx import export_onnx
-    from selfmate.recipe.recipe import load, smoke
+    from selfmate.recipe.reader import load, smoke
     from selfmate.rundir.directory import Run
 
     folder = tmp_path_factory.mktemp("nets")

@@ -12,22 +12,36 @@ import numpy as np
 import pytest
 
 from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchError, SelfmateError, Termination
-from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat
+from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat, SelfPlayConfig
 from selfmate._core import encoding as encoding_of
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Answer, Desk, Evaluator
 from selfmate.nn.leaves import Leaves
-from selfmate.recipe.recipe import change, load
+from selfmate.recipe.reader import change, load
 from selfmate.search import autotune as pool_module
 from selfmate.search.driver import drive
-from selfmate.train.selfplay import choose_at_once
+from selfmate.train.selfplay import choose_concurrency
 
 
 def make_pool(variant: str = "gardner", games: int = 40) -> Pool:
     pool = Pool(
-        variant, SearchConfig(gumbel=True), seed=7, visits=12, fast_visits=4, full_probability=0.5, random_plies=3,
-        temperature=1.0, temperature_plies=8, max_plies=60, slots=16, lanes=2, threads=2, leaves_per_slot=2,
-    )  # fmt: skip
+        variant,
+        SearchConfig(gumbel=True),
+        SelfPlayConfig(
+            visits=12,
+            fast_visits=4,
+            full_probability=0.5,
+            random_plies=3,
+            temperature=1.0,
+            temperature_plies=8,
+            max_plies=60,
+        ),
+        seed=7,
+        slots=16,
+        lanes=2,
+        threads=2,
+        leaves_per_slot=2,
+    )
     pool.start(0, games)
     return pool
 
@@ -131,7 +145,7 @@ def chosen(
     monkeypatch.setattr(pool_module, "_batch_speed", speed)
     recipe = change(load("atomic"), settings)
     evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
-    slots, rows, why = choose_at_once(recipe, cast(Evaluator, evaluator), 3)
+    slots, rows, why = choose_concurrency(recipe, cast(Evaluator, evaluator), 3)
     assert rows in (0, *speeds)
     return slots, why, asked
 

@@ -12,7 +12,7 @@ import pytest
 
 from oracles import Counter, binomial_z, chi_square_z
 from selfmate import Position
-from selfmate._core import GameRecord, Pool, Search, SearchConfig
+from selfmate._core import GameRecord, Pool, Search, SearchConfig, SelfPlayConfig
 
 SURE: Final = 4.5
 """Standard deviations that no statistic here reaches by chance; seeds are fixed."""
@@ -21,7 +21,7 @@ OPENING, CAP, SEARCH, CHOICE = 1, 2, 3, 4
 
 
 class Settings(NamedTuple):
-    """A pool's settings, by the names of its arguments."""
+    """The seed of a pool, and the fields of its SelfPlayConfig."""
 
     seed: int = 1
     visits: int = 16
@@ -42,7 +42,9 @@ def play(
     evaluator: str = "fake",
 ) -> list[GameRecord]:
     """Play games with the ids 0, 1, … under a native evaluator."""
-    pool = Pool(variant, SearchConfig(**search), **settings._asdict(), threads=2, slots=32)
+    values = settings._asdict()
+    seed = values.pop("seed")
+    pool = Pool(variant, SearchConfig(**search), SelfPlayConfig(**values), seed=seed, threads=2, slots=32)
     pool.start_games([(starts[game % len(starts)], 0, 0) for game in range(games)])
     pool.run(evaluator)
     return pool.drain()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from selfmate import VARIANTS, IllegalMove, Move, Position, SearchError, _core
-from selfmate._core import Pool, Search, SearchConfig
+from selfmate._core import Pool, Search, SearchConfig, SelfPlayConfig
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trees.json"
 POSITIONS = {
@@ -432,9 +432,14 @@ def test_a_finished_game_is_not_searched() -> None:
 
 def self_play(threads: int, slots: int, lanes: int, by_batches: bool) -> list[bytes]:
     pool = Pool(
-        "gardner", SearchConfig(gumbel=True), seed=5, visits=16, fast_visits=4, full_probability=0.5,
-        random_plies=4, slots=slots, lanes=lanes, threads=threads, max_plies=60,
-    )  # fmt: skip
+        "gardner",
+        SearchConfig(gumbel=True),
+        SelfPlayConfig(visits=16, fast_visits=4, full_probability=0.5, random_plies=4, temperature=0, max_plies=60),
+        seed=5,
+        slots=slots,
+        lanes=lanes,
+        threads=threads,
+    )
     pool.start(100, 30)
     if not by_batches:
         pool.run("fake")

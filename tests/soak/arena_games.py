@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from selfmate import VARIANTS, read_games
-from selfmate.cli.arena import Wishes, make_plan
 from selfmate.match.match_file import MatchFile
+from selfmate.match.options import MatchOptions
+from selfmate.match.plan import make_plan
 from selfmate.match.tournament import play
 
 MARK = "SELFMATE_SOAK"
@@ -49,14 +50,19 @@ def run(
     each = -(-games // (2 * len(variants)))  # openings of a variant
     for number, variant in enumerate(variants):
         # The shipped net where there is one, against heuristic-1.
-        players = tuple(
+        players = [
             f"uci:{sys.executable} -m selfmate uci?env.{MARK}={mark}&name={name}&option.WeightsFile={weights}&tc={tc}"
             for name, weights in (("default", ""), ("heuristic", "heuristic-1"))
+        ]
+        options = MatchOptions(
+            players=players,
+            variant=variant,
+            pairs=each,
+            seed=number,
+            margin=round(1000 * margin),
+            concurrency=concurrency,
         )
-        wishes = Wishes(
-            players=players, variant=variant, pairs=each, seed=number, margin=margin, concurrency=concurrency
-        )
-        plan, seats = make_plan(wishes)
+        plan, seats = make_plan(options)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "games.pgn")
             with MatchFile(path, plan.settings) as file:
@@ -75,7 +81,7 @@ def run(
             if entry.fault:
                 tally.wrong.append(f"{variant} game {entry.number}: {ends[entry.number]}")
         if not report.complete:
-            tally.wrong.append(f"{variant}: {len(report.entries)} of {report.games} games; {report.out}")
+            tally.wrong.append(f"{variant}: {len(report.entries)} of {report.games} games; {report.unavailable}")
     tally.wrong += [f"process {process} is still running" for process in left_behind(mark)]
     print(f"{tally.games} games at {tc} s, {tally.plies} plies, {dict(tally.results)}; {dict(tally.reasons)}")
     print(f"least time on a clock after a move: {tally.least:.1f} s; {len(tally.wrong)} wrong")

@@ -38,10 +38,10 @@ import torch._dynamo
 
 from selfmate import SelfmateError
 from selfmate._core import GameRecord
-from selfmate.recipe.recipe import load, smoke
+from selfmate.recipe.reader import load, smoke
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State
-from selfmate.train.loop import train
+from selfmate.train.session import train
 
 RECIPE = "gardner-laptop"
 SETTINGS = ("selfplay.max_plies=20", "gate.final_games=2")

@@ -11,7 +11,7 @@ import pytest
 
 from oracles import Encoded, binomial_z, chi_square_z, encode, mirrored_move, mirrored_position, move_index
 from selfmate import WHITE, Move, Position
-from selfmate._core import Buffer, GameRecord, Pool, SearchConfig
+from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 
 SURE: Final = 4.5
 """Standard deviations that no statistic here reaches by chance; seeds are fixed."""
@@ -39,10 +39,11 @@ STARTS: Final = {
 def play(variant: str, games: int = 16, **changes: Any) -> list[GameRecord]:
     """Play some games by self-play with the hash evaluator; ids begin at 100."""
     settings: dict[str, Any] = {
-        "seed": 3, "visits": 12, "fast_visits": 2, "full_probability": 0.6, "random_plies": 3, "temperature": 1.0,
-        "temperature_plies": 200, "max_plies": 150, "threads": 1,
+        "visits": 12, "fast_visits": 2, "full_probability": 0.6, "random_plies": 3, "temperature": 1.0,
+        "temperature_plies": 200, "max_plies": 150,
     }  # fmt: skip
-    pool = Pool(variant, SearchConfig(gumbel=changes.pop("gumbel", True)), **settings | changes)
+    search, seed = SearchConfig(gumbel=changes.pop("gumbel", True)), changes.pop("seed", 3)
+    pool = Pool(variant, search, SelfPlayConfig(**settings | changes), seed=seed, threads=1)
     starts = STARTS[variant]
     pool.start_games([(starts[game % len(starts)], 0, 0) for game in range(games)], 100)
     pool.run("fake")

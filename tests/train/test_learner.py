@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from selfmate import SelfmateError
-from selfmate._core import Buffer, GameRecord, Pool, SearchConfig
+from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.nn.config import GARDNER, NetConfig
 from selfmate.nn.net import PLIES_UNIT, Net
-from selfmate.recipe.recipe import LearnerPart, at, change, load, smoke
+from selfmate.recipe.reader import change, load, smoke
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import LearnerPart
 from selfmate.train.learner import Diverged, Learner
 from selfmate.train.window import Window
 
@@ -32,7 +34,13 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def games() -> list[GameRecord]:
     search = SearchConfig(gumbel=True, considered=8)
-    pool = Pool("gardner", search, seed=1, visits=8, fast_visits=2, random_plies=6, max_plies=60, threads=1)
+    pool = Pool(
+        "gardner",
+        search,
+        SelfPlayConfig(visits=8, fast_visits=2, full_probability=1, random_plies=6, temperature=0, max_plies=60),
+        seed=1,
+        threads=1,
+    )
     pool.start(0, 60)
     pool.run("heuristic-1")
     return pool.drain()
@@ -94,7 +102,13 @@ def test_the_losses_are_what_they_say(buffer: Buffer) -> None:
 
 
 def test_truncated_games_teach_no_value() -> None:
-    pool = Pool("gardner", SearchConfig(gumbel=True), seed=1, visits=4, fast_visits=2, max_plies=4, threads=1)
+    pool = Pool(
+        "gardner",
+        SearchConfig(gumbel=True),
+        SelfPlayConfig(visits=4, fast_visits=2, full_probability=1, random_plies=0, temperature=0, max_plies=4),
+        seed=1,
+        threads=1,
+    )
     pool.start(0, 8)
     pool.run("uniform")
     cut_off = Buffer("gardner", 1000, 1)

@@ -17,14 +17,16 @@ import torch
 from torch import Tensor
 
 from oracles import binomial_z
-from selfmate._core import Buffer, GameRecord, Pool, Samples, SearchConfig
+from selfmate._core import Buffer, GameRecord, Pool, Samples, SearchConfig, SelfPlayConfig
 from selfmate.nn.config import GARDNER, NetConfig
 from selfmate.nn.net import Net
-from selfmate.recipe.recipe import LearnerPart, change, load, smoke
+from selfmate.recipe.reader import change, load, smoke
+from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import State
 from selfmate.rundir.games import unpack_games
+from selfmate.train.formulas import count_steps
 from selfmate.train.learner import Learner
-from selfmate.train.loop import count_steps, train
+from selfmate.train.session import train
 from selfmate.train.window import Window
 
 SURE: Final = 4.5
@@ -45,7 +47,13 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def games() -> list[GameRecord]:
     search = SearchConfig(gumbel=True, considered=8)
-    pool = Pool("gardner", search, seed=1, visits=8, fast_visits=2, random_plies=6, max_plies=40, threads=1)
+    pool = Pool(
+        "gardner",
+        search,
+        SelfPlayConfig(visits=8, fast_visits=2, full_probability=1, random_plies=6, temperature=0, max_plies=40),
+        seed=1,
+        threads=1,
+    )
     pool.start(0, 60)
     pool.run("heuristic-1")
     return pool.drain()

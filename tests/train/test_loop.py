@@ -27,22 +27,24 @@ from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Answer, Evaluator
 from selfmate.evaluator.winograd import WinogradEvaluator
-from selfmate.match import play as gate_module
+from selfmate.match import runner
 from selfmate.match.openings import balanced_openings
-from selfmate.match.play import Standing, play_match
+from selfmate.match.runner import MatchProgress, play_match
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import load
-from selfmate.recipe.recipe import smoke as smoke_recipe
+from selfmate.recipe.reader import load
+from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State
 from selfmate.train import dashboard as view_module
 from selfmate.train import gate as loop_matches_module
 from selfmate.train import loop as loop_module
-from selfmate.train.dashboard import LiveView, PlainView, Progress, make_view
+from selfmate.train import selfplay as selfplay_module
+from selfmate.train.dashboard import LiveView, PlainView, make_view
 from selfmate.train.learner import Learner, Losses
-from selfmate.train.loop import Summary, Trainer, find_device, program_name, train
 from selfmate.train.selfplay import selfplay_pool
+from selfmate.train.session import Summary, find_device, program_name, train
+from selfmate.train.status import TrainingStatus
 from selfmate.util.signals import Stop
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "learner.ema=0.5")
@@ -142,7 +144,7 @@ def test_it_can_be_stopped_anywhere(finished: Path, tmp_path: Path, monkeypatch:
 def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: all games are there once, whatever began ahead, also over two sessions."""
     directory = tmp_path / "run"
-    monkeypatch.setattr(Trainer, "_ahead", lambda self: 40)
+    monkeypatch.setitem(selfplay_module.GAMES_AHEAD, "cpu", 40)
     taken_up: list[int] = []
     make_pool = selfplay_pool
 
@@ -157,7 +159,7 @@ def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest
             taken_up.append(len(games))
             self.pool.resume(games)
 
-    monkeypatch.setattr(loop_module, "selfplay_pool", lambda *a, **b: Watched(make_pool(*a, **b)))
+    monkeypatch.setattr(selfplay_module, "selfplay_pool", lambda *a, **b: Watched(make_pool(*a, **b)))
     go(directory, "selfplay.cycles=2")
     assert state_of(directory).flight is not None
     go(directory, "selfplay.cycles=4")
@@ -280,7 +282,7 @@ def test_minutes_end_a_run_with_its_final_match(tmp_path: Path, capsys: pytest.C
     assert summary.reason == "complete"
     assert summary.scores.keys() == {"untrained", "heuristic-1"}
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "Since cycle 0: gate.games=0."
+    assert lines[1] == "Changed at cycle 0: gate.games=0."
     assert lines[2].startswith("cycle 1: 8 games, untrained")
     assert lines[-1].startswith("Champion of cycle 3: ")
 
@@ -291,7 +293,7 @@ def test_other_recipes_go_round_too(tmp_path: Path, recipe: str) -> None:
 
 
 def test_nothing_starts_before_the_recipe_is_right(tmp_path: Path) -> None:
-    with pytest.raises(SelfmateError, match="there is no such key"):
+    with pytest.raises(SelfmateError, match="unknown key"):
         go(tmp_path / "run", "selfplay.vists=3")
     with pytest.raises(SelfmateError, match="no recipe is called 'gardner'"):
         go(tmp_path / "run", recipe="gardner")
@@ -317,7 +319,7 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, number: si
         assert process.wait(60) == code
     assert first.startswith("cycle 1")
     assert lines[-2:] == [
-        "Stopped; everything up to here is saved. Go on with:",
+        "Stopped; everything up to here is saved. Run the same command again to resume:",
         shlex.join([program_name(), *arguments]),
     ]
     assert state_of(directory).cycle >= 1
@@ -348,7 +350,7 @@ def test_the_alarm_rings_when_held_out_games_are_predicted_worse(
         return losses and losses._replace(value=0.9 if holds_out else 0.5)
 
     monkeypatch.setattr(Learner, "validate", overfitted)
-    monkeypatch.setattr(loop_module, "GAP_CYCLES", 1)
+    monkeypatch.setattr(loop_module, "OVERFITTING_CYCLES", 1)
     go(tmp_path / "run", "selfplay.cycles=4")
     assert "Overfitting" in capsys.readouterr().out
 
@@ -374,8 +376,8 @@ def test_matches_are_fair_and_see_who_is_better() -> None:
 
 
 def test_a_match_tells_how_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
-    heard: list[Standing] = []
+    monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.0)
+    heard: list[MatchProgress] = []
     openings = balanced_openings("gardner", 3, seed=3)
     options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
     played = play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)
@@ -419,48 +421,55 @@ def test_the_live_view_shows_the_run(finished: Path) -> None:
         game = GameRecord.from_bytes(run.read_shard(run.state.shards[0])[0])
     match = Match(wins=(2, 1), draws=(0, 0), losses=(0, 1), pairs=(2.0, 1.0))
     losses = Losses(total=3.0, policy=2.0, value=1.0, plies=0.5)
-    progress = Progress(
-        variant="gardner", recipe="gardner-laptop", cycles=9, cycle=4, losses=losses, validation=losses, shown=game
+    status = TrainingStatus(
+        variant="gardner",
+        recipe="gardner-laptop",
+        cycles=9,
+        cycle=4,
+        losses=losses,
+        validation=losses,
+        latest_game=game,
     )
-    progress.deadline = progress.began + 100
-    progress.scores["heuristic-1"] = (3, match)
+    status.latest_game = game
+    status.deadline = status.began + 100
+    status.scores["heuristic-1"] = (3, match)
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
-    with LiveView(progress, console) as view:
+    with LiveView(status, console) as view:
         view.say("a line that stays")
         for _ in range(len(game.moves) + 2):
             view._next_move = 0.0
-            console.print(view._picture())
+            console.print(view._render())
         view.cycle_done()
     view.close()
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
     for text in ("a line that stays", "cycle", "4 of 9", "policy 2.000", "75.0 % [", f"game {game.game_id}", "left"):
         assert text in shown
-    assert isinstance(make_view(progress), PlainView)  # under pytest there is no terminal
+    assert isinstance(make_view(status), PlainView)  # under pytest there is no terminal
 
 
 def picture(view: LiveView) -> str:
     """Give what a view would show now, as plain text."""
     console = Console(file=io.StringIO(), width=80)
-    console.print(view._picture())
+    console.print(view._render())
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "TELL_SECONDS", 0.0)
-    heard: list[Standing] = []
+    monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.0)
+    heard: list[MatchProgress] = []
     openings = balanced_openings("gardner", 6, seed=5)
     options: dict[str, Any] = {"search": SearchConfig(), "visits": 8, "lanes": 1}
     play_match("gardner", "heuristic-1", "uniform", openings, tell=heard.append, **options)
-    progress = Progress(variant="gardner", stage="final match against uniform", sides=("champion", "uniform"))
-    view = LiveView(progress, Console(file=io.StringIO(), width=80))
-    assert "match" not in picture(view).replace(progress.stage, "")
+    status = TrainingStatus(variant="gardner", stage="final match against uniform", sides=("champion", "uniform"))
+    view = LiveView(status, Console(file=io.StringIO(), width=80))
+    assert "match" not in picture(view).replace(status.stage, "")
     whole = {record.game_id: record for record in heard[-1].finished}
     watched: list[int] = []
     shown_plies = 0
     for standing in [*heard, *[heard[-1]] * 200]:
-        progress.match = standing
+        status.match = standing
         view._next_move = 0.0
         shown = picture(view)
         assert f"{len(standing.finished)} of 12 games" in shown
@@ -481,29 +490,29 @@ def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch
     assert watched[0] in {record.game_id for record in heard[1].playing}
     assert len(watched) > 1
     # The next match, or no match, clears the board
-    progress.stage, progress.match = "playing", None
+    status.stage, status.match = "playing", None
     shown = picture(view)
     assert "game " not in shown
     assert "White" not in shown
 
 
 def test_what_is_not_known_yet_is_not_shown() -> None:
-    progress = Progress(variant="gardner", recipe="gardner-laptop", cycles=9)
-    rows = dict(view_module._facts(progress))
+    status = TrainingStatus(variant="gardner", recipe="gardner-laptop", cycles=9)
+    rows = dict(view_module._rows(status))
     assert rows["champion"] == "untrained"
     assert rows["games"] == "0"
     assert rows.keys() == {"time", "stage", "cycle", "games", "champion"}
-    assert PlainView(progress).line() == "cycle 0: 0 games, untrained"
+    assert PlainView(status).line() == "cycle 0: 0 games, untrained"
     # The candidate of the first cycle has learned nothing either
-    progress.champion = progress.cycle = 1
-    assert dict(view_module._facts(progress))["champion"] == "untrained"
-    progress.champion_step = progress.step = progress.goal = 12
-    assert dict(view_module._facts(progress))["champion"] == "of cycle 1"
-    assert dict(view_module._facts(progress))["step"].startswith("12 of 12")
+    status.champion = status.cycle = 1
+    assert dict(view_module._rows(status))["champion"] == "untrained"
+    status.champion_step = status.step = status.goal = 12
+    assert dict(view_module._rows(status))["champion"] == "of cycle 1"
+    assert dict(view_module._rows(status))["step"].startswith("12 of 12")
     # Games that were all cut off teach no value
-    progress.validation = Losses(total=2.5, policy=2.5, value=0.0, plies=0.0)
-    assert dict(view_module._facts(progress))["held out"] == "policy 2.500"
-    assert PlainView(progress).line() == "cycle 1: 0 games, step 12, held out policy 2.500"
+    status.validation = Losses(total=2.5, policy=2.5, value=0.0, plies=0.0)
+    assert dict(view_module._rows(status))["held out"] == "policy 2.500"
+    assert PlainView(status).line() == "cycle 1: 0 games, step 12, held out policy 2.500"
 
 
 def test_the_terminal_does_not_echo_while_the_picture_stands() -> None:
@@ -512,7 +521,7 @@ def test_the_terminal_does_not_echo_while_the_picture_stands() -> None:
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
         before = termios.tcgetattr(theirs)
         assert before[3] & termios.ECHO
-        with LiveView(Progress(variant="gardner"), Console(file=terminal, force_terminal=True)) as view:
+        with LiveView(TrainingStatus(variant="gardner"), Console(file=terminal, force_terminal=True)) as view:
             during = termios.tcgetattr(theirs)
             assert not during[3] & termios.ECHO
             assert during[3] & termios.ISIG  # Ctrl-C is still heard

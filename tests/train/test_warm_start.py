@@ -16,14 +16,14 @@ from selfmate._core import Buffer, GameRecord
 from selfmate.nn.checkpoint import load
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
-from selfmate.recipe.recipe import load as load_recipe
-from selfmate.recipe.recipe import smoke as smoke_recipe
+from selfmate.recipe.reader import load as load_recipe
+from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run, read_run
 from selfmate.rundir.format import RunError
 from selfmate.train import warm_start as inherit_module
 from selfmate.train.batch import as_tensors
 from selfmate.train.learner import Learner
-from selfmate.train.loop import Summary, train
+from selfmate.train.session import Summary, train
 from selfmate.train.warm_start import inherit_weights
 from selfmate.util.files import write_file
 from selfmate.util.signals import Stop
@@ -81,7 +81,7 @@ def test_another_net_learns_from_the_games_and_plays_on(
     assert load(tmp_path / "new" / "checkpoints" / "00000")[1].parents == ()
     lines = [json.loads(line) for line in (tmp_path / "new" / "metrics.jsonl").read_text().splitlines()]
     assert (lines[0]["stage"], lines[0]["step"]) == ("study", state.checkpoint(3).step)
-    assert "positions) of old." in capsys.readouterr().out
+    assert "positions) from run 'old'." in capsys.readouterr().out
 
 
 def parts_of(directory: Path, prefix: str) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def test_it_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monkeypat
     assert state.learner is not None
     assert 0 < state.learner.step < state.goal
     # On it goes without --from; with it somebody is told so.
-    with pytest.raises(RunError, match="is there already; go on with it without --from"):
+    with pytest.raises(RunError, match="already exists; run the same command without --from to resume it"):
         go(tmp_path / "new", *settings, source=source)
     assert go(tmp_path / "new", *settings).reason == "complete"
     _, whole = read_run(tmp_path / "whole")
@@ -156,7 +156,7 @@ def test_it_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monkeypat
 
 
 def test_the_time_is_kept_while_it_studies(source: Path, tmp_path: Path) -> None:
-    settings = ("learner.reuse=100000", "learner.batch=16", "selfplay.cycles=4")
+    settings = ("learner.reuse=1000", "learner.batch=16", "selfplay.cycles=4")
     assert go(tmp_path / "new", *settings, source=source, minutes=0.02).reason == "time"
     _, state = read_run(tmp_path / "new")
     assert state.learner is not None
@@ -180,17 +180,17 @@ def test_a_kill_while_games_are_copied_leaves_nothing_behind(
         with pytest.raises(KeyboardInterrupt):
             go(tmp_path / "new", "selfplay.cycles=4", source=source)
     assert len(list((tmp_path / "new" / "games").iterdir())) == 1
-    with pytest.raises(RunError, match="the games of old are not in it yet; say --from again"):
+    with pytest.raises(RunError, match=r"the games of run .old. are not copied yet; give --from again"):
         go(tmp_path / "new", "selfplay.cycles=4")
     assert go(tmp_path / "new", "selfplay.cycles=4", source=source).games == 24 + 8
 
 
 def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"not a run: there is no manifest\.json"):
+    with pytest.raises(RunError, match=r"not a run directory: it has no manifest\.json"):
         go(tmp_path / "new", source=tmp_path)
-    with pytest.raises(RunError, match="has games of gardner, not of atomic"):
+    with pytest.raises(RunError, match="a run of gardner; the recipe plays atomic"):
         train("atomic-laptop", tmp_path / "new", smoke=True, device="cpu", source=source)
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         go(source, source=source)
     for part in ("games/00001-00.games", "learner"):
         shutil.copytree(source, tmp_path / part[:5])
@@ -200,6 +200,6 @@ def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> N
         with pytest.raises(RunError, match="damaged"):
             go(tmp_path / "new", source=tmp_path / part[:5])
     go(tmp_path / "short", minutes=0.0001)
-    with pytest.raises(RunError, match="has no games of a whole cycle"):
+    with pytest.raises(RunError, match="this run has no complete cycle of games to learn from yet"):
         go(tmp_path / "new", source=tmp_path / "short")
     assert not (tmp_path / "new").exists()

@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from selfmate.cli.common import progress_bar
-from selfmate.match.match_file import Entry
-from selfmate.match.report import Report, standing_notes
+from selfmate.match.match_file import GameEntry
+from selfmate.match.report import MatchReport, progress_notes
 from selfmate.match.spec import Contestant
-from selfmate.rating.sprt import Sprt, SprtWalk
+from selfmate.rating.sprt import Sprt, SprtTracker
 from selfmate.search.limit import Limit
 from selfmate.util.terminal import fit, say
 
@@ -42,10 +42,10 @@ def shown(monkeypatch: pytest.MonkeyPatch, width: int, label: str, note: str | l
     return [line for line in lines if line.strip()][-1]
 
 
-def match(games: int, of: int, test: Sprt | None) -> Report:
+def match(games: int, of: int, test: Sprt | None) -> MatchReport:
     """Return a match in which the first player wins most games."""
     entries = tuple(
-        Entry(
+        GameEntry(
             number=number,
             white=number % 2,
             black=1 - number % 2,
@@ -56,22 +56,22 @@ def match(games: int, of: int, test: Sprt | None) -> Report:
         )
         for number in range(games)
     )
-    walk = SprtWalk(test) if test is not None else None
-    if walk is not None:
-        walk.add(entry.scored(0) for entry in entries)
+    tracker = SprtTracker(test) if test is not None else None
+    if tracker is not None:
+        tracker.add(entry.side_result(0) for entry in entries)
     contestants = tuple(
         Contestant(spec=name, player=name, engine=None, limit=Limit(visits=8), name=name) for name in "AB"
     )
-    return Report(
+    return MatchReport(
         variant="chess",
         contestants=contestants,
         labels=("A", "B"),
         openings=of // 2,
         entries=entries,
-        out={},
+        unavailable={},
         seconds=1.0,
-        test=test,
-        standing=None if walk is None else walk.standing,
+        sprt=test,
+        sprt_state=None if tracker is None else tracker.state,
     )
 
 
@@ -81,7 +81,7 @@ def match(games: int, of: int, test: Sprt | None) -> Report:
 def test_what_matters_of_a_match_is_seen(
     monkeypatch: pytest.MonkeyPatch, width: int, test: Sprt | None, games: int, of: int
 ) -> None:
-    line = shown(monkeypatch, width, "arena", standing_notes(match(games, of, test)))
+    line = shown(monkeypatch, width, "arena", progress_notes(match(games, of, test)))
     assert len(line) <= width
     assert "…" not in line
     assert re.search(rf"\b{games:,}( of |/){of:,}\b", line)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from selfmate._core import GameRecord
 from selfmate.bench.ceiling import EvaluatorSpeed, ceiling
 from selfmate.bench.lane_times import lane_seconds
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
@@ -19,8 +20,10 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.match.openings import balanced_openings
-from selfmate.match.pool import Seating, paired, seat_players
-from selfmate.search.driver import BatchTiming, drive, one_thread
+from selfmate.match.pool import MatchPool, make_match_pool
+from selfmate.match.runner import play_games
+from selfmate.match.schedule import ScheduledGame, schedule
+from selfmate.search.driver import BatchTiming, one_thread
 from selfmate.search.player import Player
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
@@ -80,22 +83,21 @@ def arena(
     players = _players(nets, variant, size, device, compile)
     variant = players[0].variant or variant
     tell(0, games, "openings")
-    fixtures = paired(balanced_openings(variant, games // 2, seed=1))
-    seating = seat_players(
+    scheduled = schedule(2, balanced_openings(variant, games // 2, seed=1))
+    pool = make_match_pool(
         variant, players, [visits] * len(players), games, max_plies=max_plies, slots=slots, lanes=lanes
     )
-    evaluators = [each for each in seating.evaluators if isinstance(each, Evaluator)]
-    if len(evaluators) != len(seating.evaluators) or not evaluators:
+    evaluators = [each for each in pool.evaluators if isinstance(each, Evaluator)]
+    if len(evaluators) != len(pool.evaluators) or not evaluators:
         raise SelfmateError("only nets have a ceiling to compare with", ", ".join(nets))
 
     def alone() -> list[EvaluatorSpeed]:
-        rows, lanes = seating.pool.lane_rows, seating.lanes
+        rows, lanes = pool.pool.lane_rows, pool.lanes
         return [ceiling(each, rows, lanes, seconds=CEILING_SECONDS, prepare=one_thread) for each in evaluators]
 
     tell(0, games, "the evaluators alone")
     before = alone()
-    seating.pool.start_games(fixtures)
-    match = _play(seating, evaluators, games, tell)
+    match = _play(pool, scheduled, evaluators, tell)
     tell(games, games, "the evaluators alone")
     tops = [
         EvaluatorSpeed((one.wall + other.wall) / 2, (one.processor + other.processor) / 2)
@@ -107,12 +109,11 @@ def arena(
         "evaluators": sorted({each.name for each in evaluators}),
         "visits": visits,
     }
-    return _report(names | _figures(seating, match, tops), seating.why)
+    return _report(names | _figures(pool, match, tops), pool.why)
 
 
-def _play(seating: Seating, evaluators: Sequence[Evaluator], games: int, tell: Tell) -> _Match:
-    """Play the games of a pool that has been started."""
-    pool = seating.pool
+def _play(pool: MatchPool, scheduled: Sequence[ScheduledGame], evaluators: Sequence[Evaluator], tell: Tell) -> _Match:
+    """Play the scheduled games."""
     timings: list[BatchTiming] = []
     full: Stretch | None = None
     done = 0
@@ -122,30 +123,28 @@ def _play(seating: Seating, evaluators: Sequence[Evaluator], games: int, tell: T
         leaves = [sum(timing.leaves for timing in timings if timing.desk.evaluator is each) for each in evaluators]
         return Stretch(leaves, time.perf_counter() - began, time.process_time() - processor)
 
-    def drain(leaves: int) -> None:
+    def on_finished(records: list[GameRecord]) -> None:
         nonlocal done, full
-        if pool.finished:
-            done += len(pool.drain())
-            tell(done, games, "the match")
-            if full is None and done > games - seating.slots and timings:
-                full = stretch()
+        done += len(records)
+        tell(done, len(scheduled), "the match")
+        if full is None and done > len(scheduled) - pool.slots and timings:
+            full = stretch()
 
-    drive(pool, seating.evaluators, lanes=seating.lanes, prepare=one_thread, tell=drain, watch=timings.append)
-    done += len(pool.drain())
+    play_games(pool, scheduled, on_finished=on_finished, watch=timings.append)
     whole = stretch()
     return _Match(done, timings, full or whole, whole)
 
 
-def _figures(seating: Seating, match: _Match, tops: Sequence[EvaluatorSpeed]) -> dict[str, Any]:
+def _figures(pool: MatchPool, match: _Match, tops: Sequence[EvaluatorSpeed]) -> dict[str, Any]:
     leaves, elapsed = sum(match.whole.leaves), match.whole.seconds
     of_whole, of_whole_processor = match.whole.of_ceiling(tops)
     of_full, of_full_processor = match.full.of_ceiling(tops)
     spent = lane_seconds(match.timings)
     return {
         "games": match.games,
-        "slots": seating.slots,
-        "lanes": seating.lanes,
-        "rows": seating.pool.lane_rows,
+        "slots": pool.slots,
+        "lanes": pool.lanes,
+        "rows": pool.pool.lane_rows,
         "seconds": round(elapsed, 3),
         "evaluations_per_second": round(leaves / elapsed),
         "ceiling": round(leaves / elapsed / of_whole),
@@ -155,10 +154,10 @@ def _figures(seating: Seating, match: _Match, tops: Sequence[EvaluatorSpeed]) ->
         "full_of_ceiling": round(of_full, 4),
         "full_of_ceiling_by_processor": round(of_full_processor, 4),
         "games_per_hour": round(3600 * match.games / elapsed),
-        "moves_per_second": round(seating.pool.plies / elapsed, 1),
+        "moves_per_second": round(pool.pool.plies / elapsed, 1),
         "batch": round(leaves / max(1, len(match.timings)), 1),
         "processor_share": round(match.whole.processor / elapsed / cores(), 4),
-        "lane_share": {name: round(each / (seating.lanes * elapsed), 4) for name, each in spent.items()},
+        "lane_share": {name: round(each / (pool.lanes * elapsed), 4) for name, each in spent.items()},
     }
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from selfmate._core import Pool, SearchConfig
+from selfmate._core import Pool, SearchConfig, SelfPlayConfig
 from selfmate.evaluator.base import Evaluator
 
 __all__ = ["EvaluatorSpeed", "ceiling"]
@@ -34,7 +34,14 @@ def ceiling(
     def work(lane: int) -> None:
         try:
             prepare()
-            pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=rows, threads=1)
+            pool = Pool(
+                evaluator.variant,
+                SearchConfig(),
+                SelfPlayConfig(visits=64, full_probability=1, random_plies=16, temperature=0),
+                seed=1,
+                slots=rows,
+                threads=1,
+            )
             pool.start(0, rows)
             desk = evaluator.desk(rows)
             held = desk.gather(pool, 0)

@@ -17,7 +17,7 @@ from selfmate._core import VARIANTS, Position, Search, SearchConfig
 from selfmate.bench.peers import ANSWER_SECONDS, Peer, find_peers, open_peer
 from selfmate.bench.report import BenchReport, BenchTable, Tell
 from selfmate.errors import SelfmateError
-from selfmate.match.uci_client import Engine
+from selfmate.match.uci_client import UciClient
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
 
@@ -267,9 +267,9 @@ def measure(*, repeats: int = 3, threads: int | None = None, tell: Tell = lambda
     return found
 
 
-def _open_engines(stack: ExitStack, found: MovegenTimes) -> list[tuple[Peer, Engine]]:
+def _open_engines(stack: ExitStack, found: MovegenTimes) -> list[tuple[Peer, UciClient]]:
     """Start every usable engine and keep its name, version and path, or why it was refused."""
-    engines: list[tuple[Peer, Engine]] = []
+    engines: list[tuple[Peer, UciClient]] = []
     for peer in find_peers():
         name = peer.name if peer.name not in found.peers else f"{peer.name} ({peer.path.parent})"
         peer = Peer(name, peer.path, peer.variant)
@@ -294,7 +294,7 @@ def _time_ours(times: PerftTimes, label: str, threads: int) -> None:
     times.add(label, seconds)
 
 
-def _time_peer(times: PerftTimes, peer: Peer, engine: Engine) -> None:
+def _time_peer(times: PerftTimes, peer: Peer, engine: UciClient) -> None:
     """Time a peer's perft; the pipes add less than a millisecond."""
     case = times.case
     began = time.perf_counter()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from selfmate._core import Pool, SearchConfig
+from selfmate._core import Pool, SearchConfig, SelfPlayConfig
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.bench.untrained import untrained_net
 from selfmate.errors import SelfmateError
@@ -171,7 +171,14 @@ class _PlainOnnx(Evaluator):
 
 def _leaves(variant: str, size: int) -> Leaves:
     """Return one leaf from each of `size` random games."""
-    pool = Pool(variant, SearchConfig(), seed=1, visits=64, random_plies=16, slots=size, threads=1)
+    pool = Pool(
+        variant,
+        SearchConfig(),
+        SelfPlayConfig(visits=64, full_probability=1, random_plies=16, temperature=0),
+        seed=1,
+        slots=size,
+        threads=1,
+    )
     pool.start(0, size)
     return pool.gather()
 

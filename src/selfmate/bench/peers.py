@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from selfmate.ladder.reference_engines import FAIRY, NAMED, STOCKFISH, check
-from selfmate.match.uci_client import MORE_FOLDERS, Engine, EngineSpec
+from selfmate.ladder.reference_engines import FAIRY, STOCKFISH, VARIABLE, check_rules
+from selfmate.match.uci_client import MORE_FOLDERS, EngineSpec, UciClient
 
 __all__ = ["Peer", "find_peers", "open_peer"]
 
@@ -41,7 +41,7 @@ def find_peers() -> list[Peer]:
     peers = []
     if stockfish := shutil.which(STOCKFISH, path=folders):
         peers.append(Peer(STOCKFISH, Path(stockfish), "chess"))
-    named = os.environ.get(NAMED)
+    named = os.environ.get(VARIABLE)
     built = [Path(__file__).parents[3] / "bench" / "peers" / "build", Path("bench", "peers", "build").absolute()]
     candidates = [Path(named)] if named else [folder / FAIRY for folder in built]
     candidates += [folder / f"{FAIRY}-largeboards" for folder in built]
@@ -56,11 +56,11 @@ def find_peers() -> list[Peer]:
 
 
 @contextmanager
-def open_peer(peer: Peer) -> Iterator[Engine]:
+def open_peer(peer: Peer) -> Iterator[UciClient]:
     """Yield a running engine that is set to the variant of `peer`, and close it afterwards.
 
     Raises `SelfmateError` if it cannot be started, does not answer, or counts other leaves than we do.
     """
-    with Engine(EngineSpec(command=(str(peer.path),)), patience=ANSWER_SECONDS) as engine:
-        check(engine, peer.variant)
+    with UciClient(EngineSpec(command=(str(peer.path),)), patience=ANSWER_SECONDS) as engine:
+        check_rules(engine, peer.variant)
         yield engine

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from selfmate import _core
-from selfmate._core import Pool, Search, SearchConfig
+from selfmate._core import Pool, Search, SearchConfig, SelfPlayConfig
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.board.position import Position
 from selfmate.evaluator.base import NATIVE
@@ -142,7 +142,12 @@ def _games(games: int, repeats: int, begin: Callable[[str], None]) -> dict[str, 
         for count in threads:
             begin(f"{many(games, 'game')}, {many(count, 'thread')}")
             pool = Pool(
-                "atomic", SearchConfig(), seed=1, visits=GAME_VISITS, random_plies=4, slots=games, threads=count
+                "atomic",
+                SearchConfig(),
+                SelfPlayConfig(visits=GAME_VISITS, full_probability=1, random_plies=4, temperature=0),
+                seed=1,
+                slots=games,
+                threads=count,
             )
             pool.start(0, games)
             began, worked = time.perf_counter(), time.process_time()

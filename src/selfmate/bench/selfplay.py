@@ -16,10 +16,11 @@ from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.bench.untrained import untrained_net
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
-from selfmate.recipe.recipe import Recipe, change, load
+from selfmate.recipe.reader import change, load
+from selfmate.recipe.schema import Recipe
 from selfmate.search.autotune import GPU_LANES
 from selfmate.search.driver import drive, one_thread
-from selfmate.train.selfplay import choose_at_once, selfplay_pool
+from selfmate.train.selfplay import choose_concurrency, selfplay_pool
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
 
@@ -53,10 +54,10 @@ def selfplay(
     wanted = change(load(recipe), overrides)
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
     evaluator = _open(wanted, net, device, compile)
-    at_once = choose_at_once(wanted, evaluator, lanes)
+    concurrency = choose_concurrency(wanted, evaluator, lanes)
     # 1. The evaluator without a search
     tell(0, 1, "the evaluator alone")
-    pool = selfplay_pool(wanted, 0, seed=1, at_once=at_once, lanes=lanes, threads=1 if device == "cpu" else 0)
+    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=1 if device == "cpu" else 0)
     alone = max(0.5, min(5.0, seconds / 4))
     top = ceiling(evaluator, pool.lane_rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
@@ -68,7 +69,7 @@ def selfplay(
         "settings": list(overrides),
         "variant": wanted.variant.name,
         "evaluator": evaluator.name,
-        "slots": at_once.slots,
+        "slots": concurrency.slots,
         "leaves": wanted.selfplay.leaves,
         "lanes": lanes,
         **_figures(window, top, lanes, pool.lane_rows),
@@ -77,11 +78,11 @@ def selfplay(
         events = window.times.trace(window.began, TRACE_SECONDS)
         trace.write_text(draw_trace(events, TRACE_SECONDS) if trace.suffix == ".svg" else json.dumps(events))
         values["trace"] = str(trace)
-    title = f"Self-play, {recipe}, {evaluator.name}, {many(lanes, 'lane')}, {many(at_once.slots, 'game')} of "
+    title = f"Self-play, {recipe}, {evaluator.name}, {many(lanes, 'lane')}, {many(concurrency.slots, 'game')} of "
     title += many(wanted.selfplay.leaves, "leaf", "leaves")
     machine = f"{processor_name()}, {window.seconds:.1f} s, {many(len(window.records), 'game')}, {load_note()}"
     table = BenchTable(title, ("figure", "measured"), _rows(values))
-    return BenchReport((table,), (f"{at_once.why}.", machine), values)
+    return BenchReport((table,), (f"{concurrency.reason}.", machine), values)
 
 
 @dataclass(frozen=True, slots=True)

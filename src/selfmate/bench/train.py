@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from selfmate._core import Buffer, Pool, Samples, SearchConfig
+from selfmate._core import Buffer, Pool, Samples, SearchConfig, SelfPlayConfig
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.bench.untrained import untrained_net
 from selfmate.errors import SelfmateError
-from selfmate.recipe.recipe import at, change, load
+from selfmate.recipe.reader import change, load
+from selfmate.recipe.schedule import at
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
 
@@ -106,7 +107,13 @@ def _plain_step(learner: Learner, samples: Samples) -> Callable[[], None]:
 
 def _games(variant: str) -> Buffer:
     """Return a buffer of games that heuristic-1 plays against itself."""
-    pool = Pool(variant, SearchConfig(gumbel=True), seed=1, visits=8, random_plies=8, slots=256)
+    pool = Pool(
+        variant,
+        SearchConfig(gumbel=True),
+        SelfPlayConfig(visits=8, full_probability=1, random_plies=8, temperature=0),
+        seed=1,
+        slots=256,
+    )
     pool.start(0, 512)
     pool.run("heuristic-1")
     buffer = Buffer(variant, 10_000_000, 0)

@@ -18,10 +18,10 @@ from typing import Literal
 
 from selfmate import _core
 from selfmate.board.game_tree import MAX_NAG, GameTree, MoveNode, Node
+from selfmate.board.pgn_tags import parse_tag
 from selfmate.board.pgn_writer import (
     RESULTS,
     START_TAGS,
-    TAG_NAME,
     Headers,
     check_tag,
     movetext,
@@ -38,10 +38,6 @@ __all__ = ["Game", "read_games"]
 MAX_GAME_CHARS = 1 << 20
 """Default limit on the text of one game: 1 MiB."""
 NAG_OF_SUFFIX = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
-TAG = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"((?:[^"\\]|\\.)*+)"\s*+\]\s*+')
-
-# A tag whose value contains unescaped quotation marks; the only tag on its line.
-LOOSE_TAG = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"(.*)"\s*+\]\s*')
 FIRST_MOVE = re.compile(r"\s*+1\s*+\.(?!\s*\.)")
 AFTER_END = re.compile(r"\s*+(?:\{([^}]*+)\}|;(.*+)|\Z)")
 
@@ -303,14 +299,14 @@ class _GameReader:
         elif line[0] == "%":
             return None
         elif not self.in_moves:
-            if (tag := TAG.match(line)) and self.after_blank and tag[1] in self.tags:
+            if (tag := parse_tag(line)) and self.after_blank and tag.name in self.tags:
                 return line
             start = self._read_tags(line)
             self.after_blank = False
             if start == len(line):
                 return None
             self._begin_moves()
-        elif line[0] == "[" and TAG.match(line):
+        elif line[0] == "[" and parse_tag(line):
             return line
         elif self.after_blank:
             self.after_blank = False
@@ -321,7 +317,7 @@ class _GameReader:
         return self._read_moves(line, start)
 
     def _skip(self, line: str) -> str | None:
-        if TAG.match(line):
+        if parse_tag(line):
             if self.in_moves or line.startswith("[Event "):
                 return line
         elif not line or line.isspace():
@@ -339,20 +335,15 @@ class _GameReader:
         """Read the tags at the start of a line and return the index after them."""
         end = 0
         while end < len(line) and (line[end] == "[" or (end == 0 and line.lstrip()[0] == "[")):
-            match = TAG.match(line, end)
-            if match is None and end == 0:
-                match = LOOSE_TAG.fullmatch(line)
-            if match is None:
+            tag = parse_tag(line, end, lenient=end == 0)
+            if tag is None:
                 raise PgnError(f"not a tag: {clip(line[end:])!r}", line[end:], self.line)
-            name, value = match[1], match[2]
-            if "\\" in value:
-                value = re.sub(r'\\(["\\])', r"\1", value)
             try:
-                check_tag(name, value)
+                check_tag(tag.name, tag.value)
             except PgnError as error:
-                raise PgnError(str(error), value, self.line) from None
-            self.tags[name] = value
-            end = match.end()
+                raise PgnError(str(error), tag.value, self.line) from None
+            self.tags[tag.name] = tag.value
+            end = tag.end
         return end
 
     def _begin_moves(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from selfmate import _core
 from selfmate.board.game_tree import MAX_NAG, GameTree, MoveNode
+from selfmate.board.pgn_tags import is_tag_name
 from selfmate.board.position import Position
 from selfmate.errors import PgnError, UnknownVariant, clip
 
@@ -33,8 +34,6 @@ ROSTER = {
 }
 
 START_TAGS = ("Variant", "SetUp", "FEN")
-TAG_NAME = r"[A-Za-z0-9_][A-Za-z0-9_+#=:-]*+"
-NAME = re.compile(TAG_NAME)
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 COMMAND = re.compile(r"\[%[^\[\]]*\]")
 """A command inside a comment, such as `[%clk 0:00:59]`."""
@@ -123,7 +122,7 @@ def check_tag(name: str, value: str) -> None:
     ...
     selfmate.errors.PgnError: not a tag name: 'White Elo'
     """
-    if not NAME.fullmatch(name):
+    if not is_tag_name(name):
         raise PgnError(f"not a tag name: {clip(name)!r}", name)
     if CONTROL.search(value):
         raise PgnError(f"tag {name}: no control characters allowed: {clip(value)!r}", value)

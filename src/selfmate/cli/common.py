@@ -1,13 +1,15 @@
-"""What the commands share: options that several of them have, and the bar that shows how far they are."""
+"""Shared by the commands: common options, parameters from a dataclass, checks, and the progress bar."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+import typing
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -18,45 +20,68 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTERRUPTED",
-    "WHO",
     "Json",
     "Settings",
     "Threads",
     "Variant",
     "check_device",
-    "check_even",
     "flowing",
     "notice",
     "progress_bar",
+    "takes_options",
 ]
 
-
 INTERRUPTED: Final = 130
-
-
-WHO: Final = (
-    "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
-    "(runs/NAME, runs/NAME:untrained)"
-)
-"""Players, in help texts."""
-
-
+"""Exit code after Ctrl-C: 128 and the number of the signal."""
 Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
-
-
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads (default: all).")]
-
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe; repeatable.")
 ]
+Options = TypeVar("Options")
+
+
+def takes_options(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a typer command of a function that takes one dataclass: each field becomes a parameter.
+
+    The types of the fields are annotated with `typer.Option` or `typer.Argument`; their defaults are the parameters'.
+
+    >>> @dataclasses.dataclass
+    ... class Greeting:
+    ...     name: Annotated[str, typer.Option("--name")] = "you"
+    >>> @takes_options(Greeting)
+    ... def greet(options: Greeting) -> None:
+    ...     print("hello", options.name)
+    >>> greet(name="Anna"), list(inspect.signature(greet).parameters)
+    hello Anna
+    (None, ['name'])
+    """
+    hints = typing.get_type_hints(options, include_extras=True)
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in dataclasses.fields(options)  # type: ignore[arg-type]
+    ]
+
+    def decorate(function: Callable[[Options], None]) -> Callable[..., None]:
+        def command(**values: Any) -> None:
+            function(options(**values))
+
+        command.__name__, command.__doc__ = function.__name__, function.__doc__
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        vars(command)["__signature__"] = inspect.Signature(parameters)
+        return command
+
+    return decorate
 
 
 def flowing(text: str) -> str:
-    """Join the lines of each paragraph of a docstring: a terminal is seldom as wide as our source.
+    """Join the lines of each paragraph of a docstring, so that the terminal can fill them to its width.
 
     >>> flowing("One\\ntwo.\\n\\n    Three.\\n    ")
     'One two.\\n\\nThree.'
@@ -65,28 +90,22 @@ def flowing(text: str) -> str:
 
 
 def notice(text: str) -> None:
-    """Say a line beside the output of a command."""
+    """Print a line to standard error, beside the output of a command."""
     print(f"selfmate: {text}", file=sys.stderr, flush=True)
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that there is not; whether there is a GPU shows when a net is loaded."""
+    """Raise `SelfmateError` for an unknown device; whether there is a GPU shows when a net is loaded."""
     if re.fullmatch(r"cpu|cuda(:\d{1,3})?", device) is None:
-        raise SelfmateError(f"--device: no device is called {clip(device)!r}; there are cpu and cuda", device)
-
-
-def check_even(games: int | None) -> None:
-    """Refuse a number of games that cannot be played in pairs."""
-    if games is not None and games % 2:
-        near = f"{games - 1} or {games + 1}" if games > 1 else "2"
-        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; {near} is")
+        raise SelfmateError(f"--device: unknown device {clip(device)!r}; use cpu or cuda", device)
 
 
 @contextlib.contextmanager
 def progress_bar(*, hidden: bool = False) -> Iterator[Progress]:
-    """Make a bar on standard error, shown only when that is a terminal; what it shows is as wide as that is.
+    """Show a progress bar on standard error, if that is a terminal.
 
-    A task has a field `note`, a text, or several that say the same in fewer and fewer words.
+    A task has a field `note`: a text, or several from the longest to the shortest, of which the first that fits is
+    shown.
     """
     from rich.console import Console
     from rich.progress import Progress

@@ -1,33 +1,63 @@
-"""`selfmate rate`: prints ratings of the players in PGN files."""
+"""`selfmate rate`: ratings of the players in PGN files, as tables, JSON and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
+from selfmate.cli.common import notice
 from selfmate.errors import SelfmateError, clip
-from selfmate.rating.elo import Ratings, tally
+from selfmate.rating.elo import Ratings, fit, tally
 from selfmate.rating.match_stats import Z95, elo_of_score
-from selfmate.rating.trueskill import Skill
+from selfmate.rating.pgn_results import PgnResults, leave_out, read_all
+from selfmate.rating.trueskill import Skill, trueskill
 from selfmate.util.terminal import say
 from selfmate.util.text import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
-from selfmate.rating.pgn_results import Played
 
-__all__ = ["as_csv", "as_json", "parse_anchors", "show", "show_skills"]
+__all__ = ["parse_anchors", "print_ratings", "print_skills", "ratings_as_json", "read"]
 
 
-"""Other ways to write a draw."""
+def read(files: Iterable[str], min_games: int) -> PgnResults:
+    """Return the results of PGN files, without players of fewer than `min_games` games."""
+    results = read_all(files)
+    return leave_out(results, min_games) if min_games > 1 else results
+
+
+def print_ratings(
+    results: PgnResults, anchors: Mapping[str, float], model: str, *, los: bool, as_json: bool, as_csv: bool
+) -> None:
+    """Fit ratings and print them as JSON, as CSV or as a table."""
+    ratings = fit(tally(results.games), anchors=anchors, model=model)
+    if (line := unconnected(ratings)) is not None:
+        notice(line)
+    if as_json:
+        print(json.dumps(ratings_as_json(ratings, results, los=los), indent=2))
+    elif as_csv:
+        print(ratings_as_csv(ratings), end="")
+    else:
+        show(ratings, results, Console(), los=los)
+
+
+def print_skills(results: PgnResults, *, as_json: bool) -> None:
+    """Compute TrueSkill game by game, and print it as JSON or as a table."""
+    skills = trueskill(results.games)
+    if as_json:
+        print(json.dumps(skills_as_json(skills, results), indent=2))
+    else:
+        show_skills(skills, results, Console())
 
 
 def parse_anchors(texts: Iterable[str]) -> dict[str, float]:
-    """Read anchors, `NAME=ELO`.
+    """Return anchors written `NAME=ELO`; raises `SelfmateError` for anything else.
 
     >>> parse_anchors(["random=0", "net=3 (64 visits)=1500.5"])
     {'random': 0.0, 'net=3 (64 visits)': 1500.5}
@@ -47,11 +77,11 @@ def parse_anchors(texts: Iterable[str]) -> dict[str, float]:
     return anchors
 
 
-# -- telling it -------------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 
 
-def apart(ratings: Ratings) -> str | None:
-    """Say in one line that there are groups of players which no game connects and no anchors either."""
+def unconnected(ratings: Ratings) -> str | None:
+    """Return a line about groups of players that neither games nor anchors connect; None if there are none."""
     if not ratings.loose or len(ratings.groups) == 1:
         return None
 
@@ -65,37 +95,36 @@ def apart(ratings: Ratings) -> str | None:
     )
 
 
-def beside_the_score(ratings: Ratings) -> str:
-    """Say why a rating is not quite the Elo of a score, which `selfmate arena` prints.
+def compared_with_score(ratings: Ratings) -> str:
+    """Return a sentence on why a rating differs from the Elo of the score, which `selfmate arena` prints.
 
-    >>> from selfmate.rating.elo import fit
-    >>> beside_the_score(fit({("Anna", "Ben"): (3, 0, 1), ("Ben", "Anna"): (1, 0, 3)})).split(":")[0]
-    'Anna is 166 ± 253 above Ben, where the score alone (selfmate arena) says +191'
+    >>> compared_with_score(fit({("Anna", "Ben"): (3, 0, 1), ("Ben", "Anna"): (1, 0, 3)})).split(":")[0]
+    'Anna is 166 ± 253 above Ben; the score alone (selfmate arena) gives +191'
     """
     why = "one drawn game is added for each player, and White's advantage is taken out"
     if len(ratings.players) == 2 and ratings.players[0].score == 1:
         first, second = ratings.players
-        return f"{first.player} won every game against {second.player}: nothing bounds how far it is above."
+        return f"{first.player} won every game against {second.player}: its rating has no upper bound."
     if len(ratings.players) != 2:
-        return f"Few games say a little less here than the score alone, which is what selfmate arena prints: {why}."
+        return f"With few games ratings differ a little from the Elo that selfmate arena prints: {why}."
     first, second = ratings.players
     spread = ratings.covariance[0, 0] + ratings.covariance[1, 1] - 2 * ratings.covariance[0, 1]
     difference = rounded(first.elo - second.elo)
-    apart = f"{difference} ± {rounded(Z95 * math.sqrt(max(spread, 0.0)))}"
-    says = signed(elo_of_score(first.score) or 0.0)
-    who = f"{first.player} is {apart} above {second.player}"
+    distance = f"{difference} ± {rounded(Z95 * math.sqrt(max(spread, 0.0)))}"
+    of_score = signed(elo_of_score(first.score) or 0.0)
+    text = f"{first.player} is {distance} above {second.player}"
     if difference == "0":
-        who = f"{first.player} and {second.player} are {apart} apart"
-    return f"{who}, where the score alone (selfmate arena) says {says}: {why}."
+        text = f"{first.player} and {second.player} are {distance} apart"
+    return f"{text}; the score alone (selfmate arena) gives {of_score}: {why}."
 
 
-def as_json(ratings: Ratings, played: Played, *, los: bool) -> dict[str, Any]:
-    """Give what a program would read."""
+def ratings_as_json(ratings: Ratings, results: PgnResults, *, los: bool) -> dict[str, Any]:
+    """Return the ratings as JSON values; `los` adds the matrix of likelihoods of superiority."""
     chances = ratings.los() if los else None
     return {
         "model": ratings.model,
-        "games": len(played.games),
-        "unfinished": played.unfinished,
+        "games": len(results.games),
+        "unfinished": results.unfinished,
         "white_advantage": ratings.white[0],
         "white_advantage_error": ratings.white[1],
         "draw_rate": ratings.draw_rate,
@@ -109,8 +138,8 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 6)
 
 
-def as_csv(ratings: Ratings) -> str:
-    """Give a line for each player."""
+def ratings_as_csv(ratings: Ratings) -> str:
+    """Return a line of CSV for each player, after a heading."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["rank", "player", "elo", "error", "low", "high", "games", "score", "draws"])
@@ -120,8 +149,8 @@ def as_csv(ratings: Ratings) -> str:
     return text.getvalue()
 
 
-def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> None:
-    """Print the players as a table, and what else was found."""
+def show(ratings: Ratings, results: PgnResults, console: Console, *, los: bool) -> None:
+    """Print the ratings as a table, and the parameters of the fit."""
     from rich.text import Text
 
     chances = ratings.los()
@@ -139,17 +168,17 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
         )
     console.print(table)
     white, error = ratings.white
-    anchored = any(not each.error for each in ratings.players)  # of several groups; `apart` has told of the others
+    anchored = any(not each.error for each in ratings.players)  # in one of several groups; `unconnected` names them
     about = " The mean is 0: --anchor NAME=ELO sets a scale." if ratings.loose and not anchored else ""
     left_out = (
-        f" Left out: {played.unfinished}, without a result or two different players." if played.unfinished else ""
+        f" Left out: {results.unfinished}, without a result or two different players." if results.unfinished else ""
     )
     say(
         console,
-        f"{many(len(played.games), 'game')}.{left_out} White's advantage {signed(white)} ± {rounded(error)} Elo, draws "
-        f"between equals {percent(ratings.draw_rate)}; model {ratings.model}.{about}",
+        f"{many(len(results.games), 'game')}.{left_out} White's advantage {signed(white)} ± {rounded(error)} Elo, "
+        f"draws between equals {percent(ratings.draw_rate)}; model {ratings.model}.{about}",
     )
-    say(console, beside_the_score(ratings))
+    say(console, compared_with_score(ratings))
     if los:
         matrix = _table("player", *(str(rank) for rank in range(1, len(ratings.players) + 1)))
         matrix.title = "Likelihood that the player of the row is stronger, in %"
@@ -160,7 +189,7 @@ def show(ratings: Ratings, played: Played, console: Console, *, los: bool) -> No
 
 
 def _table(*columns: str) -> Table:
-    """Make a table in which only names are broken where it is too wide, and those between their words."""
+    """Return a table in which only the names of players are wrapped."""
     from rich.table import Table
 
     table = Table()
@@ -171,29 +200,29 @@ def _table(*columns: str) -> Table:
 
 
 def _share(share: float) -> str:
-    """Write a share where the heading says that it is in per cent."""
+    """Return a share in per cent, without the sign."""
     return percent(share).removesuffix(" %")
 
 
-def skills_as_json(skills: dict[str, Skill], played: Played) -> dict[str, Any]:
-    """Give what a program would read, the strongest first."""
+def skills_as_json(skills: dict[str, Skill], results: PgnResults) -> dict[str, Any]:
+    """Return the skills as JSON values, the strongest player first."""
     order = sorted(skills, key=lambda name: -skills[name].mu)
     players = [{"player": name, **skills[name]._asdict()} for name in order]
-    return {"model": "trueskill", "games": len(played.games), "unfinished": played.unfinished, "players": players}
+    return {"model": "trueskill", "games": len(results.games), "unfinished": results.unfinished, "players": players}
 
 
-def show_skills(skills: dict[str, Skill], played: Played, console: Console) -> None:
+def show_skills(skills: dict[str, Skill], results: PgnResults, console: Console) -> None:
     """Print the skills as a table."""
     from rich.text import Text
 
     count: dict[str, int] = {}
-    for (white, black), results in tally(played.games).items():
+    for (white, black), counts in tally(results.games).items():
         for name in (white, black):
-            count[name] = count.get(name, 0) + sum(results)
+            count[name] = count.get(name, 0) + sum(counts)
     table = _table("#", "player", "skill\n± 95 %", "games")
     for rank, name in enumerate(sorted(skills, key=lambda name: -skills[name].mu), start=1):
         skill = skills[name]
         table.add_row(str(rank), Text(name), f"{skill.mu:.1f} ± {Z95 * skill.sigma:.1f}", str(count[name]))
     console.print(table)
-    games = many(len(played.games), "game")
-    say(console, f"{games}, in their order; TrueSkill begins at 25 ± 16.")
+    games = many(len(results.games), "game")
+    say(console, f"{games}, in their order; TrueSkill starts at 25 ± 16.")

@@ -1,14 +1,13 @@
-"""How strong a run became: checkpoints play each other and fixed rungs, and one scale is fitted to all their games.
+"""Strength over training: checkpoints play each other and fixed players, and one scale is fitted to all their games.
 
-The games are kept in the run's folder `progress`, a PGN file for every two players, named by their keys: `00010-64`
-is the checkpoint of cycle 10 with 64 visits, `random` and `heuristic-64` are rungs. A file is replaced whole when games
-are added to it. A game is known by its players, its opening and its colours, so whoever plays what is missing (the
-command, or the training loop by itself) plays it once, and games that were saved stay true whatever happens later: a
-checkpoint never changes once it is committed.
+The games are kept in the run's folder `progress`, one PGN file for each pairing, named by the keys of its players:
+`00010-64` is the checkpoint of cycle 10 with 64 visits, `random` and `heuristic-64` are fixed players. A file is
+replaced as a whole when games are added. A game is identified by its players, opening and colours, so the command and
+the training loop never play a game twice. A checkpoint never changes, so its games stay valid.
 
->>> [rung.key for rung in rungs(64)]
+>>> [player.key for player in fixed_players(64)]
 ['random', 'heuristic-1', 'heuristic-4', 'heuristic-16', 'heuristic-64']
->>> choose([0, 10, 20, 30, 37, 38, 39, 40], champion=38, count=5)
+>>> choose_checkpoints([0, 10, 20, 30, 37, 38, 39, 40], champion=38, count=5)
 [0, 10, 20, 38, 40]
 """
 
@@ -20,17 +19,20 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord
+from selfmate.board.pgn_tags import read_tags
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
-from selfmate.ladder.players import SpacingError, read_spacing
+from selfmate.ladder.calibration import CalibrationError, read_calibration
+from selfmate.ladder.players import HEURISTIC, VISITS
 from selfmate.match.openings import balanced_openings
+from selfmate.match.pool import make_match_pool
 from selfmate.match.record_pgn import as_game
-from selfmate.match.runner import Fixture, play_seats
+from selfmate.match.runner import play_games
+from selfmate.match.schedule import ScheduledGame
 from selfmate.rating.elo import Rating, Ratings, Results, fit, tally
-from selfmate.rundir.format import State
 from selfmate.search.player import Player
 from selfmate.search.spec import RANDOM, label, net_name
 from selfmate.util.files import write_file
@@ -38,102 +40,79 @@ from selfmate.util.text import many
 
 __all__ = [
     "FOLDER",
-    "Cost",
-    "Entrant",
-    "Moment",
-    "Played",
-    "Scale",
+    "CurveGame",
+    "CurvePlayer",
+    "PlayCost",
+    "RatingScale",
     "checkpoint",
-    "choose",
+    "choose_checkpoints",
     "fit_scale",
+    "fixed_players",
     "full_name",
     "ladder_results",
-    "moments",
     "openings_for",
     "pairings",
     "play_missing",
+    "player_of_key",
     "read_games_of",
-    "rungs",
 ]
 
-
 FOLDER: Final = "progress"
-
-
 EVENT: Final = "progress"
-
-
 SEED: Final = 0
-"""Of the openings: the same ones for every two players, in every run."""
-
-
-HEURISTIC: Final = "heuristic-1"
-
-
-RUNG_VISITS: Final = (1, 4, 16, 64, 256, 1024)
-
-
+"""Of the openings, which are the same for every pairing, in every run."""
 SAVE_SECONDS: Final = 10.0
-"""Games that a killed process may lose, in seconds."""
-
-
+"""Longest time between two saves: a killed process loses the games since the last one."""
 KEY: Final = re.compile(r"(?P<cycle>\d{5})-(?P<visits>\d+)|heuristic-(?P<heuristic>\d+)|(?P<random>random)")
 
-
-TAG: Final = re.compile(r'^\[(Round|Result|FEN) "(.*)"\]$', re.MULTILINE)
-
-
-GAME: Final = re.compile(r"^(?=\[Event )", re.MULTILINE)
+# -- players ----------------------------------------------------------------------------------------------------------
 
 
-# -- who plays --------------------------------------------------------------------------------------------------------
-
-
-class Entrant(NamedTuple):
-    """Somebody on the scale: a checkpoint of the run, or a rung."""
+class CurvePlayer(NamedTuple):
+    """A player on the scale: a checkpoint of the run, or a fixed player."""
 
     key: str
-    """In names of files, and as a player of the fit."""
+    """In file names and in the fit."""
     name: str
-    """For people."""
+    """For tables and pictures."""
     visits: int
-    """0 for `random`."""
+    """Per move; 0 for `random`."""
     spec: str = ""
-    """By which a rung is found as a `Player`; that of a checkpoint is its folder."""
+    """How a fixed player is opened (`search.spec`); empty for a checkpoint."""
     cycle: int | None = None
     """Of a checkpoint."""
 
 
-def checkpoint(cycle: int, visits: int) -> Entrant:
-    """Give the net that a run had after so many cycles.
+def checkpoint(cycle: int, visits: int) -> CurvePlayer:
+    """Return the player that a run had after `cycle` cycles.
 
     >>> checkpoint(0, 64).name, checkpoint(12, 64).key
     ('untrained', '00012-64')
     """
-    return Entrant(f"{cycle:05}-{visits}", f"cycle {cycle}" if cycle else "untrained", visits, cycle=cycle)
+    return CurvePlayer(f"{cycle:05}-{visits}", f"cycle {cycle}" if cycle else "untrained", visits, cycle=cycle)
 
 
-def full_name(entrant: Entrant, directory: Path) -> str:
-    """Name an entrant of a run as `selfmate arena` does, so that all PGN files can be rated together.
+def full_name(player: CurvePlayer, directory: Path) -> str:
+    """Return the name of a player of a run as `selfmate arena` writes it, so that all PGN files can be rated together.
 
-    >>> full_name(checkpoint(12, 64), Path("runs/first")), full_name(rungs(4)[-1], Path("runs/first"))
+    >>> full_name(checkpoint(12, 64), Path("runs/first")), full_name(fixed_players(4)[-1], Path("runs/first"))
     ('first cycle 12 (64 visits)', 'heuristic-1 (4 visits)')
     """
-    name = entrant.spec or entrant.name if entrant.cycle is None else net_name(directory, entrant.cycle)
-    return label(name, entrant.visits)
+    name = player.spec or player.name if player.cycle is None else net_name(directory, player.cycle)
+    return label(name, player.visits)
 
 
-def rungs(visits: int) -> list[Entrant]:
-    """Give our own players of fixed strength, the weakest first; the last one searches as much as the checkpoints."""
-    most = next((each for each in RUNG_VISITS if each >= visits), RUNG_VISITS[-1])
-    heuristics = [Entrant(f"heuristic-{each}", f"heuristic {each}", each, HEURISTIC) for each in RUNG_VISITS]
-    return [Entrant(RANDOM, RANDOM, 0, RANDOM), *(rung for rung in heuristics if rung.visits <= most)]
+def fixed_players(visits: int) -> list[CurvePlayer]:
+    """Return players of fixed strength, the weakest first; the last searches at least as much as the checkpoints."""
+    most = next((each for each in VISITS if each >= visits), VISITS[-1])
+    heuristics = [CurvePlayer(f"heuristic-{each}", f"heuristic {each}", each, HEURISTIC) for each in VISITS]
+    return [CurvePlayer(RANDOM, RANDOM, 0, RANDOM), *(player for player in heuristics if player.visits <= most)]
 
 
-def find(key: str) -> Entrant | None:
-    """Give the entrant of a key.
+def player_of_key(key: str) -> CurvePlayer | None:
+    """Return the player with a key, or None if it is not a key.
 
-    >>> find("00012-64") == checkpoint(12, 64), find("heuristic-4").name, find("notes")
+    >>> player_of_key("00012-64") == checkpoint(12, 64), player_of_key("heuristic-4").name, player_of_key("notes")
     (True, 'heuristic 4', None)
     """
     found = KEY.fullmatch(key)
@@ -141,13 +120,13 @@ def find(key: str) -> Entrant | None:
         return None
     if found["cycle"]:
         return checkpoint(int(found["cycle"]), int(found["visits"]))
-    return next((rung for rung in rungs(RUNG_VISITS[-1]) if rung.key == key), None)
+    return next((player for player in fixed_players(VISITS[-1]) if player.key == key), None)
 
 
-def choose(cycles: Sequence[int], champion: int, count: int) -> list[int]:
-    """Choose checkpoints by their cycles: the first, the last and the champion, then those in the middle of wide gaps.
+def choose_checkpoints(cycles: Sequence[int], champion: int, count: int) -> list[int]:
+    """Return cycles of checkpoints: the first, the last and the champion, then the middles of the widest gaps.
 
-    So the spacing becomes even, and a larger choice holds every smaller one.
+    The spacing becomes about even, and a larger choice contains every smaller one.
     """
     chosen = sorted({min(cycles), max(cycles), champion})
     while len(chosen) < count:
@@ -160,157 +139,189 @@ def choose(cycles: Sequence[int], champion: int, count: int) -> list[int]:
     return chosen
 
 
-def pairings(chosen: Sequence[int], champion: int, visits: int) -> list[tuple[Entrant, Entrant]]:
-    """Say who plays whom: neighbours, neighbours but one, the champion everybody and itself, all of them two rungs.
+def pairings(chosen: Sequence[int], champion: int, visits: int) -> list[tuple[CurvePlayer, CurvePlayer]]:
+    """Return the pairings of checkpoints: neighbours, next but one, the champion with all and with itself.
 
-    The rungs are `random` and the strongest; each rung also plays the next one, which holds the scale together.
+    Every checkpoint also plays `random` and the strongest fixed player. Each fixed player plays the next one, which
+    connects the scale.
     """
-    entrants = {cycle: checkpoint(cycle, visits) for cycle in sorted(chosen)}
-    ordered, ladder = list(entrants.values()), rungs(visits)
+    players = {cycle: checkpoint(cycle, visits) for cycle in sorted(chosen)}
+    ordered, fixed = list(players.values()), fixed_players(visits)
     found = [*pairwise(ordered), *zip(ordered, ordered[2:], strict=False)]
-    found += [
-        (entrants[min(cycle, champion)], entrants[max(cycle, champion)]) for cycle in chosen if champion in entrants
-    ]
-    found += [(entrant, rung) for entrant in ordered for rung in (ladder[0], ladder[-1])]
-    return list(dict.fromkeys([*found, *pairwise(ladder)]))
+    found += [(players[min(cycle, champion)], players[max(cycle, champion)]) for cycle in chosen if champion in players]
+    found += [(player, other) for player in ordered for other in (fixed[0], fixed[-1])]
+    return list(dict.fromkeys([*found, *pairwise(fixed)]))
 
 
 # -- games ------------------------------------------------------------------------------------------------------------
 
 
-class Played(NamedTuple):
-    """A game that was played; White and Black by their keys."""
+class CurveGame(NamedTuple):
+    """A finished game; White and Black are keys of players."""
 
     white: str
     black: str
     opening: str
+    """FEN."""
     result: str
-    """A game that was cut off is a draw, as in every match of ours."""
+    """A game that was cut off is a draw, as in every match."""
 
 
-class Cost(NamedTuple):
-    """What playing took."""
+class PlayCost(NamedTuple):
+    """What `play_missing` played, and what it took."""
 
     games: int
     missing: int
-    """Games that are still to be played: it was stopped."""
+    """Games that are still to be played, because it was stopped."""
     evaluations: int
     seconds: float
 
 
+class _MissingGame(NamedTuple):
+    opening: str
+    pair: tuple[CurvePlayer, CurvePlayer]
+    """As in the file name."""
+    sides: tuple[CurvePlayer, CurvePlayer]
+    """White and Black."""
+
+
 def openings_for(variant: str, games: int) -> list[str]:
-    """Give the openings of a pairing of so many games. Those of fewer games are the first of them."""
+    """Return the openings of a pairing of `games` games; those of fewer games are the first of them."""
     return list(dict.fromkeys(balanced_openings(variant, games // 2, SEED)))
 
 
-def read_games_of(folder: Path, variant: str, visits: int | None = None) -> list[Played]:
-    """Read all games of a folder; with `visits` only those of rungs and of checkpoints with so many visits."""
-    found: list[Played] = []
+def read_games_of(folder: Path, variant: str, visits: int | None = None) -> list[CurveGame]:
+    """Return all games in a folder; with `visits` only those of fixed players and of checkpoints with these visits."""
+    found: list[CurveGame] = []
     for path in sorted(folder.glob("*.pgn")):
-        first, second = (find(key) for key in (*path.stem.split("_"), "", "")[:2])
+        first, second = (player_of_key(key) for key in (*path.stem.split("_"), "", "")[:2])
         if first is None or second is None:
-            continue  # somebody's own file
+            continue  # not one of our files
         if visits is None or all(each.cycle is None or each.visits == visits for each in (first, second)):
             found += _read(path, first, second, variant)
     return found
 
 
-def _read(path: Path, first: Entrant, second: Entrant, variant: str) -> list[Played]:
+def _read(path: Path, first: CurvePlayer, second: CurvePlayer, variant: str) -> list[CurveGame]:
+    """Return the games of a pairing; the parity of the tag Round says which player has White."""
     if not path.exists():
         return []
     start, found = Position(variant).fen(), []
-    for text in GAME.split(path.read_text("utf-8"))[1:]:
-        tags = dict(TAG.findall(text))
-        sides = (second.key, first.key) if tags.get("Round", "0")[-1] in "13579" else (first.key, second.key)
-        result = tags.get("Result", "*")
-        found.append(Played(*sides, tags.get("FEN", start), result if result in ("1-0", "0-1") else "1/2-1/2"))
+    with path.open("rb") as file:
+        for tags in read_tags(file, ("Round", "Result", "FEN")):
+            sides = (second.key, first.key) if tags.get("Round", "0")[-1] in "13579" else (first.key, second.key)
+            result = tags.get("Result", "*")
+            found.append(CurveGame(*sides, tags.get("FEN", start), result if result in ("1-0", "0-1") else "1/2-1/2"))
     return found
 
 
 def play_missing(
     folder: Path,
     variant: str,
-    pairs: Sequence[tuple[Entrant, Entrant]],
+    pairs: Sequence[tuple[CurvePlayer, CurvePlayer]],
     openings: Sequence[str],
-    player: Callable[[Entrant], Player],
+    player: Callable[[CurvePlayer], Player],
     *,
     lanes: int | None = None,
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda done, games: None,
-) -> Cost:
-    """Let every pair play every opening with either colour, all in one pool; only games that are not in the folder.
+) -> PlayCost:
+    """Play every opening with both colours for each pair, all in one pool; games that are in the folder are skipped.
 
-    An entrant that plays itself does so once for each opening. `player` opens an entrant; `tell` hears how many games
-    are over. In the PGN everybody has the name that `selfmate arena` gives them.
+    A player that is paired with itself plays each opening once. `player` opens a player; `tell` gets the finished and
+    all games. In the PGN players have the names of `full_name`.
     """
-    # 1. What is missing, opening by opening, so that all pairs take turns
+    began = time.monotonic()
+    missing = _missing_games(folder, variant, pairs, openings)
+    if not missing:
+        return PlayCost(0, 0, 0, 0.0)
+    players = list(dict.fromkeys(side for game in missing.values() for side in game.sides))
+    index = {each: number for number, each in enumerate(players)}
+    writer = _GameWriter(folder, openings)
+    done = 0
+
+    def on_finished(records: Sequence[GameRecord]) -> None:
+        nonlocal done
+        for record in records:
+            writer.add(record, missing[record.game_id])
+        done += len(records)
+        tell(done, len(missing))
+        writer.save_if_due()
+
+    folder.mkdir(exist_ok=True)
+    pool = make_match_pool(
+        variant,
+        [player(each) for each in players],
+        [each.visits for each in players],
+        len(missing),
+        seed=SEED,
+        lanes=lanes,
+    )
+    games = [
+        ScheduledGame(number, game.opening, *(index[side] for side in game.sides)) for number, game in missing.items()
+    ]
+    try:
+        evaluated = play_games(pool, games, on_finished=on_finished, stopping=stopping)
+    finally:
+        writer.save()
+    return PlayCost(done, len(missing) - done, evaluated.leaves, time.monotonic() - began)
+
+
+def _missing_games(
+    folder: Path, variant: str, pairs: Sequence[tuple[CurvePlayer, CurvePlayer]], openings: Sequence[str]
+) -> dict[int, _MissingGame]:
+    """Return the games that are not in the folder, by game id, opening by opening so that all pairs take turns.
+
+    The moves of `random` depend on the id, which is a hash of the game: it does not depend on when it is played.
+    """
     known = {
         pair: {(game.opening, game.white) for game in _read(_path(folder, pair), *pair, variant)} for pair in pairs
     }
-    wanted = [
-        (opening, pair, sides)
+    return {
+        _game_id(opening, *sides): _MissingGame(opening, pair, sides)
         for opening in openings
         for pair in pairs
-        for sides in dict.fromkeys((pair, pair[::-1]))
+        for sides in dict.fromkeys((pair, (pair[1], pair[0])))
         if (opening, sides[0].key) not in known[pair]
-    ]
-    if not wanted:
-        return Cost(0, 0, 0, 0.0)
-    # 2. A game's id, on which only the moves of `random` depend, says what game it is and not when it was played.
-    which = {_game_id(opening, *sides): (opening, pair, sides) for opening, pair, sides in wanted}
-    entrants = list(dict.fromkeys(entrant for _, _, sides in wanted for entrant in sides))
-    number = {entrant: index for index, entrant in enumerate(entrants)}
-    names = {entrant: full_name(entrant, folder.parent) for entrant in entrants}
-    places = {opening: index for index, opening in enumerate(openings)}
-    fresh: dict[tuple[Entrant, Entrant], list[str]] = {}
-    done, began = 0, time.monotonic()
-    saved = began
+    }
 
-    def hear(records: Sequence[GameRecord]) -> None:
-        nonlocal done, saved
-        for record in records:
-            opening, pair, (white, black) = which[record.game_id]
-            game = as_game(record, names[white], names[black], EVENT, counts=True)
-            game.headers["Round"] = str(2 * places[opening] + (white != pair[0]))
-            fresh.setdefault(pair, []).append(str(game))
-        done += len(records)
-        tell(done, len(wanted))
-        if time.monotonic() > saved + SAVE_SECONDS:
-            save()
-            saved = time.monotonic()
 
-    def save() -> None:
-        for pair in list(fresh):
-            path = _path(folder, pair)
+class _GameWriter:
+    """Collects finished games, and adds them to the files of their pairings."""
+
+    def __init__(self, folder: Path, openings: Sequence[str]) -> None:
+        self._folder = folder
+        self._place = {opening: index for index, opening in enumerate(openings)}
+        self._texts: dict[tuple[CurvePlayer, CurvePlayer], list[str]] = {}
+        self._saved = time.monotonic()
+
+    def add(self, record: GameRecord, game: _MissingGame) -> None:
+        """Add a game, which is not saved yet."""
+        white, black = (full_name(side, self._folder.parent) for side in game.sides)
+        text = as_game(record, white, black, EVENT, counts=True)
+        text.headers["Round"] = str(2 * self._place[game.opening] + (game.sides[0] != game.pair[0]))
+        self._texts.setdefault(game.pair, []).append(str(text))
+
+    def save_if_due(self) -> None:
+        """Save, unless that was done within `SAVE_SECONDS`."""
+        if time.monotonic() > self._saved + SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Write all games to their files."""
+        for pair in list(self._texts):
+            path = _path(self._folder, pair)
             before = path.read_text("utf-8") if path.exists() else ""
-            write_file(path, (before + "".join(f"{game}\n\n" for game in fresh[pair])).encode())
-            del fresh[pair]
-
-    folder.mkdir(exist_ok=True)
-    try:
-        evaluated = play_seats(
-            variant,
-            [player(entrant) for entrant in entrants],
-            [entrant.visits for entrant in entrants],
-            [
-                Fixture(game_id, opening, number[white], number[black])
-                for game_id, (opening, _, (white, black)) in which.items()
-            ],
-            seed=SEED,
-            lanes=lanes,
-            stopping=stopping,
-            done=hear,
-        )
-    finally:
-        save()
-    return Cost(done, len(wanted) - done, evaluated.leaves, time.monotonic() - began)
+            write_file(path, (before + "".join(f"{game}\n\n" for game in self._texts[pair])).encode())
+            del self._texts[pair]
+        self._saved = time.monotonic()
 
 
-def _path(folder: Path, pair: tuple[Entrant, Entrant]) -> Path:
+def _path(folder: Path, pair: tuple[CurvePlayer, CurvePlayer]) -> Path:
     return folder / f"{pair[0].key}_{pair[1].key}.pgn"
 
 
-def _game_id(opening: str, white: Entrant, black: Entrant) -> int:
+def _game_id(opening: str, white: CurvePlayer, black: CurvePlayer) -> int:
     text = f"{opening}|{white.key}|{black.key}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little")
 
@@ -318,47 +329,47 @@ def _game_id(opening: str, white: Entrant, black: Entrant) -> int:
 # -- the scale --------------------------------------------------------------------------------------------------------
 
 
-class Scale(NamedTuple):
+class RatingScale(NamedTuple):
     """Ratings by key: `random` is 0, and errors are half the 95 % interval of the distance to `reference`."""
 
     players: dict[str, Rating]
-    reference: Entrant
+    reference: CurvePlayer
     ratings: Ratings
     """The fit itself, in which the reference is 0."""
 
 
 def ladder_results(variant: str) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Give the games of the rungs of a measured ladder among themselves, engines included, where one is shipped.
+    """Return the games between the players of the shipped ladder of a variant, engines included; none if there is none.
 
-    They need no engine here: our own rungs are rungs of the ladder too, and tie the checkpoints to all of it.
+    No engine is needed for them. The fixed players are ladder players too, and connect the checkpoints to the ladder.
 
     >>> ("random", "heuristic-1") in ladder_results("gardner"), ladder_results("a variant of tomorrow")
     (True, {})
     """
     try:
-        games = read_spacing(variant).games()
-    except SpacingError:
+        games = read_calibration(variant).games()
+    except CalibrationError:
         return {}
     return {(_key(white), _key(black)): counts for (white, black), counts in games.items()}
 
 
 def _key(name: str) -> str:
-    """Give the key of a rung of a ladder; an engine is known by its name."""
-    return next((rung.key for rung in rungs(RUNG_VISITS[-1]) if rung.name == name), name)
+    """Return the key of a ladder player; that of an engine is its name."""
+    return next((player.key for player in fixed_players(VISITS[-1]) if player.name == name), name)
 
 
-def fit_scale(games: Sequence[Played], visits: int, ladder: Results | None = None) -> Scale:
-    """Fit one scale to all games, those of a ladder's rungs included.
+def fit_scale(games: Sequence[CurveGame], visits: int, ladder: Results | None = None) -> RatingScale:
+    """Fit one scale to all games, those of `ladder` included; raises `SelfmateError` if there are too few.
 
-    The strongest rung is the anchor of the fit, because it is nearest to nets that have learned something: the band of
-    a checkpoint would else be mostly the distance from `random` to anybody, which is the same for all of them.
+    The strongest fixed player is the anchor of the fit, because it is nearest to trained nets: with `random` as anchor
+    the error of a checkpoint would mostly be that of the distance from `random`, which is the same for all of them.
     """
-    reference = rungs(visits)[-1]
+    reference = fixed_players(visits)[-1]
     counts = tally((game.white, game.black, game.result) for game in games)
     if not any(reference.key in pair for pair in counts):
         raise SelfmateError(
             f"too few games to fit a scale: none with {reference.name} and {many(visits, 'visit')} of checkpoints yet; "
-            "the same command without --games 0 plays them"
+            "run the same command without --games 0 to play them"
         )
     for pair, results in (ladder or {}).items():
         counts[pair] = [own + more for own, more in zip(counts.get(pair, (0, 0, 0)), results, strict=True)]
@@ -366,27 +377,4 @@ def fit_scale(games: Sequence[Played], visits: int, ladder: Results | None = Non
     loose = {key for group in ratings.loose for key in group}
     players = {each.player: each for each in ratings.players if each.player not in loose}
     zero = players[RANDOM].elo if RANDOM in players else 0.0
-    return Scale({key: each._replace(elo=each.elo - zero) for key, each in players.items()}, reference, ratings)
-
-
-class Moment(NamedTuple):
-    """How far a run was when a checkpoint was made."""
-
-    cycle: int
-    games: int
-    positions: int
-    steps: int
-    minutes: float
-
-
-def moments(state: State, metrics: Sequence[dict[str, Any]]) -> dict[int, Moment]:
-    """Say for every cycle how far the run was after it."""
-    found = {0: Moment(0, 0, 0, 0, 0.0)}
-    for line in metrics:
-        if line.get("stage") != "learn":
-            continue
-        cycle = line["cycle"] + 1
-        shards = [shard for shard in state.shards if shard.cycle < cycle]
-        games, positions = sum(shard.games for shard in shards), sum(shard.positions for shard in shards)
-        found[cycle] = Moment(cycle, games, positions, line["step"], line["time"] / 60)
-    return found
+    return RatingScale({key: each._replace(elo=each.elo - zero) for key, each in players.items()}, reference, ratings)

@@ -1,11 +1,11 @@
-"""Engines that strength is measured with: found, and checked to play by the rules, and as the one that was measured.
+"""Reference engines of the ladder: found, checked to play by the rules, and checked to be the engine that was measured.
 
-Debian's Fairy-Stockfish 11.1 silently plays chess when it is asked for atomic. So nobody is believed: an engine counts
-the leaves under a few positions (`go perft`), in which the variant differs from chess, and is refused if it is wrong.
+Debian's Fairy-Stockfish 11.1 silently plays chess when it is asked for atomic. So an engine must count the leaves of
+some positions in which the variant differs from chess (`go perft`), and is refused if a count is wrong.
 
-Of Gardner 11.1 knows the rules, but with the same nodes it is another player than the one that a ladder was measured
-with. An engine's name says nothing (that of our own build is the day of the build), so it answers a few questions: with
-one thread and a limit of nodes Fairy-Stockfish finds the same move, score and nodes whoever compiled it, and wherever.
+Fairy-Stockfish 11.1 knows the rules of Gardner, but with the same nodes it is another player than the one with which
+the ladder was measured. Names do not tell (that of our own build is the day of the build), so fingerprints are taken:
+with one thread and a limit on nodes Fairy-Stockfish finds the same move, score and nodes on every machine.
 
 >>> [(depth, nodes) for _, depth, nodes in known_counts("atomic")][0]
 (4, 197326)
@@ -29,90 +29,73 @@ from msgspec import Meta
 
 from selfmate.errors import SelfmateError, clip
 from selfmate.match.spec import split_command
-from selfmate.match.uci_client import FIRST_WORD, MORE_FOLDERS, Engine, EngineError, EngineSpec
+from selfmate.match.uci_client import FIRST_REPLY, MORE_FOLDERS, EngineError, EngineSpec, UciClient
 from selfmate.util.text import many
 
 __all__ = [
-    "Answer",
-    "Yardstick",
-    "YardstickError",
+    "Fingerprint",
+    "ReferenceEngine",
+    "ReferenceEngineError",
     "build_fairy",
     "cache_folder",
-    "check",
+    "check_rules",
     "find_fairy",
     "find_stockfish",
-    "interview",
+    "take_fingerprints",
 ]
 
-
 FAIRY: Final = "fairy-stockfish"
-
-
 STOCKFISH: Final = "stockfish"
-
-
-NAMED: Final = "SELFMATE_FAIRY_STOCKFISH"
+VARIABLE: Final = "SELFMATE_FAIRY_STOCKFISH"
 """The environment variable that names a Fairy-Stockfish, as for `selfmate bench movegen`."""
-
-
 WASM: Final = Path("node_modules", "fairy-stockfish-nnue.wasm", "uci.js")
-"""Where npm puts the build for Node."""
-
-
+"""Where npm installs the build for Node."""
 NODE: Final = ("node", "--no-experimental-fetch")
-"""With its own `fetch` Node 18 and later take the file of the engine for an address."""
-
-
-COUNT_SECONDS: Final = 60.0
-
-
-QUESTION_NODES: Final = (1, 1000)
-"""Nodes for a question: the first shows how positions are judged, the second how they are searched. With more of them
-builds for larger boards, whose hash keys are others, come to another result now and then (once at 10,000)."""
-
-
-RIGHT_ONE: Final = (
+"""With its own `fetch`, Node 18 and later take the file of the engine for a URL."""
+REPLY_SECONDS: Final = 60.0
+FINGERPRINT_NODES: Final = (1, 1000)
+"""Limits of fingerprints: the first shows the evaluation, the second the search. With more nodes, builds for large
+boards, whose hash keys differ, now and then come to another result (once at 10,000)."""
+BUILD_HINT: Final = (
     "selfmate ladder --build-engine builds the right one, --measure measures a ladder with another (docs/ladder.md)"
 )
-
-
-HOW: Final = (
-    "selfmate ladder --build-engine builds one, --engine COMMAND names one, --without-engine climbs our own rungs "
+FIND_HINT: Final = (
+    "selfmate ladder --build-engine builds one, --engine COMMAND names one, --without-engine plays without one "
     "(docs/ladder.md)"
 )
 
 
-class YardstickError(SelfmateError):
-    """No engine that could be measured with."""
+class ReferenceEngineError(SelfmateError):
+    """An engine is missing, or cannot be used as a reference."""
 
 
-class Misfit(YardstickError):
-    """An engine that plays otherwise than the one that a ladder was measured with."""
+class FingerprintMismatch(ReferenceEngineError):
+    """An engine is not the one with which a ladder was measured."""
 
 
-class Answer(NamedTuple):
-    """What an engine finds in a position, fresh and with a limit of nodes."""
+class Fingerprint(NamedTuple):
+    """What an engine finds in a position, with an empty hash table and a limit on nodes."""
 
     fen: Annotated[str, Meta(pattern="^[ -~]{1,200}$")]
     limit: Annotated[int, Meta(ge=1, le=1_000_000)]
+    """Nodes."""
     move: str
     score: str
-    """As we write it: `+0.31`, `-M2`; nothing where it gave none."""
+    """`+0.31`, `-M2`; empty if the engine gave none."""
     nodes: int
-    """Those that it counted at the end; -1 where it did not say."""
+    """Nodes that the engine counted; -1 if it gave none."""
 
     def __str__(self) -> str:
         return f"{clip(self.move)} ({self.score or 'no score'}, {self.nodes:,} nodes)"
 
 
-class Yardstick(NamedTuple):
+class ReferenceEngine(NamedTuple):
     """An engine that was checked."""
 
     command: tuple[str, ...]
     name: str
-    """As it calls itself."""
-    answers: tuple[Answer, ...] = ()
-    """By which it can be told from one that plays otherwise."""
+    """As it reports it."""
+    fingerprints: tuple[Fingerprint, ...] = ()
 
 
 @cache
@@ -122,39 +105,39 @@ def _all_counts() -> dict[str, list[tuple[str, int, int]]]:
 
 
 def known_counts(variant: str) -> list[tuple[str, int, int]]:
-    """Give positions of a variant, and how many leaves they have at which depth; confirmed by several generators."""
+    """Return positions of a variant (FEN, depth, leaves), confirmed by several move generators."""
     return _all_counts().get(variant, [])
 
 
-def check(engine: Engine, variant: str) -> None:
-    """Refuse an engine that does not play a variant by our rules."""
-    engine.play_variant(variant)
+def check_rules(engine: UciClient, variant: str) -> None:
+    """Raise `ReferenceEngineError` unless an engine plays a variant by our rules."""
+    engine.set_variant(variant)
     counts = known_counts(variant)
     if not counts:
-        raise YardstickError(f"there are no known counts of {variant} to check an engine with", variant)
+        raise ReferenceEngineError(f"there are no known counts of {variant} to check an engine with", variant)
     for fen, depth, nodes in counts:
-        found = engine.perft(fen, depth, seconds=COUNT_SECONDS)
+        found = engine.perft(fen, depth, seconds=REPLY_SECONDS)
         if found != nodes:
-            raise YardstickError(
+            raise ReferenceEngineError(
                 f"{engine.name} does not play {variant} by its rules: {found:,} leaves at depth {depth} "
                 f"of {fen}, which has {nodes:,}",
                 variant,
             )
 
 
-def interview(engine: Engine, variant: str, known: Sequence[Answer] = ()) -> tuple[Answer, ...]:
-    """Ask an engine the questions of known answers, or ours; with the options that it has as a rung."""
-    engine.play_variant(variant)
+def take_fingerprints(engine: UciClient, variant: str, known: Sequence[Fingerprint] = ()) -> tuple[Fingerprint, ...]:
+    """Return an engine's fingerprints in the positions and with the nodes of `known`, or in those of `known_counts`."""
+    engine.set_variant(variant)
     questions = [each[:2] for each in known] or [
-        (fen, limit) for fen, _, _ in known_counts(variant) for limit in QUESTION_NODES
+        (fen, limit) for fen, _, _ in known_counts(variant) for limit in FINGERPRINT_NODES
     ]
-    answers = []
+    fingerprints = []
     for fen, limit in questions:
         engine.new_game()
-        thought = engine.think(fen, [], f"go nodes {limit}", seconds=COUNT_SECONDS)
-        score = "" if thought.score is None else str(thought.score)
-        answers.append(Answer(fen, limit, thought.move, score, -1 if thought.nodes is None else thought.nodes))
-    return tuple(answers)
+        reply = engine.search(fen, [], f"go nodes {limit}", seconds=REPLY_SECONDS)
+        score = "" if reply.score is None else str(reply.score)
+        fingerprints.append(Fingerprint(fen, limit, reply.move, score, -1 if reply.nodes is None else reply.nodes))
+    return tuple(fingerprints)
 
 
 def find_fairy(
@@ -162,63 +145,65 @@ def find_fairy(
     command: str | None = None,
     notice: Callable[[str], None] = lambda text: None,
     *,
-    known: Sequence[Answer] = (),
-) -> Yardstick:
-    """Find a Fairy-Stockfish that plays a variant: the one that was named, or on the PATH, or in the cache folder.
+    known: Sequence[Fingerprint] = (),
+) -> ReferenceEngine:
+    """Return a Fairy-Stockfish that plays a variant: `command`, or the first on this machine that passes the checks.
 
-    Who does not give the `known` answers is refused. `notice` hears whom we wait for when it takes long, and whom we
-    passed over.
+    An engine whose fingerprints are not `known` is refused. `notice` is called with a line when a reply takes long, and
+    for each engine that was refused before one passed. Raises `ReferenceEngineError` if none does.
     """
     if command is not None:
         try:
-            return _try(split_command(command), variant, notice, known)
-        except Misfit as error:
-            raise YardstickError(f"{error}; {RIGHT_ONE}", error.part) from None
+            return _checked(split_command(command), variant, notice, known)
+        except FingerprintMismatch as error:
+            raise ReferenceEngineError(f"{error}; {BUILD_HINT}", error.part) from None
     refused = []
-    for words in _fairies():
+    for words in _installed_fairies():
         try:
-            found = _try(words, variant, notice, known)
-        except (EngineError, YardstickError) as error:
+            found = _checked(words, variant, notice, known)
+        except (EngineError, ReferenceEngineError) as error:
             refused.append(f"{shlex.join(words)}: {error}")
             continue
         for reason in refused:
-            notice(f"passed over {reason}")
+            notice(f"not used: {reason}")
         return found
     reason = f": {'; '.join(refused)}" if refused else ""
-    raise YardstickError(f"no Fairy-Stockfish for {variant} was found{reason}; {HOW}", variant)
+    raise ReferenceEngineError(f"no Fairy-Stockfish for {variant} was found{reason}; {FIND_HINT}", variant)
 
 
-def find_stockfish(notice: Callable[[str], None] = lambda text: None) -> Yardstick | None:
-    """Find Stockfish for chess, which the system has or has not; its rungs are limited by time, so nothing is asked."""
+def find_stockfish(notice: Callable[[str], None] = lambda text: None) -> ReferenceEngine | None:
+    """Return the Stockfish of this machine, for chess, or None. It plays by time, so it has no fingerprints."""
     try:
-        with _started((STOCKFISH,), notice) as engine:
-            check(engine, "chess")
-            return Yardstick((STOCKFISH,), engine.name)
-    except (EngineError, YardstickError):
+        with _start((STOCKFISH,), notice) as engine:
+            check_rules(engine, "chess")
+            return ReferenceEngine((STOCKFISH,), engine.name)
+    except (EngineError, ReferenceEngineError):
         return None
 
 
-def _try(command: tuple[str, ...], variant: str, notice: Callable[[str], None], known: Sequence[Answer]) -> Yardstick:
-    with _started(command, notice) as engine:
-        check(engine, variant)
-        answers = interview(engine, variant, known)
-        for has, had in zip(answers, known, strict=False):
-            if has != had:
-                raise Misfit(
-                    f"{engine.name} is another player than the one that the ladder was measured with: with "
-                    f"{many(had.limit, 'node')} in {had.fen} it finds {has}, that one found {had}",
+def _checked(
+    command: tuple[str, ...], variant: str, notice: Callable[[str], None], known: Sequence[Fingerprint]
+) -> ReferenceEngine:
+    with _start(command, notice) as engine:
+        check_rules(engine, variant)
+        fingerprints = take_fingerprints(engine, variant, known)
+        for found, expected in zip(fingerprints, known, strict=False):
+            if found != expected:
+                raise FingerprintMismatch(
+                    f"{engine.name} is not the engine with which the ladder was measured: with "
+                    f"{many(expected.limit, 'node')} in {expected.fen} it finds {found}, that one found {expected}",
                     engine.name,
                 )
-        return Yardstick(command, engine.name, answers)
+        return ReferenceEngine(command, engine.name, fingerprints)
 
 
-def _started(command: tuple[str, ...], notice: Callable[[str], None]) -> Engine:
-    return Engine(EngineSpec(command=command), first_word=FIRST_WORD, notice=notice)
+def _start(command: tuple[str, ...], notice: Callable[[str], None]) -> UciClient:
+    return UciClient(EngineSpec(command=command), first_reply=FIRST_REPLY, notice=notice)
 
 
-def _fairies() -> Iterator[tuple[str, ...]]:
-    """Where one may be, in the order in which they are tried."""
-    if named := os.environ.get(NAMED):
+def _installed_fairies() -> Iterator[tuple[str, ...]]:
+    """Yield commands of Fairy-Stockfish on this machine, in the order in which they are tried."""
+    if named := os.environ.get(VARIABLE):
         yield split_command(named)
     if found := shutil.which(FAIRY, path=os.environ.get("PATH", os.defpath) + os.pathsep + MORE_FOLDERS):
         yield (found,)
@@ -230,17 +215,17 @@ def _fairies() -> Iterator[tuple[str, ...]]:
 
 
 def cache_folder() -> Path:
-    """Where engines lie that we built: `selfmate/engines` among the caches of the user."""
+    """Return the folder of engines that were built here: `selfmate/engines` in the user's cache."""
     caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(caches) / "selfmate" / "engines"
 
 
 def build_fairy() -> Path:
-    """Build Fairy-Stockfish into the cache folder, from the source distribution of pyffish (a minute or two)."""
+    """Build Fairy-Stockfish from the source distribution of pyffish (a minute or two); return its path in the cache."""
     folder = cache_folder()
     for program in ("bash", os.environ.get("CXX", "g++")):
         if shutil.which(program) is None:
-            raise YardstickError(f"building Fairy-Stockfish needs {clip(program)}, which is not there", program)
+            raise ReferenceEngineError(f"building Fairy-Stockfish needs {clip(program)}, which is not there", program)
     with resources.as_file(resources.files("selfmate") / "ladder/data" / "build_fairy_stockfish.sh") as script:
         done = subprocess.run(
             ["bash", str(script), str(folder), "--plain"],
@@ -249,5 +234,5 @@ def build_fairy() -> Path:
             check=False,
         )
     if done.returncode:
-        raise YardstickError(f"building Fairy-Stockfish failed with exit code {done.returncode}; it says why above")
+        raise ReferenceEngineError(f"building Fairy-Stockfish failed with exit code {done.returncode}; see above")
     return folder / FAIRY

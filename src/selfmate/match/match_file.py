@@ -1,7 +1,7 @@
-r"""A match on disk: the PGN of its games, and beside it (`games.pgn.json`) what it is played with.
+r"""A match on disk: a PGN file of its games, and its settings beside it (`games.pgn.json`).
 
-Games are added as they end, whole or not at all: what a crash left of the last one is cut off when the file is opened
-again. The same settings go on with a match; others are refused, but for more games of the same openings.
+Games are appended as they end. An incomplete last game, left by a crash, is cut off when the file is opened again. A
+match is resumed with equal settings; only the number of openings may grow.
 
 >>> import tempfile
 >>> settings = MatchSettings(variant="gardner", players=("a", "b"), openings=("",), rules={"seed": "1"})
@@ -29,62 +29,57 @@ from msgspec import Struct
 
 from selfmate.board.pgn import Game, read_games
 from selfmate.errors import PgnError, SelfmateError, clip
-from selfmate.match.referee import kind_of
-from selfmate.rating.match_stats import Scored
+from selfmate.match.referee import reason_kind
+from selfmate.rating.match_stats import SideResult
 from selfmate.util.files import write_file
 from selfmate.util.text import many, other_format
 
-__all__ = ["Entry", "MatchFile", "MatchFileError", "MatchSettings"]
-
+__all__ = ["GameEntry", "MatchFile", "MatchFileError", "MatchSettings"]
 
 FORMAT: Final = 1
-
-
 MAX_BYTES: Final = 1 << 24
-
-
 END: Final = re.compile(rb"(?:^|[\s}])(?:1-0|0-1|1/2-1/2|\*)\n\n")
 """The end of a game: its result, which no other line ends with, and an empty line."""
 
 
 class MatchFileError(SelfmateError):
-    """A match that cannot be continued."""
+    """A match that cannot be resumed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchSettings:
-    """What a match is played with: the same settings make the same match."""
+    """Everything that must be equal when a match is resumed."""
 
     variant: str
     players: tuple[str, ...]
-    """Their labels, which stand in the PGN."""
+    """Labels, as in the PGN."""
     openings: tuple[str, ...]
-    """Each is played twice by every two players; there may be more of them when a match goes on."""
+    """FENs, each played twice by every pair of players. A resumed match may have more of them."""
     rules: dict[str, str]
-    """Everything else, by name."""
+    """All other settings, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A game that was played, as the table of a match needs it."""
+class GameEntry:
+    """The result of one game of a match."""
 
     number: int
     white: int
     black: int
     result: str
     reason: str
-    """How it ended: by the rules, `cut off`, or what the loser did wrong."""
+    """The rule by which it ended, `cut off`, or the fault of the loser."""
     fault: str | None
-    """What the loser did wrong."""
+    """Fault of the loser (`match.uci_client.Fault`)."""
     plies: int
 
-    def scored(self, player: int) -> Scored:
-        """See the game from the side of one of its players."""
-        return Scored(self.number // 2, self.white == player, self.result)
+    def side_result(self, player: int) -> SideResult:
+        """Return the result for one of its players."""
+        return SideResult(self.number // 2, self.white == player, self.result)
 
 
-class _Kept(Struct, frozen=True, kw_only=True):
-    """What `games.pgn.json` holds."""
+class _SavedSettings(Struct, frozen=True, kw_only=True):
+    """Contents of `games.pgn.json`."""
 
     format: int
     variant: str
@@ -95,19 +90,22 @@ class _Kept(Struct, frozen=True, kw_only=True):
 
 
 class MatchFile:
-    """The file of a match, opened for adding; nobody else can add to it meanwhile."""
+    """The file of a match, opened for appending and locked; `restart` replaces a match that is there.
 
-    def __init__(self, path: Path, settings: MatchSettings, *, anew: bool = False) -> None:
+    Raises `MatchFileError` if the file is locked, is not a match, or is a match with other settings.
+    """
+
+    def __init__(self, path: Path, settings: MatchSettings, *, restart: bool = False) -> None:
         self.path = path
-        self.entries: list[Entry] = []
-        """The games that were there already."""
+        self.entries: list[GameEntry] = []
+        """Games that were in the file when it was opened."""
         self._settings = settings
         self._json = path.with_name(f"{path.name}.json")
         if path.exists() and not path.is_file():
             raise MatchFileError(f"{path}: not a file", str(path))
         self._file: IO[bytes] = path.open("ab+")
         try:
-            self._open(anew)
+            self._open(restart)
         except BaseException:
             self._file.close()
             raise
@@ -119,49 +117,49 @@ class MatchFile:
         self._file.close()
 
     def add(self, games: Iterable[str]) -> None:
-        """Add games, PGN each; when this returns they are there for good."""
+        """Append games (PGN texts) and flush them to disk."""
         try:
             self._file.write("".join(f"{game}\n\n" for game in games).encode())
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            message = f"{self.path}: {error.strerror}; what was written before is safe, and the same command goes on"
+            message = f"{self.path}: {error.strerror}; earlier games are safe, run the same command again to resume"
             raise MatchFileError(message, str(self.path)) from error
 
-    def _open(self, anew: bool) -> None:
-        # 1. Nobody else.
+    def _open(self, restart: bool) -> None:
+        # 1. Lock.
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise MatchFileError(f"{self.path}: another match is being written to it", str(self.path)) from None
-        # 2. Only a match, and only this one.
-        if anew:
+            raise MatchFileError(f"{self.path}: another match is writing to it", str(self.path)) from None
+        # 2. Check that it is this match.
+        if restart:
             self._file.truncate(0)
         elif self._file.tell():
             self._check(self._read_json())
-            self._cut()
+            self._cut_incomplete()
             self.entries = [self._entry(game) for game in self._games()]
-        write_file(self._json, msgspec.json.format(msgspec.json.encode(self._keep())) + b"\n")
+        write_file(self._json, msgspec.json.format(msgspec.json.encode(self._to_save())) + b"\n")
 
-    def _read_json(self) -> _Kept:
+    def _read_json(self) -> _SavedSettings:
         try:
             with self._json.open("rb") as file:
-                kept = msgspec.json.decode(file.read(MAX_BYTES), type=_Kept)
+                saved = msgspec.json.decode(file.read(MAX_BYTES), type=_SavedSettings)
         except FileNotFoundError:
-            message = f"{self.path}: there already, and not of a match that could go on; give another name, or --force"
+            message = f"{self.path}: already exists and is not a resumable match; choose another file, or --force"
             raise MatchFileError(message, str(self.path)) from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise MatchFileError(f"{self._json}: damaged; --force begins the match anew", str(self._json)) from None
-        if kept.format != FORMAT:
-            older = "go on with the version that began it, give another name, or begin anew with --force"
+            raise MatchFileError(f"{self._json}: damaged; --force starts the match again", str(self._json)) from None
+        if saved.format != FORMAT:
+            older = "resume it with the version that started it, choose another file, or start again with --force"
             raise MatchFileError(
-                f"{self._json}: a match of {other_format(kept.format, FORMAT, older)}", str(self._json)
+                f"{self._json}: a match of {other_format(saved.format, FORMAT, older)}", str(self._json)
             )
-        return kept
+        return saved
 
-    def _keep(self) -> _Kept:
+    def _to_save(self) -> _SavedSettings:
         settings = self._settings
-        return _Kept(
+        return _SavedSettings(
             format=FORMAT,
             variant=settings.variant,
             players=settings.players,
@@ -170,30 +168,30 @@ class MatchFile:
             rules=settings.rules,
         )
 
-    def _check(self, kept: _Kept) -> None:
-        """Refuse settings that contradict those of the match, in one line that names the first of them."""
+    def _check(self, saved: _SavedSettings) -> None:
+        """Raise `MatchFileError`, with the first difference, if the settings are not those of the file."""
         own = self._settings
-        differ = [("variant", kept.variant, own.variant)]
-        differ.append(("players", str(len(kept.players)), str(len(own.players))))
-        names = zip(kept.players, own.players, strict=False)
+        differ = [("variant", saved.variant, own.variant)]
+        differ.append(("players", str(len(saved.players)), str(len(own.players))))
+        names = zip(saved.players, own.players, strict=False)
         differ += [(f"player {index}", before, now) for index, (before, now) in enumerate(names, start=1)]
-        for name in (*kept.rules, *own.rules):
-            differ.append((name, kept.rules.get(name, "none"), own.rules.get(name, "none")))
+        for name in (*saved.rules, *own.rules):
+            differ.append((name, saved.rules.get(name, "none"), own.rules.get(name, "none")))
         for name, before, now in differ:
             if before != now:
-                way = "the same settings go on with it, --force begins it anew"
-                raise MatchFileError(f"{self.path}: begun with {name} {clip(before)}, not {clip(now)}; {way}", name)
-        if kept.openings > len(own.openings):
+                way = "resume it with the same settings, or start again with --force"
+                raise MatchFileError(f"{self.path}: started with {name} {clip(before)}, not {clip(now)}; {way}", name)
+        if saved.openings > len(own.openings):
             raise MatchFileError(
-                f"{self.path}: begun with {many(kept.openings, 'opening')} ({2 * kept.openings} games of every two), "
-                f"not {len(own.openings)}; there can only be more, or --force begins it anew",
+                f"{self.path}: started with {many(saved.openings, 'opening')} "
+                f"({2 * saved.openings} games of each pair), not {len(own.openings)}; use more, or --force",
                 "openings",
             )
-        if kept.digest != _digest(own.openings[: kept.openings]):
-            raise MatchFileError(f"{self.path}: begun with other openings; --force begins it anew", "openings")
+        if saved.digest != _digest(own.openings[: saved.openings]):
+            raise MatchFileError(f"{self.path}: started with other openings; --force starts it again", "openings")
 
-    def _cut(self) -> None:
-        """Cut off what is left of a game that was not written to its end."""
+    def _cut_incomplete(self) -> None:
+        """Cut off a last game that was not written completely."""
         self._file.seek(0)
         data = self._file.read()
         end = max((found.end() for found in END.finditer(data)), default=0)
@@ -205,21 +203,21 @@ class MatchFile:
         try:
             yield from read_games(self.path)
         except PgnError as error:
-            raise MatchFileError(f"{self.path}: {error}; --force begins the match anew", error.part) from None
+            raise MatchFileError(f"{self.path}: {error}; --force starts the match again", error.part) from None
 
-    def _entry(self, game: Game) -> Entry:
+    def _entry(self, game: Game) -> GameEntry:
         names, headers = self._settings.players, game.headers
         number = headers["Round"]
         if not number.isdecimal() or headers["White"] not in names or headers["Black"] not in names:
-            raise MatchFileError(f"{self.path}: game {clip(number)} is not of this match", number)
+            raise MatchFileError(f"{self.path}: game {clip(number)} does not belong to this match", number)
         reason = game.end().comment.rpartition("; ")[2]
         fault = headers.get("Fault")
-        return Entry(
+        return GameEntry(
             number=int(number),
             white=names.index(headers["White"]),
             black=names.index(headers["Black"]),
             result=game.result,
-            reason=fault or kind_of(reason),
+            reason=fault or reason_kind(reason),
             fault=fault,
             plies=sum(1 for _ in game.mainline()),
         )

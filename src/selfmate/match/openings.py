@@ -1,4 +1,4 @@
-"""Openings that matches begin with: drawn and found even by a search, or read from a book.
+"""Openings of matches: random positions that a search finds about even, or positions from a book.
 
 >>> openings = balanced_openings("gardner", 3, seed=1)
 >>> len(set(openings)), openings == balanced_openings("gardner", 3, seed=1)
@@ -23,30 +23,19 @@ from selfmate.util.text import many
 
 __all__ = ["balanced_openings", "read_openings"]
 
-
 EVEN: Final = 0.2
-"""An opening counts as even while a search of `EVEN_VISITS` visits values it between -0.2 and 0.2.
+"""An opening counts as even if a search of `EVEN_VISITS` visits values it between -0.2 and 0.2.
 
 In all variants but antichess at most one in twenty of these is beyond 0.4 in a search of 2,000 visits (docs/log.md)."""
-
-
 EVEN_VISITS: Final = 256
-
-
 SMALLEST_BATCH, LARGEST_BATCH = 32, 1024
 """Positions that are drawn before they are searched."""
-
-
 SEARCHES: Final = 256
 """Positions that are searched at once."""
-
-
 DRAWS: Final = 100
-"""Positions that are drawn at most for each opening that is wanted."""
-
-
+"""Most random positions for each opening."""
 REPEATS: Final = 50
-"""Draws in a row that give nothing new: then openings become two plies longer."""
+"""After this many random positions in a row that are not new, openings become two plies longer."""
 
 
 def balanced_openings(
@@ -59,19 +48,19 @@ def balanced_openings(
     visits: int = EVEN_VISITS,
     even: float = EVEN,
 ) -> list[str]:
-    """Draw `count` different positions, `plies` random moves from the start, that are about even (FENs).
+    """Return `count` different positions (FENs), `plies` random moves from the start, that are about even.
 
-    Even is what a search by `evaluator`, a net or an evaluator of the core, values between -`even` and `even`. The
-    first of many openings are those of few with the same seed. Small variants have few openings: when nearly all of
-    them were drawn, the next ones are two plies longer; should none be left at all, they repeat. With a 960 in the
-    variant's name every opening has a starting position of its own.
+    A position is even if a search by `evaluator`, a net or a native evaluator, values it between -`even` and `even`.
+    More openings with the same seed begin with the fewer ones. Small variants have few openings: when nearly all of
+    them were drawn, the next ones are two plies longer; when none is left, they repeat. In a variant whose name ends
+    in 960 every opening has a random start position.
     """
     chance = random.Random(seed)
     seen: set[int] = set()
     found: list[str] = []
     draws, repeats = DRAWS * count, 0
     while len(found) < count and draws > 0:
-        # 1. Draw some positions; one that was seen before, by whatever moves, is not looked at again.
+        # 1. Draw new positions.
         drawn: list[str] = []
         wanted = min(LARGEST_BATCH, max(SMALLEST_BATCH, 3 * (count - len(found))))
         while draws > 0 and len(drawn) < wanted:
@@ -85,7 +74,7 @@ def balanced_openings(
             repeats = 0
             seen.add(position.key)
             drawn.append(position.fen())
-        # 2. Search all of them at once, and keep those that are even, in the order in which they were drawn.
+        # 2. Search all of them at once, and keep those that are even, in the order of drawing.
         values = _values(variant, drawn, evaluator, visits)
         found += [fen for fen, value in zip(drawn, values, strict=True) if value is not None and abs(value) <= even]
     found = found[:count] or [Position(variant).fen()]
@@ -102,7 +91,7 @@ def _draw(variant: str, plies: int, chance: random.Random) -> Position:
 
 
 def _values(variant: str, fens: list[str], evaluator: Evaluator | str, visits: int) -> list[float | None]:
-    """Value positions by a search of each: games of one move. None where there is one move only."""
+    """Return the value of each position by a search (a game of one move); None if there is only one legal move."""
     pool = Pool(variant, [Seat(visits=visits)], max_plies=1, slots=SEARCHES, threads=0)
     pool.start_games([(fen, 0, 0) for fen in fens])
     drive(pool, [evaluator], lanes=1)
@@ -110,10 +99,10 @@ def _values(variant: str, fens: list[str], evaluator: Evaluator | str, visits: i
 
 
 def read_openings(path: str | Path, variant: str, count: int, plies: int | None = None) -> list[str]:
-    """Read `count` openings from a book, as FENs: a PGN file, or one of FENs or EPDs, one to a line.
+    """Return the first `count` different openings of a book, as FENs: a PGN file, or FENs or EPDs, one per line.
 
-    Of a game in a PGN file the first `plies` moves are played, or all of them. None of the positions is repeated:
-    players without noise would play the same games again.
+    An opening of a PGN file is a game after `plies` moves, or after all when None. Equal positions count once: players
+    without noise would play the same games again. Raises `SelfmateError` if there are too few.
     """
     found: dict[int, str] = {}
     try:
@@ -124,7 +113,7 @@ def read_openings(path: str | Path, variant: str, count: int, plies: int | None 
     except SelfmateError as error:
         raise SelfmateError(f"{path}: {error}", error.part) from error
     if not found:
-        raise SelfmateError(f"{path}: holds no opening", str(path))
+        raise SelfmateError(f"{path}: no opening in the file", str(path))
     if len(found) < count:
         raise SelfmateError(
             f"{path}: {many(len(found), 'different opening')}, enough for {2 * len(found)} games, not for {2 * count}",
@@ -134,7 +123,7 @@ def read_openings(path: str | Path, variant: str, count: int, plies: int | None 
 
 
 def is_pgn(path: str | Path) -> bool:
-    """Whether a book is one of games.
+    """Return whether a book is a PGN file.
 
     >>> is_pgn("book.PGN"), is_pgn("book.epd")
     (True, False)
@@ -144,7 +133,7 @@ def is_pgn(path: str | Path) -> bool:
 
 def _read_lines(path: str | Path, variant: str, plies: int | None) -> Iterator[tuple[str, Position]]:
     if plies is not None:
-        raise SelfmateError("plies are counted in games; a file of positions has none", str(plies))
+        raise SelfmateError("plies are for PGN books; a file of positions has none", str(plies))
     for number, epd in enumerate(read_epd(path, variant), start=1):
         yield f"opening {number}", epd.position
 
@@ -152,7 +141,7 @@ def _read_lines(path: str | Path, variant: str, plies: int | None) -> Iterator[t
 def _read_pgn(path: str | Path, variant: str, plies: int | None) -> Iterator[tuple[str, Position]]:
     for number, game in enumerate(read_games(path), start=1):
         if game.variant != variant:
-            raise SelfmateError(f"game {number} is one of {game.variant}, not of {variant}", game.variant)
+            raise SelfmateError(f"game {number} is {game.variant}, not {variant}", game.variant)
         position = Position(variant, game.position().fen())
         for ply, node in enumerate(game.mainline()):
             if ply == plies:

@@ -1,8 +1,8 @@
-"""Who sits where: the players of a match as seats of one pool, and how many games it plays at once.
+"""A pool for the games of a match: a seat for each player, and how many games are played at once.
 
 >>> from selfmate.search.player import Player
->>> seating = seat_players("gardner", [Player("heuristic-1"), Player("random"), None], [100, 100, 0], games=10)
->>> [(seat.visits, seat.is_random, seat.is_outside) for seat in seating.seats], seating.evaluators
+>>> match = make_match_pool("gardner", [Player("heuristic-1"), Player("random"), None], [100, 100, 0], games=10)
+>>> [(seat.visits, seat.is_random, seat.is_outside) for seat in match.seats], match.evaluators
 ([(100, False, False), (0, True, False), (0, False, True)], ['heuristic-1'])
 """
 
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from selfmate._core import Pool, ScoreRules, SearchConfig, Seat
 from selfmate.evaluator.base import Evaluator
+from selfmate.match.schedule import ScheduledGame
 from selfmate.search.autotune import BATCHES, GPU_LANES, best_batch, is_on_gpu, room_for_trees, with_spare
 from selfmate.search.config import play_config
 from selfmate.search.player import Player
@@ -20,73 +21,63 @@ from selfmate.search.spec import RANDOM
 from selfmate.util.cpu import cores
 from selfmate.util.text import many
 
-__all__ = ["Seating", "paired", "seat_players"]
-
-
-def paired(openings: Sequence[str], first: int = 0, second: int = 1) -> list[tuple[str, int, int]]:
-    """Give the games of a match between two seats: every opening twice, `first` with White and then with Black.
-
-    >>> paired(["a", "b"])
-    [('a', 0, 1), ('a', 1, 0), ('b', 0, 1), ('b', 1, 0)]
-    """
-    return [(opening, *colours) for opening in openings for colours in ((first, second), (second, first))]
-
+__all__ = ["MatchPool", "make_match_pool"]
 
 NATIVE_SLOTS: Final = 256
-"""Games at once where only evaluators of the core play, which need no batches."""
-
-
+"""Games at once where all evaluators are native, which need no batches."""
 GPU_LEAVES: Final = (1, 2, 4)
-"""Leaves of a game in one batch on a GPU: more where there are too few games for full batches, """
-
-
-LEAST_TURNS: Final = 16
-"""and never so many that a search takes less turns than this."""
-
-
+"""Leaves of a game in one batch on a GPU: more where there are too few games for full batches."""
+LEAST_ROUNDS: Final = 16
+"""A search takes at least this many batches, so a short one has fewer leaves in each."""
 SMALL_BATCH: Final = 512
 """Leaves that a GPU computes in twice the time of one (docs/results/gpu.md): smaller batches gain little."""
-
-
-ROUNDS: Final = 3
-"""Games on a GPU for each that is played at once: when no game is left to begin, batches shrink."""
-
-
+GAMES_PER_SLOT: Final = 3
+"""Games of a match for each that is played at once on a GPU: when no game is left to begin, batches shrink."""
 MOST_QUEUES: Final = 4
-"""Nets for which there are games enough that, whichever of them the games wait for, one batch is full."""
-
-
+"""Nets for which there are games enough that one of them always has a full batch."""
 AHEAD: Final = 2
-"""Where games are needed in their order: how far the newest may be ahead of the oldest, in games at once. The oldest
-ends sooner when others wait for it, but batches are smaller; twice costs a tenth of the speed (docs/results/arena.md).
-"""
-
-
+"""Where games are needed in order: how far the newest game may be ahead of the oldest, in games at once. The oldest
+ends sooner when others wait for it, but batches are smaller; 2 costs a tenth of the speed (docs/results/arena.md)."""
 AHEAD_SHARE: Final = 8
-"""The same for long matches, in which so many more games matter little: this part of them."""
+"""In a long match the newest game may also be ahead by this part of all games, which matters little there."""
 
 
-class Seating(NamedTuple):
-    """A pool for a match: `drive(pool, evaluators, lanes=lanes)` plays the games that are started in it."""
+class MatchPool(NamedTuple):
+    """A pool for a match, with what drives it."""
 
     pool: Pool
     evaluators: list[Evaluator | str]
     """By the numbers that the seats name."""
-    lanes: int
     seats: tuple[Seat, ...]
-    """Of the players, in their order."""
+    """One for each player, in their order."""
+    lanes: int
     slots: int
+    """Games at once."""
     why: str
-    """A sentence that says why so many games are played at once."""
+    """A sentence that says why this many games are played at once."""
+
+    def start(self, games: Sequence[ScheduledGame]) -> None:
+        """Add games to the pool; their ids are their numbers."""
+        for run in _consecutive(games):
+            self.pool.start_games([(each.opening, each.white, each.black) for each in run], first_game=run[0].number)
 
 
-def seat_players(
+class _Layout(NamedTuple):
+    lanes: int
+    slots: int
+    batch: int
+    """Leaves of a full batch; 0 for any number."""
+    leaves: int
+    """Leaves of one game in a batch."""
+    why: str
+
+
+def make_match_pool(
     variant: str,
     players: Sequence[Player | None],
     visits: Sequence[int],
     games: int,
     *,
-    gumbel: bool = False,
     search: SearchConfig | None = None,
     seed: int = 0,
     max_plies: int = 512,
@@ -94,17 +85,41 @@ def seat_players(
     slots: int | None = None,
     lanes: int | None = None,
     in_order: bool = False,
-) -> Seating:
-    """Seat players for a match of so many games; None plays from outside.
+) -> MatchPool:
+    """Return a pool in which `games` games can be played; a player that is None moves from outside (`Pool.play`).
 
-    Nobody's search has noise, and the root is that of PUCT, or of Gumbel, unless `search` says how everybody searches.
-    `seed` is for the moves of `random`, `rules` are for ends by score. Players with the same net share it and its
-    batches. Games at once are as many as the nets need, by a short measurement, to be nearly as fast as they get,
-    unless `slots` says how many. `in_order` is for who waits for the oldest game: new ones then do not run away
-    from it.
+    `visits` are per move, one number for each player. All players use the same `search`, without noise; `play_config()`
+    when None. `seed` is for the moves of `random`, `rules` end games by score. Players with the same net share it and
+    its batches. `slots` is the number of games at once; when None, as many as the nets need to be nearly as fast as
+    they get, by a short measurement. `in_order` keeps new games from getting far ahead of the oldest unfinished one.
     """
-    # 1. The seats
-    search = search or play_config(gumbel=gumbel)
+    seats, evaluators = _make_seats(variant, players, visits, search or play_config())
+    nets = [each for each in evaluators if not isinstance(each, str)]
+    layout = _choose_layout(nets, [seat.visits for seat in seats if seat.visits], games, lanes=lanes, slots=slots)
+    gpu = any(map(is_on_gpu, nets))
+    pool = Pool(
+        variant,
+        seats,
+        seed=seed,
+        max_plies=max_plies,
+        slots=layout.slots,
+        lanes=layout.lanes,
+        # Native evaluators run in the threads of the pool. A net on a CPU is called from one thread for each lane.
+        threads=0 if gpu or not nets else 1,
+        leaves_per_slot=layout.leaves,
+        batch=layout.batch,
+        rules=rules or ScoreRules(),
+        ahead=max(AHEAD * layout.slots, games // AHEAD_SHARE) if in_order else 0,
+        greedy=gpu,
+    )
+    why = f"{many(layout.slots, 'game')} at once in {many(layout.lanes, 'lane')}: {layout.why}"
+    return MatchPool(pool, evaluators, tuple(seats), layout.lanes, layout.slots, why)
+
+
+def _make_seats(
+    variant: str, players: Sequence[Player | None], visits: Sequence[int], search: SearchConfig
+) -> tuple[list[Seat], list[Evaluator | str]]:
+    """Return a seat for each player, and the evaluators that the seats name by number."""
     evaluators: list[Evaluator | str] = []
     seats: list[Seat] = []
     for player, each in zip(players, visits, strict=True):
@@ -116,85 +131,72 @@ def seat_players(
             seats.append(Seat(visits=0))
         else:
             seats.append(Seat(visits=each, evaluator=_number(player.evaluator, evaluators), search=search))
-    # 2. Lanes and games at once. Evaluators of the core run in the threads of the pool; a net on a CPU is called from
-    #    one thread for each lane, and the pool needs no more of them.
-    nets = [each for each in evaluators if not isinstance(each, str)]
+    return seats, evaluators
+
+
+def _choose_layout(
+    nets: Sequence[Evaluator], visits: Sequence[int], games: int, *, lanes: int | None, slots: int | None
+) -> _Layout:
+    """Choose lanes, games at once and batches for a match of `games` games; `visits` are those of the searches."""
     gpu = any(map(is_on_gpu, nets))
     lanes = lanes or (1 if not nets else GPU_LANES if gpu else cores())
     lanes = max(1, min(lanes, games // 2, slots or games))
-    batch, leaves, why = 0, 1, "all that there are"
     if slots is not None:
-        why = "as was asked"
-    elif not nets:
-        slots = min(games, NATIVE_SLOTS)
-    else:
-        # While a lane looks for games, those of the other lanes are on their way.
-        queues = lanes - 1 + min(MOST_QUEUES, len(nets))
-        slots, most = games, -(-games // queues)
+        return _Layout(lanes, max(lanes, slots), 0, 1, "as was asked")
+    if not nets:
+        return _Layout(lanes, max(lanes, min(games, NATIVE_SLOTS)), 0, 1, "all that there are")
+    # 1. Batches of the nets. While a lane looks for games, those of the other lanes are in batches.
+    queues = lanes - 1 + min(MOST_QUEUES, len(nets))
+    batch, slots, why = 0, games, "all that there are"
+    leaves = _gpu_leaves(min(visits)) if gpu else 1
+    most = -(-games // queues) * leaves
+    if most > BATCHES[0]:
+        rows = max(best_batch(net, most)[0] for net in nets)
         if gpu:
-            leaves = _gpu_leaves(min(seat.visits for seat in seats if seat.visits))
-        if most * leaves > BATCHES[0]:
-            rows = max(best_batch(net, most * leaves)[0] for net in nets)
+            rows, leaves = _fit_gpu(rows, leaves, queues, games)
+        if queues * rows <= games * leaves:
+            batch, slots = rows, queues * rows // leaves
             if gpu:
-                rows, leaves = _fit_gpu(rows, leaves, queues, games)
-            if queues * rows <= games * leaves:
-                batch, slots = rows, queues * rows // leaves
-                if gpu:
-                    slots = with_spare(slots)
-                why = f"nets are nearly as fast as they get with {batch:,} leaves"
-                why += f", {leaves} of a game" if leaves > 1 else ""
-        if slots >= games:
-            batch, slots, why = 0, games, "all that there are"
-        room = room_for_trees(max(1, *(seat.visits for seat in seats)))
-        if slots > room:
-            slots, why = room, "the trees of more would not fit into memory"
-    slots = max(lanes, slots)
-    pool = Pool(
-        variant,
-        seats,
-        seed=seed,
-        max_plies=max_plies,
-        slots=slots,
-        lanes=lanes,
-        threads=0 if gpu or not nets else 1,
-        leaves_per_slot=leaves,
-        batch=batch,
-        rules=rules or ScoreRules(),
-        ahead=max(AHEAD * slots, games // AHEAD_SHARE) if in_order else 0,
-        greedy=gpu,
-    )
-    why = f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}"
-    return Seating(pool, evaluators, lanes, tuple(seats), slots, why)
+                slots = with_spare(slots)
+            why = f"nets are nearly as fast as they get with {batch:,} leaves"
+            why += f", {leaves} of a game" if leaves > 1 else ""
+    if slots >= games:
+        batch, slots, why = 0, games, "all that there are"
+    # 2. Memory for the trees
+    room = room_for_trees(max(1, *visits))
+    if slots > room:
+        slots, why = room, "the trees of more would not fit into memory"
+    return _Layout(lanes, max(lanes, slots), batch, leaves, why)
 
 
 def _gpu_leaves(visits: int) -> int:
-    """Give how many leaves of one game a batch may have at most, by the shortest search.
+    """Return the most leaves of one game in a batch, for the shortest search.
 
     >>> [_gpu_leaves(visits) for visits in (1, 32, 64, 800)]
     [1, 2, 4, 4]
     """
-    return max(leaves for leaves in GPU_LEAVES if leaves == 1 or visits >= leaves * LEAST_TURNS)
+    return max(leaves for leaves in GPU_LEAVES if leaves == 1 or visits >= leaves * LEAST_ROUNDS)
 
 
 def _fit_gpu(rows: int, most_leaves: int, queues: int, games: int) -> tuple[int, int]:
-    """Give the batches of a GPU and the leaves of a game in them.
+    """Return the size of GPU batches and the leaves of a game in them.
 
-    As few leaves as there are games for, so that enough are left to begin when others end; if even the most do not
-    suffice, smaller batches.
+    As few leaves as there are games for, so that enough games are left to begin when others end; smaller batches if
+    even `most_leaves` do not suffice.
 
     >>> _fit_gpu(4096, 4, 5, 100_000), _fit_gpu(4096, 4, 5, 20_000), _fit_gpu(4096, 4, 5, 2000)
     ((4096, 1), (4096, 4), (512, 4))
     """
     for leaves in GPU_LEAVES:
-        if leaves <= most_leaves and ROUNDS * queues * rows <= games * leaves:
+        if leaves <= most_leaves and GAMES_PER_SLOT * queues * rows <= games * leaves:
             return rows, leaves
-    while rows > SMALL_BATCH and ROUNDS * queues * rows > games * most_leaves:
+    while rows > SMALL_BATCH and GAMES_PER_SLOT * queues * rows > games * most_leaves:
         rows //= 2
     return rows, most_leaves
 
 
 def _number(evaluator: Evaluator | str, evaluators: list[Evaluator | str]) -> int:
-    """Give the number of an evaluator: that of one that gives the same answers, or a new one."""
+    """Return the number of the evaluator with the same net and backend, which is added if there is none."""
 
     def identity(each: Evaluator | str) -> str | tuple[str, str]:
         return each if isinstance(each, str) else (each.net_id, each.name)
@@ -204,3 +206,17 @@ def _number(evaluator: Evaluator | str, evaluators: list[Evaluator | str]) -> in
             return number
     evaluators.append(evaluator)
     return len(evaluators) - 1
+
+
+def _consecutive(games: Sequence[ScheduledGame]) -> list[list[ScheduledGame]]:
+    """Split a list of games where their numbers are not consecutive.
+
+    >>> [len(run) for run in _consecutive([ScheduledGame(number, "", 0, 1) for number in (0, 1, 4, 5, 6)])]
+    [2, 3]
+    """
+    runs: list[list[ScheduledGame]] = []
+    for game in games:
+        if not runs or runs[-1][-1].number + 1 != game.number:
+            runs.append([])
+        runs[-1].append(game)
+    return runs

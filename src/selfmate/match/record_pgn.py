@@ -1,4 +1,4 @@
-"""Game records of a pool as match results and PGN games."""
+"""Game records of a pool as match scores and PGN games."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from selfmate._core import GameRecord
 from selfmate.board.pgn import Game
 from selfmate.match.referee import Verdict
-from selfmate.rating.match_stats import Match, Scored, count_games, whole_pairs
+from selfmate.rating.match_stats import Match, SideResult, count_games, whole_pairs
 
-__all__ = ["as_game", "judge"]
+__all__ = ["as_game", "count_records"]
 
 
-def judge(records: Iterable[GameRecord]) -> Match:
-    """Count the games of a match for seat 0, in whole pairs."""
+def count_records(records: Iterable[GameRecord]) -> Match:
+    """Return the score of seat 0, over the pairs of games that are complete."""
     return count_games(
-        whole_pairs(Scored(record.game_id // 2, record.white_seat == 0, record.result) for record in records)
+        whole_pairs(SideResult(record.game_id // 2, record.white_seat == 0, record.result) for record in records)
     )
 
 
 def as_game(record: GameRecord, white: str, black: str, event: str, *, counts: bool = False) -> Game:
-    """Make a game that can be written as PGN. In a match that `counts` one that was cut off is a draw, and says so."""
+    """Return a record as a game for PGN. `counts`: it is part of a match, where a game that was cut off is a draw."""
     game = Game(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
     game.headers["Event"] = event
     game.headers["Round"] = str(record.game_id)

@@ -1,19 +1,19 @@
-"""One game under our rules: every move is checked, every clock is ours, and what goes wrong has a name and an author.
+"""One game under our rules: moves are checked, clocks are kept here, and every fault is named and charged to a side.
 
 >>> import sys
->>> from selfmate.match.uci_client import Engine, EngineSpec
+>>> from selfmate.match.uci_client import EngineSpec, UciClient
 >>> from selfmate.search.limit import Limit
->>> ours = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("WeightsFile", "heuristic-1"),))
->>> table = Table(0, "gardner", None, (Limit(nodes=50), Limit(nodes=20)))
->>> with Engine(ours) as white, Engine(ours) as black:
+>>> spec = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("WeightsFile", "heuristic-1"),))
+>>> game = RefereedGame(0, "gardner", None, (Limit(nodes=50), Limit(nodes=20)))
+>>> with UciClient(spec) as white, UciClient(spec) as black:
 ...     for engine in (white, black):
-...         engine.play_variant("gardner")
-...     verdict = play_game(table, (white, black))
->>> verdict.fault, table.position.is_game_over(claim_draw=True)
+...         engine.set_variant("gardner")
+...     verdict = play_game(game, (white, black))
+>>> verdict.fault, game.position.is_game_over(claim_draw=True)
 (None, True)
 
-A side that moves illegally, oversteps its time, hangs or dies has lost the game. Threefold repetition and fifty moves
-are claimed as everywhere in Selfmate; nobody resigns or agrees on a draw unless `Terms` say how.
+A side that moves illegally, oversteps its time, hangs or crashes loses the game. Threefold repetition and the
+fifty-move rule are claimed, as everywhere in Selfmate. Games end by score only where `RefereeSettings` say how.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from selfmate.board.pgn import Game
 from selfmate.board.position import Position
 from selfmate.errors import MoveError, SelfmateError, clip
 from selfmate.match.spec import go_command
-from selfmate.match.uci_client import PATIENCE, Engine, EngineError, Fault
-from selfmate.match.uci_parse import Score, Thought
+from selfmate.match.uci_client import PATIENCE, EngineError, Fault, UciClient
+from selfmate.match.uci_parse import EngineMove, EngineScore
 from selfmate.search.limit import Limit
 
-__all__ = ["Finished", "ScoreRule", "Table", "Terms", "Turn", "Verdict", "kind_of", "play_game"]
-
+__all__ = [
+    "FinishedGame",
+    "MoveInfo",
+    "RefereeSettings",
+    "RefereedGame",
+    "ScoreRule",
+    "Verdict",
+    "play_game",
+    "reason_kind",
+]
 
 COLORS: Final = ("White", "Black")
-
-
 CUT_OFF: Final = "cut off"
-
-
 CLOCK_MARGIN: Final = 0.05
-
-
 MOVE_MARGIN: Final = 1.0
-"""Seconds. On a busy machine (six processes for a core) Stockfish 15.1 took 100 to 154 ms for `movetime 100`."""
-
-
+"""Seconds. On a busy machine (six processes per core) Stockfish 15.1 took 100 to 154 ms for `movetime 100`."""
 FORFEITS: Final = {
     Fault.ILLEGAL_MOVE: "rules infraction",
     Fault.TIME_LOSS: "time forfeit",
@@ -55,16 +55,16 @@ FORFEITS: Final = {
     Fault.DISCONNECT: "abandoned",
     Fault.HANG: "abandoned",
 }
-"""What the PGN standard calls them in the tag `Termination`."""
-
-
+"""Value of the PGN tag `Termination` for each fault."""
+NORMAL: Final = "normal"
+"""`Termination` of a game that ended by the rules."""
 ADJUDICATION: Final = "adjudication"
-"""The same for an end by score."""
+"""`Termination` of a game that ended by score or by length."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRule:
-    """An end by what the players say of their position: so many centipawns in so many moves of a side, after a move.
+    """Ends a game when scores reach `centipawns` in `moves` consecutive moves of a side.
 
     >>> ScoreRule.read("600,4", "resign")
     ScoreRule(centipawns=600, moves=4, after=0)
@@ -73,11 +73,11 @@ class ScoreRule:
     centipawns: int
     moves: int
     after: int = 0
-    """The number of the first move that counts."""
+    """Number of the first move that counts."""
 
     @classmethod
     def read(cls, text: str, name: str) -> ScoreRule:
-        """Read `CENTIPAWNS,MOVES` or `CENTIPAWNS,MOVES,AFTER`."""
+        """Return the rule written `CENTIPAWNS,MOVES` or `CENTIPAWNS,MOVES,AFTER`; `name` is the option, for errors."""
         parts = text.split(",")
         if not 2 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part) < 8 for part in parts):
             example = "10,8,40" if name == "draw" else "600,4"
@@ -94,26 +94,26 @@ class ScoreRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What holds beside the rules of the game."""
+class RefereeSettings:
+    """Ends and time margins that the rules of the game do not set."""
 
     max_plies: int = 512
     margin: float = CLOCK_MARGIN
-    """Seconds by which a clock may be overstepped: pipes and a busy machine are not the engine's fault."""
+    """Seconds by which a clock may be overstepped: delays of pipes and of a busy machine are not the engine's fault."""
     move_margin: float = MOVE_MARGIN
-    """The same for a time for each move, which no clock makes up for."""
+    """The same for a fixed time per move."""
     patience: float = PATIENCE
-    """Seconds for a move that no clock limits."""
+    """Seconds for a move without a time limit."""
     resign: ScoreRule | None = None
-    """Lost, when a side says so of itself."""
+    """A side loses when its own scores are this low."""
     win: ScoreRule | None = None
-    """Lost, when both sides say so."""
+    """A side loses when the scores of both sides agree on it."""
     draw: ScoreRule | None = None
-    """Drawn, when both sides see no more than this."""
+    """Drawn when the scores of both sides are this close to 0."""
 
     @property
     def score_rules(self) -> ScoreRules:
-        """The ends by score, for whoever plays."""
+        """The three rules as the core takes them."""
         rules = {name: getattr(self, name) for name in ("resign", "win", "draw")}
         return ScoreRules(**{name: rule and (rule.centipawns, rule.moves, rule.after) for name, rule in rules.items()})
 
@@ -125,15 +125,15 @@ class Verdict:
     result: str
     """`1-0`, `0-1` or `1/2-1/2`."""
     reason: str
-    """In words, for people."""
+    """For readers."""
     termination: str
-    """In PGN's words."""
+    """Value of the PGN tag `Termination`."""
     fault: Fault | None = None
-    """What the loser did wrong."""
+    """Fault of the loser."""
 
     @classmethod
     def cut_off(cls, plies: int) -> Verdict:
-        """Give the verdict on a game that became too long: it counts as a draw, so its PGN must say so too.
+        """Return the verdict on a game that reached the limit on plies: a draw, in the score and in PGN.
 
         >>> Verdict.cut_off(512).result, Verdict.cut_off(512).kind
         ('1/2-1/2', 'cut off')
@@ -142,35 +142,35 @@ class Verdict:
 
     @property
     def kind(self) -> str:
-        """In words that are the same for all games which ended so."""
-        return str(self.fault) if self.fault is not None else kind_of(self.reason)
+        """The fault, or the reason without details of one game; for counting."""
+        return str(self.fault) if self.fault is not None else reason_kind(self.reason)
 
 
-def kind_of(reason: str) -> str:
-    """Leave out of a reason what only one game has.
+def reason_kind(reason: str) -> str:
+    """Return a reason without details of one game.
 
-    >>> kind_of("cut off after 90 plies"), kind_of("stalemate")
+    >>> reason_kind("cut off after 90 plies"), reason_kind("stalemate")
     ('cut off', 'stalemate')
     """
     return CUT_OFF if reason.startswith(f"{CUT_OFF} after ") else reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """What is known of one move."""
+class MoveInfo:
+    """What is known about one move; None for what is not."""
 
     seconds: float | None = None
-    score: Score | None = None
-    """The mover's."""
+    score: EngineScore | None = None
+    """For the side that moved."""
     depth: int | None = None
     nodes: int | None = None
     clock: float | None = None
-    """What its clock showed after the move and its increment, in seconds."""
+    """Seconds on the side's clock after the move and its increment."""
 
     def comment(self, white: bool) -> str:
-        """Write score, depth and time as cutechess does, then `%eval` (White's) and `%clk` as lichess reads them.
+        """Return score, depth and time as cutechess writes them, then `%eval` (for White) and `%clk` as Lichess does.
 
-        >>> Turn(seconds=0.053, score=Score(cp=31), depth=12, clock=59.96).comment(white=False)
+        >>> MoveInfo(seconds=0.053, score=EngineScore(cp=31), depth=12, clock=59.96).comment(white=False)
         '+0.31/12 0.053s [%eval -0.31] [%clk 0:00:59.9]'
         """
         parts = []
@@ -189,20 +189,22 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class FinishedGame:
     """A game that is over."""
 
     number: int
     variant: str
     start: str
+    """FEN."""
     moves: Sequence[Move | str]
-    turns: Sequence[Turn]
-    """What is known of each move."""
+    infos: Sequence[MoveInfo]
+    """One for each move."""
     limits: tuple[Limit, Limit]
+    """White's and Black's."""
     verdict: Verdict
 
-    def game(self, names: Sequence[str], event: str) -> Game:
-        """Give the game as PGN has it, with what is known of every move; how it ended stands behind the last one."""
+    def to_pgn(self, names: Sequence[str], event: str) -> Game:
+        """Return the game for PGN, with a comment on every move; the last one ends with the reason of the result."""
         game = Game(self.variant, self.start)
         headers = game.headers
         headers["Event"], headers["Round"] = event, str(self.number)
@@ -216,8 +218,8 @@ class Finished:
             headers["Fault"] = str(self.verdict.fault)
         game.add_line(self.moves)
         white = game.start.turn
-        for node, turn in zip(game.mainline(), self.turns, strict=True):
-            node.comment = turn.comment(white)
+        for node, info in zip(game.mainline(), self.infos, strict=True):
+            node.comment = info.comment(white)
             white = not white
         game.result = self.verdict.result
         end = game.end()
@@ -225,10 +227,10 @@ class Finished:
         return game
 
 
-class Table:
-    """A game in progress. Moves come from engines (`ask`), or from elsewhere (`play`), until there is a verdict.
+class RefereedGame:
+    """A game in progress: moves come from engines (`ask`) or from elsewhere (`play`), until `verdict` is set.
 
-    `fen` is where it begins, the usual start when None; `limits` are those of White and Black.
+    `fen` is the start position, the usual one when None. `limits` are White's and Black's.
     """
 
     def __init__(
@@ -237,80 +239,82 @@ class Table:
         variant: str,
         fen: str | None,
         limits: tuple[Limit, Limit],
-        terms: Terms | None = None,
+        settings: RefereeSettings | None = None,
     ) -> None:
         self.number = number
         self.variant = variant
         self.start = Position(variant, fen)
         self.position = self.start.copy()
         self.limits = limits
-        self.terms = terms or Terms()
-        self._score_rules = self.terms.score_rules
+        self.settings = settings or RefereeSettings()
+        self._score_rules = self.settings.score_rules
         self._scores: list[int | None] = []
         self.moves: list[str] = []
-        """In UCI, as engines hear them."""
-        self.turns: list[Turn] = []
+        """In UCI."""
+        self.infos: list[MoveInfo] = []
         self.clocks = [0.0 if limit.clock is None else limit.clock.remaining for limit in limits]
+        """Seconds left to White and Black."""
         self._fen = None if fen is None or self.start == Position(variant) else self.start.fen()
         self.verdict: Verdict | None = None
-        self._look()
+        self._check_end()
 
     @property
     def side(self) -> int:
-        """Who is to move: 0 White, 1 Black."""
+        """The side to move: 0 White, 1 Black."""
         return 0 if self.position.turn else 1
 
-    def ask(self, engine: Engine) -> Move | None:
-        """Let the engine of the side to move play; its move, or None and a verdict against it."""
+    def ask(self, engine: UciClient) -> Move | None:
+        """Play and return the move of the engine of the side to move; None, and a verdict against it, if it fails."""
         side = self.side
         limit = self.limits[side]
-        # 1. How long it may take. The other's clock is shown only where it has one.
+        # 1. The time it has. A side without a clock is shown with that of its opponent.
         clock = self.clocks[side]
-        given, margin = self.terms.patience, 0.0
+        allowed, margin = self.settings.patience, 0.0
         if limit.clock is not None:
-            given, margin = clock, self.terms.margin
+            allowed, margin = clock, self.settings.margin
         elif limit.seconds is not None:
-            given, margin = limit.seconds, self.terms.move_margin
+            allowed, margin = limit.seconds, self.settings.move_margin
         shown = tuple(self.clocks[each] if self.limits[each].clock else clock for each in (0, 1))
-        # 2. Ask.
+        # 2. Ask for a move.
         try:
             go = go_command(limit, (shown[0], shown[1]))
-            thought = engine.think(self._fen, self.moves, go, seconds=given + margin)
+            reply = engine.search(self._fen, self.moves, go, seconds=allowed + margin)
         except EngineError as error:
             self.forfeit(side, error.fault or Fault.CRASH, str(error))
             return None
-        # 3. Was it in time?
-        if thought.late or (limit.is_timed and thought.seconds > given + margin):
-            kind = Fault.TIME_LOSS if limit.is_timed else Fault.HANG
-            self.forfeit(side, kind, f"{thought.seconds:.3f} s for a move of at most {given:.3f} s")
+        # 3. Check the time.
+        if reply.late or (limit.is_timed and reply.seconds > allowed + margin):
+            fault = Fault.TIME_LOSS if limit.is_timed else Fault.HANG
+            self.forfeit(side, fault, f"{reply.seconds:.3f} s for a move of at most {allowed:.3f} s")
             return None
         if limit.clock is not None:
-            self.clocks[side] = max(0.0, clock - thought.seconds) + limit.clock.increment
-        # 4. Is it a move?
+            self.clocks[side] = max(0.0, clock - reply.seconds) + limit.clock.increment
+        # 4. Check the move.
         try:
-            move = self.position.parse_uci(thought.move)
+            move = self.position.parse_uci(reply.move)
         except MoveError:
-            self.forfeit(side, Fault.ILLEGAL_MOVE, f"{clip(thought.move)!r} in {self.position.fen()}")
+            self.forfeit(side, Fault.ILLEGAL_MOVE, f"{clip(reply.move)!r} in {self.position.fen()}")
             return None
-        self.play(move, self._turn(thought, side))
+        self.play(move, self._info(reply, side))
         return move
 
-    def _turn(self, thought: Thought, side: int) -> Turn:
-        return Turn(
-            seconds=thought.seconds,
-            score=thought.score,
-            depth=thought.depth,
-            nodes=thought.nodes,
+    def _info(self, reply: EngineMove, side: int) -> MoveInfo:
+        return MoveInfo(
+            seconds=reply.seconds,
+            score=reply.score,
+            depth=reply.depth,
+            nodes=reply.nodes,
             clock=self.clocks[side] if self.limits[side].clock is not None else None,
         )
 
-    def play(self, move: Move, turn: Turn | None = None) -> None:
-        """Play a legal move of the side to move, and see whether the game is over."""
+    def play(self, move: Move, info: MoveInfo | None = None) -> None:
+        """Play a legal move of the side to move, and set the verdict if the game is over."""
+        info = info or MoveInfo()
         self.moves.append(self.position.uci(move))
         self.position.play(move)
-        self.turns.append(turn := turn or Turn())
-        self._scores.append(None if turn.score is None else turn.score.centipawns)
-        self._look()
+        self.infos.append(info)
+        self._scores.append(None if info.score is None else info.score.centipawns)
+        self._check_end()
 
     def forfeit(self, side: int, fault: Fault, detail: str) -> None:
         """End the game against a side."""
@@ -323,39 +327,39 @@ class Table:
 
     # -- ends -------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
-        """Find a verdict, if there is one: by the rules, by score, by length."""
+    def _check_end(self) -> None:
+        """Set the verdict if the game is over by the rules, by score or by length."""
         position, mover = self.position, 1 - self.side
         outcome = position.outcome(claim_draw=True)
         if outcome is not None:
-            self.verdict = Verdict(result=outcome.result(), reason=outcome.reason, termination="normal")
+            self.verdict = Verdict(result=outcome.result(), reason=outcome.reason, termination=NORMAL)
         elif by_score := self._score_rules.end(self._scores, mover == 0, position.fullmove_number - mover):
             self.verdict = Verdict(result=by_score[0], reason=by_score[1], termination=ADJUDICATION)
-        elif len(self.moves) >= self.terms.max_plies:
+        elif len(self.moves) >= self.settings.max_plies:
             self.verdict = Verdict.cut_off(len(self.moves))
 
-    def finished(self) -> Finished:
-        """Give the game as it was played; there must be a verdict."""
+    def finished(self) -> FinishedGame:
+        """Return the game, which must have a verdict."""
         assert self.verdict is not None
-        return Finished(
+        return FinishedGame(
             number=self.number,
             variant=self.variant,
             start=self.start.fen(),
             moves=tuple(self.moves),
-            turns=tuple(self.turns),
+            infos=tuple(self.infos),
             limits=self.limits,
             verdict=self.verdict,
         )
 
 
-def play_game(table: Table, engines: tuple[Engine, Engine]) -> Verdict:
-    """Play a game from where it stands between two engines that have the variant set up, White first."""
+def play_game(game: RefereedGame, engines: tuple[UciClient, UciClient]) -> Verdict:
+    """Play a game to its end between two engines, White's first, for which the variant is set up."""
     for side, engine in enumerate(engines):
-        if table.verdict is None:
+        if game.verdict is None:
             try:
                 engine.new_game()
             except EngineError as error:
-                table.forfeit(side, error.fault or Fault.CRASH, str(error))
-    while table.verdict is None:
-        table.ask(engines[table.side])
-    return table.verdict
+                game.forfeit(side, error.fault or Fault.CRASH, str(error))
+    while game.verdict is None:
+        game.ask(engines[game.side])
+    return game.verdict

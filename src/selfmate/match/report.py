@@ -1,4 +1,4 @@
-"""What a match has come to: tables, JSON and CSV, for two players or more."""
+"""The report of a match between two or more players: tables, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from selfmate.match.match_file import Entry
+from selfmate.match.match_file import GameEntry
 from selfmate.match.spec import Contestant
 from selfmate.rating.match_stats import Match, count_games, elo_text, score_line, whole_pairs
-from selfmate.rating.sprt import Sprt, SprtStanding
+from selfmate.rating.sprt import Sprt, SprtState
 from selfmate.util import terminal
 from selfmate.util.text import many, percent
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["Report", "as_csv", "faults", "score", "show", "standing_notes", "terminations"]
+__all__ = ["MatchReport", "as_csv", "faults", "progress_notes", "score", "show", "terminations"]
 
 
-def score(entries: Iterable[Entry], first: int, second: int) -> Match:
-    """Count the games between two players for the first of them; only openings that both have played with White."""
+def score(entries: Iterable[GameEntry], first: int, second: int) -> Match:
+    """Return the match between two players, for the first, over the openings that were played with both colours."""
     return count_games(
-        whole_pairs(entry.scored(first) for entry in entries if {entry.white, entry.black} == {first, second})
+        whole_pairs(entry.side_result(first) for entry in entries if {entry.white, entry.black} == {first, second})
     )
 
 
-def faults(entries: Iterable[Entry], player: int) -> dict[str, int]:
-    """Count what a player did wrong."""
+def faults(entries: Iterable[GameEntry], player: int) -> dict[str, int]:
+    """Count the faults of a player, by kind."""
     found: Counter[str] = Counter()
     for entry in entries:
         loser = {"1-0": entry.black, "0-1": entry.white}.get(entry.result)
@@ -46,57 +46,57 @@ def faults(entries: Iterable[Entry], player: int) -> dict[str, int]:
     return dict(found)
 
 
-def terminations(entries: Iterable[Entry]) -> dict[str, int]:
-    """Count why the games ended, the most frequent reason first."""
+def terminations(entries: Iterable[GameEntry]) -> dict[str, int]:
+    """Count the reasons for which games ended, the most frequent first."""
     return dict(Counter(entry.reason for entry in entries).most_common())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """A match as far as it was played."""
+class MatchReport:
+    """A match, as far as it was played."""
 
     variant: str
     contestants: tuple[Contestant, ...]
     labels: tuple[str, ...]
     openings: int
-    """Openings that every two players were to play, each of them twice."""
-    entries: tuple[Entry, ...]
-    """Every game that was finished, by number."""
-    out: dict[int, str]
-    """Players that could not go on, and why."""
+    """Openings of each pair of players, each to be played twice."""
+    entries: tuple[GameEntry, ...]
+    """Finished games by number."""
+    unavailable: dict[int, str]
+    """Players whose engine could not be started any more, by index, with the reason."""
     seconds: float
     evaluations: int = 0
-    """Leaves that were evaluated for players of our own, without those of an earlier session,"""
+    """Leaves that were evaluated for players of the pool in this session."""
     batches: int = 0
-    """and in how many batches."""
+    """Batches in which they were."""
     gumbel: bool = False
-    test: Sprt | None = None
-    """A test of the first player against the second, which may end the match."""
-    standing: SprtStanding | None = None
-    """Where the test stands. What was under way when it was decided counts in the score, not here."""
+    sprt: Sprt | None = None
+    """A sequential test of the first player against the second, which may end the match."""
+    sprt_state: SprtState | None = None
+    """Games that ended after the test was decided count in the score, not here."""
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Every two players."""
+        """All pairs of players, by index."""
         return list(itertools.combinations(range(len(self.labels)), 2))
 
     @property
     def games(self) -> int:
-        """How many games were to be played."""
+        """Number of games to be played."""
         return 2 * self.openings * len(self.pairs)
 
     @property
     def complete(self) -> bool:
-        """Whether every game was played that had to be: all, or as many as the test needed."""
-        standing = self.standing
-        return len(self.entries) == self.games or (standing is not None and standing.verdict is not None)
+        """Whether all games were played, or as many as the test needed."""
+        state = self.sprt_state
+        return len(self.entries) == self.games or (state is not None and state.verdict is not None)
 
     def match(self, first: int = 0, second: int = 1) -> Match:
-        """Count the games between two players for the first of them."""
+        """Return the match between two players, for the first of them."""
         return score(self.entries, first, second)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the report as plain values."""
+        """Return the report as JSON values."""
         matches = {pair: self.match(*pair) for pair in self.pairs}
         values: dict[str, Any] = {
             "variant": self.variant,
@@ -112,8 +112,8 @@ class Report:
             values["matches"] = [
                 {"first": first, "second": second, **match.as_json()} for (first, second), match in matches.items()
             ]
-        if (standing := self.standing) is not None:
-            values["sprt"] = {**standing._asdict(), **msgspec.to_builtins(self.test)}
+        if (state := self.sprt_state) is not None:
+            values["sprt"] = {**state._asdict(), **msgspec.to_builtins(self.sprt)}
         return values | {
             "terminations": terminations(self.entries),
             "plies": sum(entry.plies for entry in self.entries) / max(1, len(self.entries)),
@@ -135,14 +135,14 @@ class Report:
         if limit.clock is not None:
             values["tc"] = str(limit.clock)
         values["faults"] = faults(self.entries, index)
-        return values | ({"out": self.out[index]} if index in self.out else {})
+        return values | ({"out": self.unavailable[index]} if index in self.unavailable else {})
 
 
 CSV_HEADINGS: Final = ("game", "pair", "white", "black", "result", "plies", "reason", "fault")
 
 
-def as_csv(report: Report) -> str:
-    """Write a line for each game."""
+def as_csv(report: MatchReport) -> str:
+    """Return a line of CSV for each game, after a heading."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_HEADINGS)
@@ -154,11 +154,11 @@ def as_csv(report: Report) -> str:
     return text.getvalue()
 
 
-# -- for people -----------------------------------------------------------------------------------
+# -- the terminal -----------------------------------------------------------------------------------------------------
 
 
-def show(report: Report, console: Console, pgn: Path | None = None) -> None:
-    """Print the report; `pgn` is where its games are."""
+def show(report: MatchReport, console: Console, pgn: Path | None = None) -> None:
+    """Print the report; `pgn` is the file of its games."""
 
     say = functools.partial(terminal.say, console)
     two = len(report.labels) == 2
@@ -171,12 +171,12 @@ def show(report: Report, console: Console, pgn: Path | None = None) -> None:
         say(f"Ended by: {_listed(terminations(report.entries))}.")
     for index, label in enumerate(report.labels):
         if wrong := faults(report.entries, index):
-            say(f"{label} lost games by fault of its own: {_listed(wrong)}.")
-        if index in report.out:
-            say(f"{label} is out: {report.out[index]}")
+            say(f"{label} lost games by its own fault: {_listed(wrong)}.")
+        if index in report.unavailable:
+            say(f"{label} could not go on: {report.unavailable[index]}")
     matches = [report.match(*pair) for pair in report.pairs]
     if pgn is not None and report.entries:
-        less = "so that few games say a little less than their score below"
+        less = "which lowers the Elo of few games a little"
         say(f"selfmate rate {shlex.quote(str(pgn))} makes ratings, with a drawn game added for each player, {less}.")
     if len(report.entries) < report.games:
         paired = sum(match.games for match in matches)
@@ -184,13 +184,13 @@ def show(report: Report, console: Console, pgn: Path | None = None) -> None:
     for (first, second), match in zip(report.pairs, matches, strict=True):
         if match.games:
             say(score_line(match) if two else f"{report.labels[first]} - {report.labels[second]}: {score_line(match)}")
-    if (standing := report.standing) is not None:
-        undecided = standing.verdict is None and len(report.entries) == report.games
-        say(f"SPRT: {standing}{'; not decided, --games can be raised' if undecided else ''}.")
+    if (state := report.sprt_state) is not None:
+        undecided = state.verdict is None and len(report.entries) == report.games
+        say(f"SPRT: {state}{'; not decided, raise --games to go on' if undecided else ''}.")
 
 
 def _listed(counts: dict[str, int]) -> str:
-    """List what was counted.
+    """Return counts as a list in words.
 
     >>> _listed({"checkmate": 3, "50 moves without progress": 1})
     'checkmate (3), 50 moves without progress (1)'
@@ -199,10 +199,10 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def stopped_line(played: int, games: int, paired: int, *, by_test: bool = False) -> str:
-    """Say how far a match came of which not every game was played, and how many of them are in no table.
+    """Return a line about a match of which not all games were played, and how many of them do not count.
 
     >>> stopped_line(0, 10, 0)
-    'Stopped before a game was over, of 10.'
+    'Stopped before the first of 10 games was over.'
     >>> stopped_line(3, 10, 2)
     'Stopped after 3 of 10 games; 1 of them has no game with the other colour yet and does not count.'
     >>> stopped_line(2, 10, 2)
@@ -211,7 +211,7 @@ def stopped_line(played: int, games: int, paired: int, *, by_test: bool = False)
     'Stopped by the test after 5 of 10 games; 3 of them have no game with the other colour and do not count.'
     """
     if not played:
-        return f"Stopped before a game was over, of {games}."
+        return f"Stopped before the first of {many(games, 'game')} was over."
     odd = played - paired
     stopped = f"Stopped {'by the test ' if by_test else ''}after {played} of {many(games, 'game')}"
     if not odd:
@@ -221,10 +221,10 @@ def stopped_line(played: int, games: int, paired: int, *, by_test: bool = False)
     return f"{stopped}; {odd} of them {have} no game with the other colour{yet} and {do} not count."
 
 
-def standing_notes(report: Report) -> list[str]:
-    """Say how a match stands, for a line of progress: in fewer and fewer words, for narrower and narrower terminals.
+def progress_notes(report: MatchReport) -> list[str]:
+    """Return the state of a match for the progress line, the longest text first, for narrower and narrower terminals.
 
-    As long as there are 80 columns, the games, the Elo with its interval and the test with its bounds are among them.
+    Texts for 80 columns and more have the games, the Elo with its interval and the test with its bounds.
     """
     played, games = len(report.entries), report.games
     shortest = f"{played:,}/{games:,}"
@@ -232,8 +232,8 @@ def standing_notes(report: Report) -> list[str]:
     match = report.match()
     if len(report.labels) > 2 or not match.games:
         return [long, shortest]
-    elo, standing = elo_text(match), report.standing
-    test, ratio = ("", "") if standing is None else (f", {standing.ratio}", f", LLR {standing.llr:.2f}")
+    elo, state = elo_text(match), report.sprt_state
+    test, ratio = ("", "") if state is None else (f", {state.ratio}", f", LLR {state.llr:.2f}")
     score = percent(match.score)
     return [
         f"{long}, {match}, {elo}{test}",
@@ -262,7 +262,7 @@ def _show_colours(name: str, match: Match, console: Console) -> None:
     console.print(table)
 
 
-def _show_players(report: Report, console: Console) -> None:
+def _show_players(report: MatchReport, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -1,7 +1,7 @@
-"""Who takes part in a match, and what a move of theirs may cost.
+"""Contestants of a match: how they are written, and their limits per move.
 
-A contestant is a player spec (`selfmate.search.spec`), or `uci:COMMAND`, any UCI engine. What is its own stands behind
-a question mark, joined by `&`; `+` is a space and `%XX` any other sign there:
+A contestant is a player spec (`selfmate.search.spec`), or `uci:COMMAND` for any UCI engine. Its own settings follow a
+question mark, joined by `&`; there `+` is a space and `%XX` any other character:
 
     heuristic-1?visits=400
     uci:stockfish?nodes=1000&option.Skill+Level=3&name=Fish+3
@@ -11,8 +11,8 @@ a question mark, joined by `&`; `+` is a space and `%XX` any other sign there:
 >>> fish.limit, fish.engine.options
 (Limit(nodes=1000), (('Skill Level', '3'),))
 
-A net that has visits is searched by us, in one batch with all its other games. A net on a clock is our own engine in a
-process, like any other.
+A net with visits is searched in this process, in one batch with its other games. A net with a time limit plays as
+`selfmate uci`, in a process like any other engine.
 """
 
 from __future__ import annotations
@@ -40,22 +40,15 @@ __all__ = [
     "split_command",
 ]
 
-
 UCI: Final = "uci:"
-
-
-OURS: Final = ("WeightsFile", "Backend")
-"""Options of our own engine that make it no other player: its name says the first, the machine the second."""
-
-
-USUAL_VISITS: Final = 64
-
-
+WEIGHTS, BACKEND = "WeightsFile", "Backend"
+"""Options of `selfmate uci` that are not part of a label: the name says the first, the second does not change moves."""
+DEFAULT_VISITS: Final = 64
 MOST: Final = 1 << 40
 
 
 class ContestantError(SelfmateError):
-    """A contestant that cannot be, or has limits that contradict each other."""
+    """The text of a contestant is not valid, or its limits contradict each other."""
 
 
 def _check_limit(limit: Limit, whose: str) -> None:
@@ -92,33 +85,33 @@ def go_command(limit: Limit, clocks: tuple[float, float]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
-    """Somebody who takes part."""
+    """A player of a match, with its limit."""
 
     spec: str
-    """As it was written."""
+    """As written."""
     player: str
-    """The player that we search for; empty for a foreign engine."""
+    """Spec of a net or native player; empty for an engine of another program."""
     engine: EngineSpec | None
-    """The process that plays; None for a seat among our own games."""
+    """The engine process; None for a player that is searched in a pool."""
     limit: Limit
     name: str
-    """For tables and PGN. That of a foreign engine is only its program's until it has been asked."""
+    """For tables and PGN; the name of the program until the engine has reported its own."""
     named: bool = False
-    """Whether the name was given, and stays."""
+    """Whether the name was given with `name=`, and is the whole label."""
 
     @property
     def label(self) -> str:
-        """The name with what makes it another player: options and limit."""
+        """The name with limit and options, which distinguish players in tables and PGN."""
         if self.named:
             return self.name
         given = self.engine.options if self.engine is not None else ()
-        options = [f"{name} {value}" for name, value in given if not (self.player and name in OURS)]
+        options = [f"{name} {value}" for name, value in given if not (self.player and name in (WEIGHTS, BACKEND))]
         parts = [part for part in (str(self.limit), *options) if part]
         return f"{self.name} ({', '.join(parts)})" if parts else self.name
 
 
-def read_contestant(text: str, usual: Limit) -> Contestant:
-    """Read who takes part; `usual` are limits for those who bring none of their own.
+def read_contestant(text: str, default: Limit) -> Contestant:
+    """Return the contestant that a text describes; `default` is for one without a limit. Raises `ContestantError`.
 
     >>> read_contestant("heuristic-1", Limit()).label
     'heuristic-1 (64 visits)'
@@ -129,105 +122,105 @@ def read_contestant(text: str, usual: Limit) -> Contestant:
     ...
     selfmate.match.spec.ContestantError: heuristic-1: visits and tc contradict each other; give one of them
     """
-    foreign = text.startswith(UCI)
-    who, query = _split(text.removeprefix(UCI))
-    own = _Own(who, query, foreign=foreign)
-    if not foreign:
-        return _net(text, who, own, usual)
-    command = split_command(who)
+    is_engine = text.startswith(UCI)
+    player, query = _split_query(text.removeprefix(UCI))
+    own = _OwnSettings(player, query, is_engine=is_engine)
+    if not is_engine:
+        return _net(text, player, own, default)
+    command, shown = split_command(player), clip(player)
     if own.limit.visits is not None:
-        other = f"{UCI}{clip(who)}?nodes={own.limit.visits}"
-        raise ContestantError(f"{clip(who)}: visits are for nets that we search; an engine has nodes: {other}", text)
-    limit = own.limit if own.limit.is_set else replace(usual, visits=None)
-    _check_limit(limit, clip(who))
+        other = f"{UCI}{shown}?nodes={own.limit.visits}"
+        raise ContestantError(f"{shown}: visits are for nets; an engine has nodes: {other}", text)
+    limit = own.limit if own.limit.is_set else replace(default, visits=None)
+    _check_limit(limit, shown)
     if not limit.is_set:
         ways = f"{clip(text)}?nodes=1000, or --nodes, --movetime or --tc for all"
-        raise ContestantError(f"{clip(who)}: an engine needs a limit: {ways}", text)
+        raise ContestantError(f"{shown}: an engine needs a limit: {ways}", text)
     engine = EngineSpec(
         command=command, options=tuple(own.options), directory=own.directory, environment=own.environment
     )
-    engine.program()  # missing ones are refused before anybody starts
+    engine.program()  # raises if there is no such program
     name = own.name or Path(engine.command[0]).name
     return Contestant(spec=text, player="", engine=engine, limit=limit, name=name, named=bool(own.name))
 
 
 def on_device(contestant: Contestant, device: str) -> Contestant:
-    """Let a net on a clock compute elsewhere than on the CPU, where its backend is its own choice."""
+    """Return the contestant with the backend of a device; on a CPU `selfmate uci` chooses the backend itself."""
     if device == "cpu" or not contestant.player or contestant.engine is None:
         return contestant
     options = (("Backend", device), *contestant.engine.options)
     return replace(contestant, engine=replace(contestant.engine, options=options))
 
 
-def _ours(where: str | Path, own: _Own) -> EngineSpec:
-    weights = where if isinstance(where, str) else str(where.absolute())
+def _selfmate_uci(weights: str | Path, own: _OwnSettings) -> EngineSpec:
     return EngineSpec(
         command=(sys.executable, "-m", "selfmate", "uci"),
-        options=(("WeightsFile", weights), *own.options),
+        options=((WEIGHTS, weights if isinstance(weights, str) else str(weights.absolute())), *own.options),
         directory=own.directory,
         environment=own.environment,
     )
 
 
-def _net(text: str, who: str, own: _Own, usual: Limit) -> Contestant:
-    """Make a contestant of a player of ours: a seat, or on a clock our engine."""
-    name, where = find_player(who, engine=f"{UCI}{text}" if "?" in text else f"{UCI}{text}?nodes=1000")
-    usual = replace(usual, nodes=None, depth=None)
-    limit = own.limit if own.limit.is_set else usual
-    if who == RANDOM and own.limit.is_set:
+def _net(text: str, player: str, own: _OwnSettings, default: Limit) -> Contestant:
+    """Return a net or native player: in a pool, or as `selfmate uci` if its time is limited."""
+    name, where = find_player(player, engine=f"{UCI}{text}" if "?" in text else f"{UCI}{text}?nodes=1000")
+    shown = clip(player)
+    limit = own.limit if own.limit.is_set else replace(default, nodes=None, depth=None)
+    if player == RANDOM and own.limit.is_set:
         raise ContestantError(f"{RANDOM}: it does not search, so it has no limit; write {RANDOM} alone", text)
     if limit.nodes is not None or limit.depth is not None:
-        raise ContestantError(f"{clip(who)}: nodes and depth are for engines; a net has visits, movetime or tc", text)
-    _check_limit(limit, clip(who))
+        raise ContestantError(f"{shown}: nodes and depth are for engines; a net has visits, movetime or tc", text)
+    _check_limit(limit, shown)
     engine = None
-    if who == RANDOM:
+    if player == RANDOM:
         limit = Limit()
     elif limit.is_timed:
-        engine = _ours(where, own)
+        engine = _selfmate_uci(where, own)
     elif not limit.is_set:
-        limit = Limit(visits=USUAL_VISITS)
+        limit = Limit(visits=DEFAULT_VISITS)
     if engine is None and (own.options or own.environment or own.directory):
-        raise ContestantError(f"{clip(who)}: option, env and dir are for engines, and for nets on a clock", text)
-    if any(option.lower() == OURS[0].lower() for option, _ in own.options):
-        raise ContestantError(f"{clip(who)}: its name says which net it is; leave out option.{OURS[0]}", text)
+        raise ContestantError(f"{shown}: option, env and dir are for engines, and for nets on a clock", text)
+    if any(option.lower() == WEIGHTS.lower() for option, _ in own.options):
+        raise ContestantError(f"{shown}: its name says which net it is; leave out option.{WEIGHTS}", text)
     name = own.name or "".join(letter if letter.isprintable() else "?" for letter in name)
-    return Contestant(spec=text, player=who, engine=engine, limit=limit, name=name, named=bool(own.name))
+    return Contestant(spec=text, player=player, engine=engine, limit=limit, name=name, named=bool(own.name))
 
 
-class _Own:
-    """What stands behind the question mark."""
+class _OwnSettings:
+    """The settings after the question mark."""
 
-    def __init__(self, who: str, query: str, *, foreign: bool) -> None:
+    def __init__(self, player: str, query: str, *, is_engine: bool) -> None:
         self.name = ""
         self.options: list[tuple[str, str]] = []
         self.environment: dict[str, str] = {}
         self.directory: Path | None = None
+        shown = clip(player)
         numbers: dict[str, int] = {}
         clock: Clock | None = None
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=200) if query else []
         except ValueError:
-            raise ContestantError(f"{clip(who)}: what follows ? is KEY=VALUE&…, not {clip(query)!r}", query) from None
+            raise ContestantError(f"{shown}: what follows ? is KEY=VALUE&…, not {clip(query)!r}", query) from None
         seen: set[str] = set()
         for key, value in pairs:
             kind, _, rest = key.partition(".")
-            once = key.lower() if kind == "option" else key  # engines do not care how an option is written
+            once = key.lower() if kind == "option" else key  # names of UCI options are not case-sensitive
             if once in seen:
-                raise ContestantError(f"{clip(who)}: {clip(key)} is given twice; give it once", key)
+                raise ContestantError(f"{shown}: {clip(key)} is given twice; give it once", key)
             seen.add(once)
             if "\n" in value or "\r" in value or "\0" in value:
-                raise ContestantError(f"{clip(who)}: {clip(key)} must stand in one line", value)
+                raise ContestantError(f"{shown}: {clip(key)} must be one line", value)
             if key in ("visits", "nodes", "depth", "movetime"):
                 if not value.isdecimal() or not 1 <= int(value[:20]) <= MOST:
-                    raise ContestantError(f"{clip(who)}: {key} is a whole number above 0, not {clip(value)!r}", value)
+                    raise ContestantError(f"{shown}: {key} is a whole number above 0, not {clip(value)!r}", value)
                 numbers[key] = int(value)
             elif key == "tc":
                 try:
                     clock = Clock.parse(value.replace(" ", "+"))  # an unescaped + is read as a space
                 except PlayerError as error:
-                    raise ContestantError(f"{clip(who)}: {error}", value) from None
+                    raise ContestantError(f"{shown}: {error}", value) from None
             elif key in ("name", "dir") and not value.strip():
-                raise ContestantError(f"{clip(who)}: {key}= needs something behind it", key)
+                raise ContestantError(f"{shown}: {key}= needs a value", key)
             elif key == "name":
                 self.name = "".join(letter for letter in value.strip() if letter.isprintable())
             elif key == "dir":
@@ -237,7 +230,7 @@ class _Own:
             elif kind == "env" and rest:
                 self.environment[rest] = value
             else:
-                raise ContestantError(f"{clip(who)}: nothing is called {clip(key)!r}; {_hint(key, foreign)}", key)
+                raise ContestantError(f"{shown}: unknown key {clip(key)!r}; {_hint(key, is_engine)}", key)
         self.limit = Limit(
             visits=numbers.get("visits"),
             nodes=numbers.get("nodes"),
@@ -247,35 +240,35 @@ class _Own:
         )
 
 
-def _hint(key: str, foreign: bool) -> str:
-    """Say which key was meant, or which there are.
+def _hint(key: str, is_engine: bool) -> str:
+    """Return the key that was probably meant, or the valid keys.
 
-    >>> _hint("Node", foreign=True), _hint("threads", foreign=True)
-    ('did you mean nodes?', 'there are nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir')
+    >>> _hint("Node", is_engine=True), _hint("threads", is_engine=True)
+    ('did you mean nodes?', 'valid keys: nodes, depth, movetime, tc, name, option.NAME, env.NAME, dir')
     """
-    limits = ("nodes", "depth") if foreign else ("visits",)
+    limits = ("nodes", "depth") if is_engine else ("visits",)
     known = (*limits, "movetime", "tc", "name", "option.NAME", "env.NAME", "dir")
     near = difflib.get_close_matches(clip(key).lower(), known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"did you mean {near[0]}?" if near else f"valid keys: {', '.join(known)}"
 
 
-def _split(text: str) -> tuple[str, str]:
-    """Cut at the question mark, unless the whole is a file."""
+def _split_query(text: str) -> tuple[str, str]:
+    """Split at the question mark, unless the whole text is the path of a file."""
     if "?" not in text or _exists(text):
         return text, ""
-    who, _, query = text.partition("?")
-    return who, query
+    player, _, query = text.partition("?")
+    return player, query
 
 
 def _exists(path: str) -> bool:
     try:
         return Path(path).exists()
-    except (OSError, ValueError):  # too long, or cannot be in a path
+    except (OSError, ValueError):  # too long, or not a path
         return False
 
 
 def split_command(text: str) -> tuple[str, ...]:
-    """Cut a command into words as a shell would; the path of a program may have spaces.
+    """Split a command into words as a shell would; the path of a program may contain spaces.
 
     >>> split_command("node --flag 'my engine.js'")
     ('node', '--flag', 'my engine.js')

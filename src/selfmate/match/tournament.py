@@ -1,226 +1,190 @@
-"""A match between two or more contestants: who plays whom, in which hall, and what is written down.
+"""Plays a match between two or more contestants, and keeps what was played.
 
-Every two contestants play every opening twice, with either colour. What was played before and stands in the match file
-is not played again.
+Each pair of contestants plays every opening twice, once with each colour. Games that are in the match file already are
+not played again.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from selfmate._core import GameRecord, Termination
-from selfmate.match.match_file import Entry, MatchFile, MatchSettings
-from selfmate.match.referee import ADJUDICATION, Finished, Table, Terms, Turn, Verdict
-from selfmate.match.report import Report
-from selfmate.match.runner import OUT, Attendants, Evaluated, Fixture, Roll, play_engines, play_seats
-from selfmate.match.spec import Contestant
-from selfmate.match.uci_client import FIRST_WORD, PATIENCE, Engine
-from selfmate.match.uci_parse import Score
-from selfmate.rating.sprt import Sprt, SprtWalk
+from selfmate.match.engine_games import EngineLauncher, EngineWorkers, play_engine_games
+from selfmate.match.match_file import GameEntry, MatchFile
+from selfmate.match.plan import MatchPlan
+from selfmate.match.pool import make_match_pool
+from selfmate.match.referee import ADJUDICATION, NORMAL, FinishedGame, MoveInfo, RefereedGame, Verdict
+from selfmate.match.report import MatchReport
+from selfmate.match.runner import EvaluationCount, play_games
+from selfmate.match.schedule import ScheduledGame, schedule
+from selfmate.match.uci_parse import EngineScore
+from selfmate.rating.sprt import SprtTracker
+from selfmate.search.config import play_config
 from selfmate.search.player import Player
 from selfmate.util.cpu import cores
 
-__all__ = ["Plan", "ask_names", "play", "schedule"]
-
+__all__ = ["play"]
 
 EVENT: Final = "selfmate arena"
-
-
 GAMES_PER_CORE: Final = 8
-"""Games at once between a net and an engine: enough for a batch, and not too many processes."""
-
-
+"""Games at once between nets and engines: enough for a batch, and not too many processes."""
 MOST_GAMES: Final = 64
-
-
-THINKERS_PER_CORE: Final = 4
-"""Engines that think at once where no clock runs: pipes and the start of a search leave a core idle."""
-
-
-QUIET: Final = 20
-"""Telling how a match stands may take one part in so many of the time."""
-
-
-def schedule(players: int, openings: Sequence[str]) -> list[Fixture]:
-    """List all games. Numbers 2n and 2n+1 are one opening with either colour; all pairs of players take turns.
-
-    >>> [(game.number, game.white, game.black) for game in schedule(3, ["a"])]
-    [(0, 0, 1), (1, 1, 0), (2, 0, 2), (3, 2, 0), (4, 1, 2), (5, 2, 1)]
-    """
-    pairs = list(itertools.combinations(range(players), 2))
-    return [
-        Fixture(2 * (index * len(pairs) + place) + turned, opening, *(pair[::-1] if turned else pair))
-        for index, opening in enumerate(openings)
-        for place, pair in enumerate(pairs)
-        for turned in (0, 1)
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A match as it is meant to be."""
-
-    variant: str
-    contestants: tuple[Contestant, ...]
-    openings: tuple[str, ...]
-    terms: Terms
-    seed: int = 0
-    gumbel: bool = False
-    test: Sprt | None = None
-    """Ends the match as soon as it is decided."""
-    concurrency: int | None = None
-    """Games against or between engines at a time."""
-
-    @property
-    def threads(self) -> int:
-        """Cores that an engine uses at most."""
-        return max((each.engine.threads for each in self.contestants if each.engine is not None), default=1)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What the contestants are called; those that are alike are numbered."""
-        labels: list[str] = []
-        for contestant in self.contestants:
-            alike = sum(label == contestant.label for label in (each.label for each in self.contestants[: len(labels)]))
-            labels.append(f"{contestant.label} #{alike + 1}" if alike else contestant.label)
-        return tuple(labels)
-
-    @property
-    def settings(self) -> MatchSettings:
-        """What must stay the same when the match goes on another time."""
-        terms, test = self.terms, self.test
-        rules = {
-            "seed": str(self.seed),
-            "root": "gumbel" if self.gumbel else "puct",
-            "max-plies": str(terms.max_plies),
-            "margin": f"{1000 * terms.margin:g} {1000 * terms.move_margin:g}",
-            "sprt": "off" if test is None else f"{test.elo0:g},{test.elo1:g} {test.alpha:g} {test.beta:g} {test.model}",
-            **{name: str(getattr(terms, name) or "off") for name in ("resign", "win", "draw")},
-        }
-        return MatchSettings(variant=self.variant, players=self.labels, openings=self.openings, rules=rules)
+SEARCHES_PER_CORE: Final = 4
+"""Engines that search at once without a clock: pipes and the start of a search leave a core idle."""
+REPORT_SHARE: Final = 20
+"""Reports take at most this part of the time."""
 
 
 def play(
-    plan: Plan,
+    plan: MatchPlan,
     players: Sequence[Player | None],
     file: MatchFile | None = None,
     *,
-    fixtures: Sequence[Fixture] | None = None,
-    before: Sequence[Entry] = (),
+    games: Sequence[ScheduledGame] | None = None,
+    before: Sequence[GameEntry] = (),
     stopping: Callable[[], bool] = lambda: False,
-    tell: Callable[[Report], None] = lambda report: None,
-) -> Report:
-    """Play what is left of a match; `tell` hears how it stands whenever games are over.
+    tell: Callable[[MatchReport], None] = lambda report: None,
+) -> MatchReport:
+    """Play what is missing of a match and return its report; `tell` gets reports while games end.
 
-    `players` are those of our own that have a seat, None for an engine. The games are those of `schedule`, unless
-    `fixtures` are other ones; those of `before` were played already, beside what stands in the file.
+    `players` search in a pool, None is an engine. `games` are those of `schedule` when None. Games in the file and in
+    `before` are not played again.
     """
-    began = time.monotonic()
-    labels = plan.labels
-    quiet_until = 0.0
-    walk = None if plan.test is None else SprtWalk(plan.test)
+    log = _MatchLog(plan, file, tell)
 
     def halted() -> bool:
-        return (walk is not None and walk.standing.verdict is not None) or stopping()
+        return log.decided or stopping()
 
-    roll = Roll(plan.contestants, plan.variant, plan.terms, halted)
-    entries: dict[int, Entry] = {}
-    evaluated = Evaluated()
+    launcher = EngineLauncher(plan.contestants, plan.variant, plan.referee, halted)
+    log.unavailable = launcher.unavailable
+    # 1. What is missing, by the number of engines in a game
+    log.add((*(file.entries if file is not None else ()), *before))
+    by_engines: list[list[ScheduledGame]] = [[], [], []]
+    for game in schedule(len(players), plan.openings) if games is None else games:
+        if game.number not in log.entries:
+            by_engines[sum(players[index] is None for index in (game.white, game.black))].append(game)
+    without, mixed, between = by_engines
+    # 2. Play.
+    if without and not halted():
+        _play_in_pool(plan, players, without, log, halted)
+    if mixed and not halted():
+        _play_in_pool(plan, players, mixed, log, halted, _engine_workers(plan, launcher, mixed))
+    if between and not halted():
+        play_engine_games(
+            launcher,
+            between,
+            concurrency=plan.concurrency or max(1, cores() // plan.threads),
+            on_finished=lambda scheduled, game: log.write([(scheduled, game.finished())]),
+        )
+    return log.report()
 
-    def report() -> Report:
-        return Report(
+
+class _MatchLog:
+    """The games of a match so far: written to the file, counted by the sequential test, and reported."""
+
+    def __init__(self, plan: MatchPlan, file: MatchFile | None, tell: Callable[[MatchReport], None]) -> None:
+        self.entries: dict[int, GameEntry] = {}
+        """By number."""
+        self.evaluated = EvaluationCount()
+        self.unavailable: dict[int, str] = {}
+        """Players that could not go on, by index, with the reason."""
+        self._plan = plan
+        self._labels = plan.labels
+        self._file = file
+        self._tell = tell
+        self._sprt = None if plan.sprt is None else SprtTracker(plan.sprt)
+        self._began = time.monotonic()
+        self._next_report = 0.0
+
+    @property
+    def decided(self) -> bool:
+        """Whether the sequential test has ended."""
+        return self._sprt is not None and self._sprt.state.verdict is not None
+
+    def write(self, games: Iterable[tuple[ScheduledGame, FinishedGame]]) -> None:
+        """Write finished games to the file, and add them."""
+        games = list(games)
+        if self._file is not None:
+            self._file.add(
+                str(game.to_pgn((self._labels[each.white], self._labels[each.black]), EVENT)) for each, game in games
+            )
+        self.add(_entry(scheduled, game) for scheduled, game in games)
+
+    def add(self, games: Iterable[GameEntry]) -> None:
+        """Add games, update the test, and report unless that would take more than `REPORT_SHARE` of the time."""
+        fresh = {entry.number: entry for entry in games if entry.number not in self.entries}
+        self.entries.update(fresh)
+        if self._sprt is not None:
+            self._sprt.add(entry.side_result(0) for entry in fresh.values())
+        now = time.monotonic()
+        if now >= self._next_report:
+            self._tell(self.report())
+            self._next_report = time.monotonic() + REPORT_SHARE * (time.monotonic() - now)
+
+    def report(self) -> MatchReport:
+        """Return the report of the match so far."""
+        plan = self._plan
+        return MatchReport(
             variant=plan.variant,
             contestants=plan.contestants,
-            labels=labels,
+            labels=self._labels,
             openings=len(plan.openings),
-            entries=tuple(entries[number] for number in sorted(entries)),
-            out=roll.out,
-            evaluations=evaluated.leaves,
-            batches=evaluated.batches,
-            seconds=time.monotonic() - began,
+            entries=tuple(self.entries[number] for number in sorted(self.entries)),
+            unavailable=self.unavailable,
+            evaluations=self.evaluated.leaves,
+            batches=self.evaluated.batches,
+            seconds=time.monotonic() - self._began,
             gumbel=plan.gumbel,
-            test=plan.test,
-            standing=None if walk is None else walk.standing,
+            sprt=plan.sprt,
+            sprt_state=None if self._sprt is None else self._sprt.state,
         )
 
-    def enter(games: Iterable[Entry]) -> None:
-        """Note games, see at once whether the match is decided, and tell how it stands: that not too often."""
-        nonlocal quiet_until
-        fresh = {entry.number: entry for entry in games if entry.number not in entries}
-        entries.update(fresh)
-        if walk is not None:
-            walk.add(entry.scored(0) for entry in fresh.values())
-        now = time.monotonic()
-        if now >= quiet_until:
-            tell(report())
-            quiet_until = time.monotonic() + QUIET * (time.monotonic() - now)
 
-    def write(games: Iterable[tuple[Fixture, Finished]]) -> None:
-        games = list(games)
-        if file is not None:
-            file.add(str(game.game((labels[each.white], labels[each.black]), EVENT)) for each, game in games)
-        enter(_entry(fixture, game) for fixture, game in games)
+def _play_in_pool(
+    plan: MatchPlan,
+    players: Sequence[Player | None],
+    games: Sequence[ScheduledGame],
+    log: _MatchLog,
+    stopping: Callable[[], bool],
+    workers: EngineWorkers | None = None,
+) -> None:
+    """Play games of which at least one side searches in a pool; `workers` play the engines' moves."""
+    # A sequential test takes games in order: no more at once than it is expected to need, none far ahead of the oldest.
+    needed = len(games) if plan.sprt is None else min(len(games), 2 * plan.sprt.expected_pairs)
+    pool = make_match_pool(
+        plan.variant,
+        players,
+        [contestant.limit.visits or 0 for contestant in plan.contestants],
+        needed,
+        search=play_config(gumbel=plan.gumbel),
+        seed=plan.seed,
+        max_plies=plan.referee.max_plies,
+        rules=plan.referee.score_rules,
+        slots=None if workers is None else workers.concurrency,
+        lanes=None if workers is None else workers.lanes,
+        in_order=plan.sprt is not None,
+    )
+    by_number = {game.number: game for game in games}
 
-    # 1. Games by where they are played: none has an engine, one side is an engine, both are.
-    enter((*(file.entries if file is not None else ()), *before))
-    listed = schedule(len(labels), plan.openings) if fixtures is None else fixtures
-    todo = [game for game in listed if game.number not in entries]
-    halls: list[list[Fixture]] = [[], [], []]
-    for fixture in todo:
-        halls[sum(players[index] is None for index in (fixture.white, fixture.black))].append(fixture)
-    # 2. Play.
-    for games in halls[:2]:
-        if not games or halted():
-            continue
-        numbered = {fixture.number: fixture for fixture in games}
-        attendants = _attendants(plan, roll, games) if games is halls[1] else None
-
-        def written(
-            records: list[GameRecord],
-            numbered: dict[int, Fixture] = numbered,
-            attendants: Attendants | None = attendants,
-        ) -> None:
-            tables = attendants.tables if attendants is not None else {}
-            write(
-                (numbered[record.game_id], _finished(record, numbered[record.game_id], plan, tables))
-                for record in records
-                if record.reason != OUT
-            )
-
-        evaluated += play_seats(
-            plan.variant,
-            players,
-            [contestant.limit.visits or 0 for contestant in plan.contestants],
-            games,
-            gumbel=plan.gumbel,
-            seed=plan.seed,
-            max_plies=plan.terms.max_plies,
-            rules=plan.terms.score_rules,
-            stopping=halted,
-            done=written,
-            attendants=attendants,
-            needed=None if plan.test is None else 2 * plan.test.expected_pairs,
+    def on_finished(records: list[GameRecord]) -> None:
+        refereed = {} if workers is None else workers.games
+        scheduled = [by_number[record.game_id] for record in records]
+        log.write(
+            (game, _finished(record, game, plan, refereed.pop(game.number, None)))
+            for record, game in zip(records, scheduled, strict=True)
         )
-    if halls[2] and not halted():
-        play_engines(
-            roll,
-            halls[2],
-            concurrency=plan.concurrency or max(1, cores() // plan.threads),
-            done=lambda fixture, table: write([(fixture, table.finished())]),
-        )
-    return report()
+
+    log.evaluated += play_games(pool, games, on_finished=on_finished, stopping=stopping, workers=workers)
 
 
-def _entry(fixture: Fixture, game: Finished) -> Entry:
+def _entry(scheduled: ScheduledGame, game: FinishedGame) -> GameEntry:
     verdict = game.verdict
-    return Entry(
-        number=fixture.number,
-        white=fixture.white,
-        black=fixture.black,
+    return GameEntry(
+        number=scheduled.number,
+        white=scheduled.white,
+        black=scheduled.black,
         result=verdict.result,
         reason=verdict.kind,
         fault=None if verdict.fault is None else str(verdict.fault),
@@ -228,72 +192,50 @@ def _entry(fixture: Fixture, game: Finished) -> Entry:
     )
 
 
-def _finished(record: GameRecord, fixture: Fixture, plan: Plan, tables: dict[int, Table]) -> Finished:
-    """Put together what the pool knows of a game, and what the referee knows of the engine's part in it."""
+def _finished(
+    record: GameRecord, scheduled: ScheduledGame, plan: MatchPlan, refereed: RefereedGame | None
+) -> FinishedGame:
+    """Join the pool's record of a game with what the referee knows of the engine's moves (`match.engine_games`)."""
     moves = record.moves
-    table = tables.pop(record.game_id, None)
-    turns = list(table.turns) if table is not None else []
-    turns += [Turn()] * (len(moves) - len(turns))
-    turns = [
-        turn if turn.score or score is None else Turn(score=Score(cp=score))
-        for turn, score in zip(turns, record.scores, strict=True)
+    infos = list(refereed.infos) if refereed is not None else []
+    infos += [MoveInfo()] * (len(moves) - len(infos))
+    infos = [
+        info if info.score or score is None else MoveInfo(score=EngineScore(cp=score))
+        for info, score in zip(infos, record.scores, strict=True)
     ]
-    if table is not None and table.verdict is not None and table.verdict.fault is not None:
-        verdict = table.verdict
+    if refereed is not None and refereed.verdict is not None and refereed.verdict.fault is not None:
+        verdict = refereed.verdict
     elif record.outcome is None:
         verdict = Verdict.cut_off(len(moves))
     else:
         by_score = record.outcome.termination == Termination.ADJUDICATED
-        verdict = Verdict(
-            result=record.result, reason=record.reason, termination=ADJUDICATION if by_score else "normal"
-        )
-    return Finished(
-        number=fixture.number,
+        verdict = Verdict(result=record.result, reason=record.reason, termination=ADJUDICATION if by_score else NORMAL)
+    return FinishedGame(
+        number=scheduled.number,
         variant=plan.variant,
         start=record.start_fen,
         moves=moves,
-        turns=turns,
-        limits=(plan.contestants[fixture.white].limit, plan.contestants[fixture.black].limit),
+        infos=infos,
+        limits=(plan.contestants[scheduled.white].limit, plan.contestants[scheduled.black].limit),
         verdict=verdict,
     )
 
 
-def _attendants(plan: Plan, roll: Roll, fixtures: Sequence[Fixture]) -> Attendants:
-    """Decide how many games against engines are played at once.
+def _engine_workers(plan: MatchPlan, launcher: EngineLauncher, games: Sequence[ScheduledGame]) -> EngineWorkers:
+    """Choose how many games with an engine are played at once, and how many engines search at once.
 
-    Our side wants many of them, for its batches; an engine that only waits costs memory, but no time. On a clock
-    engines must not compete with our searches for the processor.
+    Batches of nets need many games; an idle engine costs memory but no time. On a clock, engines must not compete
+    with the searches of nets for the processor.
     """
-    playing = {index for fixture in fixtures for index in (fixture.white, fixture.black)}
-    thinkers, lanes = THINKERS_PER_CORE * cores() // plan.threads, cores()
+    playing = {index for game in games for index in (game.white, game.black)}
+    searching, lanes = SEARCHES_PER_CORE * cores() // plan.threads, cores()
     if any(plan.contestants[index].engine and plan.contestants[index].limit.is_timed for index in playing):
-        thinkers, lanes = (cores() - 1) // plan.threads, 1
-    games = plan.concurrency or min(GAMES_PER_CORE * cores(), MOST_GAMES)
-    games = min(games, len(fixtures))
-    return Attendants(
-        roll, fixtures, games=games, thinkers=max(1, min(thinkers, games)), lanes=max(1, min(lanes, games // 4))
+        searching, lanes = (cores() - 1) // plan.threads, 1
+    concurrency = min(plan.concurrency or min(GAMES_PER_CORE * cores(), MOST_GAMES), len(games))
+    return EngineWorkers(
+        launcher,
+        games,
+        concurrency=concurrency,
+        searching=max(1, min(searching, concurrency)),
+        lanes=max(1, min(lanes, concurrency // 4)),
     )
-
-
-def ask_names(
-    contestants: Sequence[Contestant],
-    variant: str,
-    patience: float | None = None,
-    notice: Callable[[str], None] = lambda text: None,
-) -> list[Contestant]:
-    """Start every engine once, with its options and the variant, and learn its name; whatever is wrong is an error.
-
-    A patience that was asked for holds from the first word on. `notice` hears whom we wait for when it takes long.
-    """
-    first_word = FIRST_WORD if patience is None else patience
-    asked = []
-    for contestant in contestants:
-        if contestant.engine is not None:
-            with Engine(
-                contestant.engine, patience=patience or PATIENCE, first_word=first_word, notice=notice
-            ) as engine:
-                engine.play_variant(variant)
-                if not contestant.named and not contestant.player:
-                    contestant = replace(contestant, name=engine.name)
-        asked.append(contestant)
-    return asked

@@ -1,19 +1,21 @@
-"""A UCI engine as a process: started, asked, watched, and ended by its process id.
+"""A UCI engine as a child process: started, asked for moves, watched, and ended by its process id.
 
 >>> import sys
->>> ours = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("Hash", "16"),))
->>> with Engine(ours) as engine:
-...     engine.play_variant("gardner")
-...     thought = engine.think(None, ["a2a3"], "go nodes 20", seconds=60.0)
->>> engine.name.split()[0], thought.nodes
+>>> spec = EngineSpec(command=(sys.executable, "-m", "selfmate", "uci"), options=(("Hash", "16"),))
+>>> with UciClient(spec) as engine:
+...     engine.set_variant("gardner")
+...     reply = engine.search(None, ["a2a3"], "go nodes 20", seconds=60.0)
+>>> engine.name.split()[0], reply.nodes
 ('Selfmate', 20)
 
-The client is our own since others do not know every variant, and trust the engines' rules; here nothing that an engine
-prints is believed before the referee has checked it. Its output may be anything: lines that mean nothing are
-passed over, at most one chunk of it is ever kept, and an answer that does not come in time is not waited for.
+Other clients do not know every variant, and trust the moves that engines print. Here the referee checks every move.
+Engine output may be anything: unknown lines are ignored, lines longer than `LONGEST_LINE` are dropped, and every
+reply has a deadline.
 
-An engine has a process group of its own, so that Ctrl-C does not reach it and it can be ended with all its children.
-Where the system allows (Linux) it dies with the thread that started it; start it in one that lives as long as it must.
+Each engine has a process group of its own, so that Ctrl-C does not reach it and its children end with it. On Linux an
+engine dies with the thread that started it: start it in a thread that lives as long as the engine must.
+
+This module is long because the client is one state machine over three pipes.
 """
 
 from __future__ import annotations
@@ -37,62 +39,38 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from selfmate.errors import SelfmateError, clip
-from selfmate.match.uci_parse import Offer, Thought, is_main, read_info, read_offer
+from selfmate.match.uci_parse import EngineMove, UciOption, is_main_line, parse_info, parse_option
 
-__all__ = ["FIRST_WORD", "PATIENCE", "Engine", "EngineError", "EngineSpec", "Fault", "Interrupted", "close_all"]
-
+__all__ = ["FIRST_REPLY", "PATIENCE", "EngineError", "EngineSpec", "Fault", "Interrupted", "UciClient", "close_all"]
 
 PATIENCE: Final = 60.0
-"""Seconds that an engine has for an answer that no clock limits."""
-
-
-FIRST_WORD: Final = 10.0
-"""Seconds within which one that is tried for the first time must say something: what is no engine waits for ever.
-In the match itself many may start at once, and have the whole patience."""
-
-
+"""Seconds that an engine has for a reply that no clock limits."""
+FIRST_REPLY: Final = 10.0
+"""Seconds for the first line of output when an engine is checked before a match: a program that is no engine would be
+waited for until `PATIENCE` is over. In the match itself many may start at once, and have the whole patience."""
 NOTICE: Final = 1.5
-"""Seconds after which somebody at a terminal is told what we wait for."""
-
-
+"""Seconds of waiting after which the user is told."""
 STOP_SECONDS: Final = 2.0
-"""Seconds that it has to obey `stop`, and to leave after `quit`."""
-
-
-LOOK_SECONDS: Final = 0.02
-"""Between two looks whether it has left."""
-
-
-SLICE: Final = 0.1
-"""Seconds between two looks at whether the match is being stopped."""
-
-
+"""Seconds to reply to `stop`, and to exit after `quit`."""
+POLL_EXIT: Final = 0.02
+"""Seconds between two checks whether a process has exited."""
+POLL_STOP: Final = 0.1
+"""Seconds between two checks whether the match is being stopped."""
 CHUNK: Final = 1 << 16
-"""Bytes that are read at once."""
-
-
+"""Bytes per read."""
 LONGEST_LINE: Final = 1 << 16
-"""Bytes of a line; one that is longer is dropped."""
-
-
+"""Bytes; a longer line is dropped."""
 FLOOD: Final = 1 << 26
-"""Bytes of one answer; an engine that prints more without coming to an end is given up."""
-
-
-LEAVES: Final = re.compile(r"Nodes searched: *([0-9]{1,18})")
-"""The end of an answer to `go perft`."""
-
-
-LAST_WORDS: Final = 2000
-"""Bytes of its error output that are kept, to tell why it died."""
-
-
+"""Bytes of output for one reply, after which the engine counts as hanging."""
+PERFT_TOTAL: Final = re.compile(r"Nodes searched: *([0-9]{1,18})")
+"""The last line of the reply to `go perft`."""
+STDERR_BYTES: Final = 2000
+"""Bytes of standard error that are kept, to say why a process ended."""
 MORE_FOLDERS: Final = "/usr/games"
-"""Where Debian puts engines, which not every PATH has."""
+"""Where Debian installs engines; not every PATH has it."""
 
-
-# It becomes the engine, and keeps its process id. Done here and not between fork and exec, where Python code could hang
-# in a process with threads. 1 is PR_SET_PDEATHSIG; SIGPIPE is what Python itself ignores.
+# Runs in the child and then becomes the engine, with the same process id. A `preexec_fn` would run Python between fork
+# and exec, which can deadlock in a process with threads. 1 is PR_SET_PDEATHSIG; Python itself ignores SIGPIPE.
 LAUNCHER: Final = """
 import os, signal, sys
 try:
@@ -120,16 +98,16 @@ class Fault(StrEnum):
     CRASH = "crash"
     """The process ended."""
     DISCONNECT = "disconnect"
-    """The process is there, but has closed its output."""
+    """The process runs, but has closed its output."""
     HANG = "hang"
-    """No answer, not even to `stop`, or a flood of other output."""
+    """No reply, not even to `stop`, or `FLOOD` bytes of other output."""
 
 
 class EngineError(SelfmateError):
-    """An engine that cannot be used, or not any longer."""
+    """An engine cannot be used, or no longer."""
 
     fault: Fault | None
-    """What counts against it in a game."""
+    """The fault with which it loses a game; None if no game was going on."""
 
     def __init__(self, message: str, part: str = "", *, fault: Fault | None = None) -> None:
         super().__init__("".join(letter if letter.isprintable() else "?" for letter in message), part)
@@ -137,69 +115,72 @@ class EngineError(SelfmateError):
 
 
 class Interrupted(Exception):
-    """The match is being stopped; nobody is to blame."""
+    """The match is being stopped; the engine is not at fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
-    """What to start, and how to set it up."""
+    """A command line and the UCI options to set."""
 
     command: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
     directory: Path | None = None
     """Working directory; that of this process when None."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables beside those of this process."""
+    """Environment variables in addition to those of this process."""
 
     @property
     def threads(self) -> int:
-        """How many cores it uses: its option Threads."""
+        """Cores that the engine uses: its option Threads."""
         asked = [value for name, value in self.options if name.lower() == "threads"]
         return max(1, int(asked[-1])) if asked and asked[-1].isdecimal() else 1
 
     def program(self) -> str:
-        """Give the path of the program, or say that there is none."""
+        """Return the path of the program; raises `EngineError` if there is none."""
         name = self.command[0]
         folders = self.environment.get("PATH", os.environ.get("PATH", os.defpath)) + os.pathsep + MORE_FOLDERS
         found = shutil.which(name, path=folders)
         if found is None:
             there = Path(name).is_file()
-            reason = "may not be executed" if there else "there is no such program"
+            reason = "not executable" if there else "there is no such program"
             raise EngineError(f"engine {clip(name)}: {reason}", name)
         return str(Path(found).absolute())
 
 
-_alive: set[Engine] = set()
+_alive: set[UciClient] = set()
 
 
 @atexit.register
-def _end_all() -> None:
-    """Leave nobody behind when this process ends in haste."""
+def _kill_all() -> None:
+    """End every engine when this process exits."""
     for engine in list(_alive):
         engine.kill()
 
 
-def close_all(engines: Iterable[Engine]) -> None:
-    """Ask engines to leave, all at the same time; those that do not are ended, and all are when this is interrupted."""
+def close_all(engines: Iterable[UciClient]) -> None:
+    """Send `quit` to engines, all at the same time, and kill those that still run after `STOP_SECONDS`.
+
+    An interrupted call kills all of them at once.
+    """
     asked = [engine for engine in engines if engine in _alive]
     deadline = time.monotonic() + STOP_SECONDS
     try:
         for engine in asked:
-            engine._ask_to_leave()
+            engine._send_quit()
         left = asked
-        while (left := [engine for engine in left if not engine._has_left()]) and time.monotonic() < deadline:
-            time.sleep(LOOK_SECONDS)
+        while (left := [engine for engine in left if not engine._has_exited()]) and time.monotonic() < deadline:
+            time.sleep(POLL_EXIT)
     finally:
         for engine in asked:
             engine.kill()
 
 
-class Engine:
-    """A running engine. Whatever goes wrong with it is an `EngineError`, after which it should be closed.
+class UciClient:
+    """A running engine. Every failure is an `EngineError`, after which it should be closed.
 
-    `patience` is for answers that no clock limits, `first_word` for the first line that is not an echo (the same as
-    `patience` when None); `notice` hears what is being waited for when it takes long; `stopping` is looked at while
-    waiting, and raises `Interrupted`.
+    `patience` is for replies that no clock limits, `first_reply` for the first line that is not an echo (`patience`
+    when None), both in seconds. `notice` is called with a line when a reply takes long. `stopping` is called while
+    waiting; when it returns True, `Interrupted` is raised.
     """
 
     def __init__(
@@ -207,36 +188,36 @@ class Engine:
         spec: EngineSpec,
         *,
         patience: float = PATIENCE,
-        first_word: float | None = None,
+        first_reply: float | None = None,
         notice: Callable[[str], None] = lambda text: None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.spec = spec
         self.name = Path(spec.command[0]).name
-        """What it calls itself, once it has said so."""
-        self.offers: dict[str, Offer] = {}
-        """Its options, by name in lower case."""
+        """The name that the engine reports; that of the program before."""
+        self.options: dict[str, UciOption] = {}
+        """Options that the engine declares, by name in lower case."""
         self._patience = patience
-        self._first_word = patience if first_word is None else min(first_word, patience)
+        self._first_reply = patience if first_reply is None else min(first_reply, patience)
         self._notice = notice
         self._stopping = stopping
         self._lines: deque[bytes] = deque()
         self._partial = b""
         self._dropping = False
-        self._outbox = b""
-        self._last_words = b""
+        self._unsent = b""
+        self._stderr_tail = b""
         self._read_at = 0.0
         self._read_bytes = 0
         self._ended = False
-        self._thinking = False
+        self._searching = False
         self._start()
         try:
-            self._greet()
+            self._handshake()
         except BaseException:
             self.kill()
             raise
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> UciClient:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -244,134 +225,132 @@ class Engine:
 
     # -- commands ---------------------------------------------------------------------------------
 
-    def _greet(self) -> None:
-        """Hear its name and its options, and set those that were asked for."""
-        for line in self._until("uci", "uciok", self._first_word):
+    def _handshake(self) -> None:
+        """Send `uci`, read name and options, and set the options of the spec."""
+        for line in self._lines_until("uci", "uciok", self._first_reply):
             if line.startswith("id name "):
                 self.name = clip("".join(letter for letter in line[8:].strip() if letter.isprintable())) or self.name
             elif line.startswith("option name "):
-                offer = read_offer(line)
-                if offer is not None:
-                    self.offers[offer.name.lower()] = offer
+                option = parse_option(line)
+                if option is not None:
+                    self.options[option.name.lower()] = option
         for name, value in self.spec.options:
             self.set_option(name, value)
-        self.is_ready()
+        self.wait_until_ready()
 
     def set_option(self, name: str, value: str) -> None:
-        """Set an option that it offers to a value that it allows."""
-        offer = self.offers.get(name.lower())
-        if offer is None:
-            near = difflib.get_close_matches(clip(name).lower(), self.offers, n=1)
-            hint = f"; did you mean {self.offers[near[0]].name}?" if near else ""
+        """Set an option; raises `EngineError` if the engine does not declare it, or not this value."""
+        option = self.options.get(name.lower())
+        if option is None:
+            near = difflib.get_close_matches(clip(name).lower(), self.options, n=1)
+            hint = f"; did you mean {self.options[near[0]].name}?" if near else ""
             raise EngineError(f"{self.name} has no option {clip(name)!r}{hint}", name)
-        if (wrong := offer.refuse(value)) is not None:
-            raise EngineError(f"{self.name}: option {offer.name} is {wrong}", value)
-        self._send(
-            f"setoption name {offer.name}" if offer.kind == "button" else f"setoption name {offer.name} value {value}"
-        )
+        if (problem := option.problem(value)) is not None:
+            raise EngineError(f"{self.name}: option {option.name} is {problem}", value)
+        self._send(f"setoption name {option.name}" + ("" if option.kind == "button" else f" value {value}"))
 
-    def play_variant(self, variant: str) -> None:
-        """Set up a variant (`chess`, `atomic960`, …); one that it does not offer is refused.
+    def set_variant(self, variant: str) -> None:
+        """Set up a variant (`chess`, `atomic960`, …); raises `EngineError` if the engine does not declare it.
 
-        An engine that does not know the word `UCI_Variant` plays chess.
+        An engine without the option `UCI_Variant` plays chess.
         """
         plain = variant.removesuffix("960")
-        offer = self.offers.get("uci_variant")
-        if offer is None and plain != "chess":
+        option = self.options.get("uci_variant")
+        if option is None and plain != "chess":
             raise EngineError(f"{self.name} does not play {plain}: it has no option UCI_Variant", variant)
-        if offer is not None:
-            choice = next((each for each in offer.choices if each.lower() == plain), None)
-            if choice is None and offer.kind == "combo":
-                known = clip(", ".join(offer.choices))
+        if option is not None:
+            choice = next((each for each in option.choices if each.lower() == plain), None)
+            if choice is None and option.kind == "combo":
+                known = clip(", ".join(option.choices))
                 raise EngineError(f"{self.name} does not play {plain}; its UCI_Variant is one of {known}", variant)
-            self._send(f"setoption name {offer.name} value {choice or plain}")
-        if "uci_chess960" in self.offers:
+            self._send(f"setoption name {option.name} value {choice or plain}")
+        if "uci_chess960" in self.options:
             self._send(f"setoption name UCI_Chess960 value {'true' if plain != variant else 'false'}")
         elif plain != variant:
             raise EngineError(f"{self.name} does not play {variant}: it has no option UCI_Chess960", variant)
-        self.is_ready()
+        self.wait_until_ready()
 
-    def is_ready(self) -> None:
-        """Wait until it has done everything; what it says before that is of no interest any more."""
-        for _ in self._until("isready", "readyok"):
+    def wait_until_ready(self) -> None:
+        """Wait for `readyok`; output before it is ignored."""
+        for _ in self._lines_until("isready", "readyok"):
             pass
 
-    def _until(self, command: str, answer: str, first_word: float | None = None) -> Iterator[str]:
-        """Send a command and give all lines before its answer; the first one, which an echo is not, may have less time.
+    def _lines_until(self, command: str, reply: str, first_reply: float | None = None) -> Iterator[str]:
+        """Send a command and yield the lines before `reply`. The first line, echoes apart, has `first_reply` seconds.
 
-        Whoever listens is told once that it takes long.
+        After `NOTICE` seconds the user is told, once.
         """
         self._send(command)
         began = time.monotonic()
-        told, spoke = False, first_word is None
+        told, has_output = False, first_reply is None
         while True:
-            wait = first_word if first_word is not None and not spoke else self._patience
+            wait = first_reply if first_reply is not None and not has_output else self._patience
             line = self._next(began + (wait if told else min(wait, NOTICE)))
-            if line == answer:
+            if line == reply:
                 return
             if line is not None and line != command:
-                spoke = True
+                has_output = True
                 yield line
             elif line is None and not told and time.monotonic() < began + wait:
                 told = True
-                self._notice(f"waiting for {self.name} to say {answer}, {wait:g} s at most")
-            elif line is None and spoke:
-                self._give_up(f"said no {answer} within {wait:g} s{self._said()}")
+                self._notice(f"waiting for {reply} from {self.name}, up to {wait:g} s")
+            elif line is None and has_output:
+                self._fail_hanging(f"did not send {reply} within {wait:g} s{self._stderr_line()}")
             elif line is None:
-                self._give_up(f"said nothing within {wait:g} s, so it is no UCI engine{self._said()}")
+                self._fail_hanging(f"sent nothing within {wait:g} s: not a UCI engine{self._stderr_line()}")
 
     def new_game(self) -> None:
-        """Let it forget the last game."""
+        """Send `ucinewgame`."""
         self._send("ucinewgame")
-        self.is_ready()
+        self.wait_until_ready()
 
-    def think(self, fen: str | None, moves: Sequence[str], go: str, *, seconds: float) -> Thought:
-        """Ask for a move in the position after `moves` from `fen` (None: the usual start).
+    def search(self, fen: str | None, moves: Sequence[str], go: str, *, seconds: float) -> EngineMove:
+        """Return the engine's move in the position after `moves` (UCI) from `fen` (None: the usual start).
 
-        `go` is the whole command; after `seconds` it is told to stop, and the answer is late.
+        `go` is the whole command. After `seconds` the engine is sent `stop`, and its reply is late.
         """
         start = "startpos" if fen is None else f"fen {fen}"
         self._send(f"position {start} moves {' '.join(moves)}" if moves else f"position {start}")
-        self.is_ready()  # and so no earlier answer can be taken for this one
-        # 1. The clock runs while our command is on its way, and until we have read the answer.
+        self.wait_until_ready()  # the reply to an earlier `go` cannot be taken for this one
+        # 1. The clock runs from before the command is written until the reply is read.
         began = time.monotonic()
         self._send(go)
-        self._thinking = True
-        told, line, late = "", self._next(began + seconds), False
-        # 2. Listen. Only the last line about its main line is kept.
+        self._searching = True
+        info, line, late = "", self._next(began + seconds), False
+        # 2. Keep the last `info` line of the main line.
         while line is None or line.split(maxsplit=1)[:1] != ["bestmove"]:
             if line is None and late:
-                self._give_up("did not obey stop")
+                self._fail_hanging("did not obey stop")
             elif line is None:
                 late = True
                 self._send("stop")
-            elif line.startswith("info ") and " score " in line and is_main(line):
-                told = line
+            elif line.startswith("info ") and " score " in line and is_main_line(line):
+                info = line
             line = self._next(began + seconds + (STOP_SECONDS if late else 0.0))
-        self._thinking = False
-        # 3. What it said.
+        self._searching = False
+        # 3. The reply
         words = line.split()
-        return read_info(told, words[1] if len(words) > 1 else "", self._read_at - began, late=late)
+        return parse_info(info, words[1] if len(words) > 1 else "", self._read_at - began, late=late)
 
     def perft(self, fen: str | None, depth: int, *, seconds: float) -> int:
-        """Let it count the leaves under a position, as Stockfish and its kin do: it shows which rules it plays by."""
+        """Return the leaves at `depth` by `go perft`, which Stockfish and its derivatives know."""
         self._send("position startpos" if fen is None else f"position fen {fen}")
-        self.is_ready()
+        self.wait_until_ready()
         self._send(f"go perft {depth}")
         deadline = time.monotonic() + seconds
         while True:
             line = self._next(deadline)
             if line is None or line.startswith("bestmove"):
-                self._give_up(f"does not count leaves: no answer to 'go perft {depth}'")
-            if found := LEAVES.fullmatch(line):
+                self._fail_hanging(f"does not count leaves: no reply to 'go perft {depth}'")
+            if found := PERFT_TOTAL.fullmatch(line):
                 return int(found[1])
 
     def close(self) -> None:
-        """Ask it to leave; if it does not, end it. A second call does nothing."""
+        """Send `quit`, and kill the process if it does not exit. A second call does nothing."""
         close_all([self])
 
     def kill(self) -> None:
-        """End the process and its children, by its process id, which is its own until somebody waits for it."""
+        """Kill the process group. Its id is not reused before `wait`, so no other process can be hit."""
         if self not in _alive:
             return
         _alive.discard(self)
@@ -384,19 +363,19 @@ class Engine:
             with contextlib.suppress(OSError):
                 pipe.close()
 
-    def _ask_to_leave(self) -> None:
+    def _send_quit(self) -> None:
         with contextlib.suppress(EngineError):
-            self._send(*(["stop"] if self._thinking else []), "quit")
+            self._send(*(["stop"] if self._searching else []), "quit")
 
-    def _has_left(self) -> bool:
-        """Let its last words through, and say whether it is gone; a child of it may keep the pipe open."""
+    def _has_exited(self) -> bool:
+        """Read pending output, and return whether the process is gone; a child of it may keep the pipe open."""
         self._lines.clear()
         self._pump(0.0)
-        return self._ended or self._exit() is not None
+        return self._ended or self._exit_status() is not None
 
     @property
     def process_id(self) -> int:
-        """The process id, which is also that of its group."""
+        """The id of the process and of its group."""
         return self._process.pid
 
     # -- the process and its pipes ----------------------------------------------------------------
@@ -434,42 +413,42 @@ class Engine:
             os.set_blocking(descriptor, False)
 
     def _send(self, *lines: str) -> None:
-        """Send lines, or as much as fits into the pipe; the rest goes out while we listen."""
-        self._outbox += "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+        """Send lines, or as much as fits into the pipe; the rest is written while output is read."""
+        self._unsent += "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
         self._read_bytes = 0
-        if len(self._outbox) > FLOOD:
-            self._give_up("does not read what it is told")
+        if len(self._unsent) > FLOOD:
+            self._fail_hanging("does not read its input")
         self._write()
 
     def _write(self) -> None:
         try:
-            while self._outbox:
-                self._outbox = self._outbox[os.write(self._in, self._outbox) :]
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._in, self._unsent) :]
         except BlockingIOError:
             self._poll.register(self._in, select.POLLOUT)
             return
-        except OSError:  # it will not hear this; that it is gone shows at its output
-            self._outbox = b""
+        except OSError:  # the process is gone, which shows at its output
+            self._unsent = b""
         with contextlib.suppress(KeyError):
             self._poll.unregister(self._in)
 
     def _next(self, deadline: float) -> str | None:
-        """Give the next line; None when none came in time."""
+        """Return the next line of output; None if there is none before `deadline` (`time.monotonic`)."""
         while not self._lines:
             if self._ended:
-                self._tell_of_the_end()
+                self._fail_ended()
             if self._stopping():
                 raise Interrupted
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
             if self._read_bytes > FLOOD:
-                self._give_up(f"printed {FLOOD >> 20} MiB and did not come to an end")
-            self._pump(min(left, SLICE))
+                self._fail_hanging(f"printed {FLOOD >> 20} MiB without a reply")
+            self._pump(min(left, POLL_STOP))
         return self._lines.popleft().decode("utf-8", "replace").strip()
 
     def _pump(self, seconds: float) -> None:
-        """Move bytes in both directions, once there are any, for so long."""
+        """Wait up to `seconds` for the pipes, and move the bytes that are ready in both directions."""
         for descriptor, _ in self._poll.poll(max(0.0, 1000 * seconds)):
             if descriptor == self._in:
                 self._write()
@@ -483,7 +462,7 @@ class Engine:
             if not data:
                 self._poll.unregister(descriptor)
             if descriptor == self._errors:
-                self._last_words = (self._last_words + data)[-LAST_WORDS:]
+                self._stderr_tail = (self._stderr_tail + data)[-STDERR_BYTES:]
                 continue
             self._read_at = time.monotonic()
             self._read_bytes += len(data)
@@ -496,31 +475,32 @@ class Engine:
             if len(self._partial) > LONGEST_LINE:
                 self._partial, self._dropping = b"", True
 
-    # -- when it goes wrong -----------------------------------------------------------------------
+    # -- failures ---------------------------------------------------------------------------------
 
-    def _exit(self) -> os.waitid_result | None:
-        """Say how the process ended, if it has, without waiting for it: its id must stay its own until `kill`."""
+    def _exit_status(self) -> os.waitid_result | None:
+        """Return how the process ended, if it has, without reaping it: its id must not be reused before `kill`."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
-    def _said(self) -> str:
-        """Give the last line of its error output, as the end of a sentence."""
-        words = self._last_words.decode("utf-8", "replace").strip().splitlines()
-        return f": {clip(words[-1].strip())}" if words else ""
+    def _stderr_line(self) -> str:
+        """Return the last line of standard error, as the end of a sentence."""
+        lines = self._stderr_tail.decode("utf-8", "replace").strip().splitlines()
+        return f": {clip(lines[-1].strip())}" if lines else ""
 
-    def _give_up(self, what: str) -> NoReturn:
+    def _fail_hanging(self, what: str) -> NoReturn:
         raise EngineError(f"{self.name} {what}", self.name, fault=Fault.HANG)
 
-    def _tell_of_the_end(self) -> NoReturn:
-        """Say why there is no more output."""
+    def _fail_ended(self) -> NoReturn:
+        """Raise the error that says why there is no more output."""
         deadline = time.monotonic() + STOP_SECONDS
-        while (state := self._exit()) is None and time.monotonic() < deadline:
+        while (status := self._exit_status()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
         self._pump(0.0)
-        said = self._said()
-        if state is None:
-            raise EngineError(f"{self.name} closed its output{said}", self.name, fault=Fault.DISCONNECT)
-        if state.si_code == os.CLD_EXITED:
-            how = f"ended by itself with exit code {state.si_status}"
-        else:
-            how = f"was ended by signal {state.si_status}"
-        raise EngineError(f"{self.name} {how}{said}", self.name, fault=Fault.CRASH)
+        stderr = self._stderr_line()
+        if status is None:
+            raise EngineError(f"{self.name} closed its output{stderr}", self.name, fault=Fault.DISCONNECT)
+        how = (
+            f"exited with code {status.si_status}"
+            if status.si_code == os.CLD_EXITED
+            else f"was ended by signal {status.si_status}"
+        )
+        raise EngineError(f"{self.name} {how}{stderr}", self.name, fault=Fault.CRASH)

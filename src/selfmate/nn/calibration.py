@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from selfmate._core import Pool, SearchConfig, encoding
+from selfmate._core import Pool, SearchConfig, SelfPlayConfig, encoding
 from selfmate.board.position import Position
 from selfmate.nn.leaves import LeafBatch
 
@@ -81,12 +81,10 @@ def _pool(variant: str, seed: int) -> Pool:
     return Pool(
         variant,
         SearchConfig(gumbel=True),
+        SelfPlayConfig(
+            visits=GAME_VISITS, full_probability=1, random_plies=4, temperature=1.0, temperature_plies=12, max_plies=200
+        ),
         seed=seed,
-        visits=GAME_VISITS,
-        random_plies=4,
-        temperature=1.0,
-        temperature_plies=12,
-        max_plies=200,
         slots=64,
         threads=1,
     )

@@ -1,4 +1,4 @@
-"""Ratings of any number of players, fitted to all their games at once.
+"""Elo ratings of any number of players, fitted to all their games at once.
 
 >>> games = [("Anna", "Ben", "1-0"), ("Ben", "Anna", "1/2-1/2"), ("Ben", "Cleo", "1-0"), ("Cleo", "Ben", "1-0")] * 20
 >>> games += [("Anna", "Ben", "1/2-1/2"), ("Ben", "Anna", "0-1"), ("Ben", "Cleo", "0-1"), ("Cleo", "Ben", "0-1")] * 20
@@ -13,11 +13,13 @@ Cleo 1500 ± 74, 50% of 80 games
 
 Two models of a game (docs/decisions/0008-ratings.md says why the first is the default):
 
-- `elo`: the mean score of White is 1 / (1 + 10^-((R_white - R_black + A) / 400)), A being the advantage of White, as in
-  Ordo. The scores are fitted; draws only make them less uncertain, by the share of draws between the two players.
-- `bayeselo`: with the same difference X the chance of a win is 1 / (1 + 10^((D - X) / 400)), that of a loss is
+- `elo`: the mean score of White is 1 / (1 + 10^-((R_white - R_black + A) / 400)), where A is the advantage of White, as
+  in Ordo. The scores are fitted; the share of draws between two players only reduces the errors.
+- `bayeselo`: with the same difference X the probability of a win is 1 / (1 + 10^((D - X) / 400)), that of a loss is
   1 / (1 + 10^((D + X) / 400)), and the rest are draws, as in BayesElo. The ratings are scaled as BayesElo does, so
-  that small differences mean what Elo means.
+  that small differences agree with Elo.
+
+This module is long because both models share the data, the optimiser and the result.
 """
 
 from __future__ import annotations
@@ -36,51 +38,30 @@ from selfmate.util.text import rounded
 
 __all__ = ["MODELS", "MOST_PLAYERS", "RESULTS", "Rating", "Ratings", "Results", "fit", "tally"]
 
-
 Array = npt.NDArray[np.float64]
-
-
 Results = Mapping[tuple[str, str], Sequence[int]]
 """White and Black to White's wins, draws and losses."""
-
-
 MODELS: Final = ("elo", "bayeselo")
-
-
 RESULTS: Final = {"1-0": 0, "1/2-1/2": 1, "0-1": 2}
 """Results of a finished game, in the order of the counts in `Results`."""
-
-
 MOST_PLAYERS: Final = 3000
-"""The fit and its errors take a matrix of players by players."""
-
-
+"""The fit and its errors need a matrix of players by players."""
 ELO: Final = 400 / math.log(10)
 """Elo of one unit of the logistic function."""
-
-
 PRIOR_DRAWS: Final = 1.0
-"""Drawn games that every player is taken to have played, shared out over its opponents: a clean sweep stays finite.
-Between two players it is one game, so that a clean sweep counts as half a point short of it, as in `Match.elo`."""
-
-
+"""Prior: virtual drawn games of each player, shared out over its opponents, which keep the rating of a clean sweep
+finite. Between two players it is one game, so a clean sweep counts as half a point less, as in `Match.elo`."""
 WHITE_PRIOR: Final = 100 / ELO
-"""White's advantage is taken to be within about 100 Elo; it matters only when colours are not balanced."""
-
-
+"""Prior deviation of White's advantage; it matters only when colours are not balanced."""
 DRAW_PRIOR: Final = (97.3 / ELO, 300 / ELO)
-"""D of BayesElo is taken to be about its default; it matters only when (nearly) all games are drawn."""
-
-
+"""Prior mean (the default of BayesElo) and deviation of D; it matters only when (nearly) all games are drawn."""
 DRAW_GAMES: Final = 10.0
-"""Games for which the share of draws of all players counts beside that of two of them."""
-
-
+"""Weight, in games, of the overall share of draws in that of two players."""
 MOST_STEPS: Final = 200
 
 
 class Rating(NamedTuple):
-    """One player among others."""
+    """The rating of one player."""
 
     player: str
     elo: float
@@ -94,20 +75,20 @@ class Rating(NamedTuple):
 
     @property
     def low(self) -> float | None:
-        """The lower end of the 95 % interval; None where every game was lost: nobody is too weak for that."""
+        """The lower end of the 95 % interval; None if every game was lost, where there is no lower bound."""
         return None if self.error and self.score == 0 else self.elo - self.error
 
     @property
     def high(self) -> float | None:
-        """The upper end of the 95 % interval; None where every game was won: nobody is too strong for that."""
+        """The upper end of the 95 % interval; None if every game was won, where there is no upper bound."""
         return None if self.error and self.score == 1 else self.elo + self.error
 
     def as_json(self) -> dict[str, Any]:
-        """Give what a program would read."""
+        """Return the rating as JSON values."""
         return {**self._asdict(), "low": self.low, "high": self.high}
 
     def __str__(self) -> str:
-        """Say the rating with its interval, or the bound that a clean sweep is.
+        """Return the rating with its interval, or only a bound if every game was won or lost.
 
         >>> str(Rating("Anna", 71.2, 40.1, 20, 0.6, 0.1)), str(Rating("Ben", -0.2, 90.0, 4, 1.0, 0.0))
         ('71 ± 40', 'above -90')
@@ -121,14 +102,14 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """Players, the strongest first, and what else was fitted. Without an anchor the mean of a group is 0."""
+    """A fit: the players, the strongest first, and the other parameters. Without an anchor the mean of a group is 0."""
 
     model: str
     players: tuple[Rating, ...]
     covariance: Array
     """Of the ratings, in the order of `players`, in Elo²."""
     groups: tuple[tuple[str, ...], ...]
-    """Players who met, directly or through others, the largest group first; no scale holds across them."""
+    """Players that games connect, the largest group first; ratings of different groups cannot be compared."""
     loose: tuple[tuple[str, ...], ...]
     """Groups without an anchor."""
     white: tuple[float, float]
@@ -137,9 +118,9 @@ class Ratings:
     """Draws per game between equal players."""
 
     def los(self) -> Array:
-        """Likelihood of superiority: that the player of the row is stronger than that of the column.
+        """Return likelihoods of superiority, `[players, players]`: that the row's player is stronger than the column's.
 
-        Not a number where the two are in groups that cannot be compared.
+        NaN where the two are in groups that cannot be compared.
         """
         elo = np.array([each.elo for each in self.players])
         variance = np.diag(self.covariance)
@@ -162,7 +143,7 @@ def _normal_cdf(z: Array) -> Array:
 
 
 def tally(games: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], list[int]]:
-    """Count games (White, Black, result); those without a result, and those of a player with itself, are left out.
+    """Count games (White, Black, result); games without a result and of a player with itself are left out.
 
     >>> tally([("Anna", "Ben", "1-0"), ("Anna", "Ben", "1/2-1/2"), ("Ben", "Anna", "*")])
     {('Anna', 'Ben'): [1, 1, 0]}
@@ -182,10 +163,10 @@ def fit(
     model: str = "elo",
     prior_draws: float = PRIOR_DRAWS,
 ) -> Ratings:
-    """Find the ratings that make the results most likely, the anchors being what they are.
+    """Return the most likely ratings, with those of `anchors` fixed; raises `SelfmateError` if it cannot.
 
-    The 95 % intervals are 1.96 standard errors from the information in the games (for `elo` with the variance that
-    the draws leave, known as a sandwich). Those of players without an anchor are about the mean of their group.
+    The 95 % intervals are 1.96 standard errors, from the Fisher information (for `elo` a sandwich estimate with the
+    variance that draws leave). Those of groups without an anchor are relative to the mean of the group.
 
     >>> fit({("Anna", "Ben"): (100, 0, 0), ("Ben", "Anna"): (0, 0, 100)}).players[0].elo > 400
     True
@@ -219,22 +200,11 @@ def fit(
         [[index[player] for player in group] for group in groups],
         games.virtual(prior_draws),
     )
-    order = sorted(range(len(names)), key=lambda number: (-elo[number], names[number]))
-    played, scored, drawn = games.totals()
     error = Z95 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    order = sorted(range(len(names)), key=lambda number: (-elo[number], names[number]))
     return Ratings(
         model=model,
-        players=tuple(
-            Rating(
-                names[number],
-                float(elo[number]),
-                float(error[number]),
-                int(played[number]),
-                float(scored[number] / played[number]),
-                float(drawn[number] / played[number]),
-            )
-            for number in order
-        ),
+        players=_players(names, order, games, elo, error),
         covariance=covariance[np.ix_(order, order)],
         groups=groups,
         loose=tuple(group for group in groups if not fixed.keys() & set(group)),
@@ -243,8 +213,24 @@ def fit(
     )
 
 
+def _players(names: Sequence[str], order: Sequence[int], games: _Games, elo: Array, error: Array) -> tuple[Rating, ...]:
+    """Return the ratings of the players in `order`."""
+    played, points, drawn = games.totals()
+    return tuple(
+        Rating(
+            player=names[number],
+            elo=float(elo[number]),
+            error=float(error[number]),
+            games=int(played[number]),
+            score=float(points[number] / played[number]),
+            draws=float(drawn[number] / played[number]),
+        )
+        for number in order
+    )
+
+
 def _anchored(anchors: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    """Check that the anchors are among the players."""
+    """Return the anchors; raises `SelfmateError` for one that is not among the players."""
     for name, elo in anchors.items():
         if name not in names:
             import difflib
@@ -259,7 +245,7 @@ def _anchored(anchors: Mapping[str, float], names: Sequence[str]) -> dict[str, f
 
 
 def _groups(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
-    """Find the groups of players who met, directly or through others, the largest first."""
+    """Return the groups of players that games connect, the largest first (union-find)."""
     leader = {name: name for name in names}
 
     def find(name: str) -> str:
@@ -280,7 +266,7 @@ def _groups(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[tup
 
 @dataclass(frozen=True, slots=True)
 class _Games:
-    """Games by White and Black: `counts[n]` are wins, draws and losses of `white[n]` against `black[n]`."""
+    """Results by row: `counts[n]` are the wins, draws and losses of `white[n]` against `black[n]`."""
 
     players: int
     white: npt.NDArray[np.intp]
@@ -288,30 +274,30 @@ class _Games:
     counts: Array
 
     def sums(self, of_white: Array, of_black: Array) -> Array:
-        """Sum values of each row by player."""
+        """Return the sums over rows by player, `[players]`, of values for White and for Black."""
         size = self.players
         total = np.bincount(self.white, of_white, size) + np.bincount(self.black, of_black, size)
         return total.astype(np.float64, copy=False)
 
     def totals(self) -> tuple[Array, Array, Array]:
-        """Games, points and draws of each player."""
+        """Return games, points and draws of each player."""
         wins, draws, losses = self.counts.T
         played = wins + draws + losses
         return self.sums(played, played), self.sums(wins + draws / 2, losses + draws / 2), self.sums(draws, draws)
 
     def virtual(self, draws: float) -> Array:
-        """Share out `draws` drawn games of each player over its rows; half from either side."""
+        """Return virtual draws by row: `draws` of each player, shared out over its rows; half from either side."""
         played = self.counts.sum(1)
         total = self.sums(played, played)
         shared: Array = draws / 2 * played * (1 / total[self.white] + 1 / total[self.black])
         return shared
 
     def spread(self, slope: Array) -> Array:
-        """Σ slope · x over the rows: x is 1 for White, -1 for Black, 1 for White's advantage, which is the last."""
+        """Return Σ slope · x over the rows: x is 1 for White, -1 for Black, and 1 for White's advantage (the last)."""
         return np.append(self.sums(slope, -slope), slope.sum())
 
     def matrix(self, weight: Array) -> Array:
-        """Σ weight · x xᵀ over the rows."""
+        """Return Σ weight · x xᵀ over the rows, with x as in `spread`."""
         size = self.players + 1
         met = np.bincount(self.white * size + self.black, weight, size * size).reshape(size, size)
         matrix = -(met + met.T).astype(np.float64, copy=False)
@@ -323,9 +309,9 @@ class _Games:
 def _fit_elo(
     games: _Games, anchors: Mapping[int, float], groups: Sequence[Sequence[int]], virtual: Array
 ) -> tuple[Array, Array, float]:
-    """Fit the scores. Gives the ratings with White's advantage last, their covariance, and the draws between equals."""
+    """Fit the scores; return ratings with White's advantage last, their covariance, and the draws between equals."""
     wins, draws, losses = games.counts.T
-    # 1. The most likely ratings, anchors being what they are and other players beginning near them. No margin of draws.
+    # 1. The most likely ratings. Anchors are fixed, and the other players start near them. There is no margin of draws.
     theta = np.zeros(games.players + 2)
     for group in groups:
         near = [elo for number, elo in anchors.items() if number in group]
@@ -336,7 +322,7 @@ def _fit_elo(
     halves = (draws + virtual) / 2
     theta, curvature = _maximise(games, theta, free, level, wins + halves, losses + halves, 0.0)
     theta = theta[:-1]
-    # 2. The variance of a game: that of its mean score, less what draws take from it.
+    # 2. The variance of a game, which draws reduce.
     mean = _sigmoid(theta[games.white] - theta[games.black] + theta[-1])
     spread = mean * (1 - mean)
     played = games.counts.sum(1)
@@ -344,7 +330,7 @@ def _fit_elo(
     expected = np.minimum(4 * draw_rate * spread, 2 * np.minimum(mean, 1 - mean))
     share = (draws + DRAW_GAMES * expected) / (played + DRAW_GAMES)
     variance = np.maximum(spread - share / 4, spread / (played + DRAW_GAMES))
-    # 3. The sandwich: what the games tell, between two inverses of the curvature.
+    # 3. The sandwich estimate: the variance of the slope between two inverses of the curvature.
     bread = np.zeros((games.players + 1, games.players + 1))
     bread[np.ix_(free, free)] = np.linalg.inv(curvature[np.ix_(free, free)])
     filling = games.matrix(played * variance + virtual * spread)
@@ -357,18 +343,18 @@ def _fit_bayeselo(
 ) -> tuple[Array, Array, float]:
     """Fit wins, draws and losses; all else is as in `_fit_elo`.
 
-    A draw is as likely as a win times a loss, times e^2d - 1, d being the margin of draws. So it counts for both, and
-    the likelihood is one of two logistic functions.
+    The probability of a draw is that of a win times that of a loss, times e^2d - 1, where d is the margin of draws. So
+    a draw counts as both, and the likelihood is a product of logistic functions.
     """
     wins, draws, losses = games.counts.T
     drawn = draws + virtual
     size = games.players + 1
-    # 1. The most likely ratings on a scale of their own, the mean of each group at 0.
+    # 1. The most likely ratings before scaling, the mean of each group at 0.
     begin = np.append(np.zeros(size), DRAW_PRIOR[0])
     total = float(drawn.sum())
     theta, curvature = _maximise(games, begin, np.arange(size + 1), groups, wins + drawn, losses + drawn, total)
     theta, margin = theta[:-1], float(theta[-1])
-    # 2. The scale on which small differences mean what Elo means, 4x / (1 + x)², x = e^-d. It is not certain either.
+    # 2. The scale on which small differences agree with Elo, 4x / (1 + x)², x = e^-d. Its error is that of d.
     scale = 1 / math.cosh(margin / 2) ** 2
     elo = theta * scale * ELO
     jacobian = np.hstack([scale * np.eye(size), (-scale * math.tanh(margin / 2) * theta)[:, None]])
@@ -397,8 +383,8 @@ def _maximise(
     """Maximise Σ won · log s(x - d) + lost · log s(-x - d) + drawn · log(e^2d - 1) by Newton's method.
 
     s is the logistic function, x the difference of ratings with White's advantage; `theta` are the ratings, that
-    advantage and d. Only what is `free` moves. Gives theta and the curvature there: minus the second derivatives, with
-    the priors, and the mean of each group in `level` held.
+    advantage and d. Only the indices in `free` change. Returns theta and the curvature there: minus the second
+    derivatives, with the priors, and with a term that fixes the mean of each group in `level`.
     """
 
     def likelihood(theta: Array) -> float:
@@ -414,7 +400,7 @@ def _maximise(
 
     best = likelihood(theta)
     for _ in range(MOST_STEPS):
-        # 1. The slope and the curvature here.
+        # 1. Slope and curvature
         x, margin = theta[games.white] - theta[games.black] + theta[-2], float(theta[-1])
         up, down = won * _sigmoid(margin - x), lost * _sigmoid(x + margin)
         above, below = up * _sigmoid(x - margin), down * _sigmoid(-x - margin)
@@ -429,8 +415,8 @@ def _maximise(
             curvature[-1, -1] += drawn / math.sinh(margin) ** 2 + DRAW_PRIOR[1] ** -2
         for group in level:
             curvature[np.ix_(group, group)] += 1 / len(group)
-        # 2. A step that is too long is halved.
-        flat = 1e-12 * np.eye(len(free))  # far from the maximum it may be as flat as numbers go
+        # 2. A Newton step, halved until the likelihood does not fall
+        flat = 1e-12 * np.eye(len(free))  # far from the maximum the curvature may underflow
         step = np.zeros_like(theta)
         step[free] = np.linalg.solve(curvature[np.ix_(free, free)] + flat, slope[free])
         while (value := likelihood(theta + step)) < best - 1e-9 * abs(best) and np.abs(step).max() > 1e-9:

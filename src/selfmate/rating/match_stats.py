@@ -1,7 +1,7 @@
-"""What a match says about two players: score, Elo and normalised Elo with 95 % intervals and superiority.
+"""Statistics of a match between two players: score, Elo and normalised Elo with 95 % intervals, and LOS.
 
-The two games with one opening are alike, so the unit of chance is the pair where games come in pairs: five counts, of
-pairs with 0, ½, 1, 1½ and 2 points. Games that are not paired are three counts: losses, draws, wins.
+The two games with one opening are correlated, so the statistical unit is the pair of games: five counts, of pairs with
+0, ½, 1, 1½ and 2 points (pentanomial). Unpaired games are three counts: losses, draws, wins (trinomial).
 
 >>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
 >>> match.games, match.score, match.counts, str(match)
@@ -24,7 +24,7 @@ from selfmate.util.text import many, percent, signed
 
 __all__ = [
     "Match",
-    "Scored",
+    "SideResult",
     "count_games",
     "elo_bounds",
     "elo_of_score",
@@ -34,34 +34,21 @@ __all__ = [
     "whole_pairs",
 ]
 
-
 Array = npt.NDArray[np.float64]
-
-
 Model = Literal["normalised", "logistic"]
-
-
 NORMAL: Final = NormalDist()
-
-
 Z95: Final = NORMAL.inv_cdf(0.975)
-"""Standard errors on either side of an interval that holds the truth 95 times in 100."""
-
-
+"""Half of a 95 % interval, in standard errors."""
 NELO: Final = 800 / math.log(10)
 """Normalised Elo of a player whose mean score is one standard deviation of a game above one half (Van den Bergh)."""
-
-
 EMPTY: Final = 1e-3
-"""What an empty cell counts in a likelihood ratio, as in fishtest and fastchess."""
-
-
+"""Count of an empty cell in a likelihood ratio, as in fishtest and fastchess."""
 MOST_ELO: Final = {"normalised": 200.0, "logistic": 1000.0}
-"""Largest bound of a test: beyond it the likelihood has no maximum where we look for it."""
+"""Largest bound of a test; beyond it the likelihood may have no maximum inside the bracket of the solver."""
 
 
 def score_of_elo(elo: float) -> float:
-    """Give the mean score of a player who is `elo` stronger.
+    """Return the expected score of a player that is `elo` stronger.
 
     >>> score_of_elo(0), round(score_of_elo(200), 2)
     (0.5, 0.76)
@@ -70,7 +57,7 @@ def score_of_elo(elo: float) -> float:
 
 
 def elo_of_score(score: float) -> float | None:
-    """Give the difference of ratings that a mean score says; None for nothing and for all, where it has no bound.
+    """Return the difference of ratings for a mean score; None for 0 and 1, where it is unbounded.
 
     >>> elo_of_score(0.5), elo_of_score(1)
     (0.0, None)
@@ -79,10 +66,10 @@ def elo_of_score(score: float) -> float | None:
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """How a match ended for its first side; pairs of numbers are as White, as Black.
+    """Results of a match for its first side; pairs of numbers are with White, with Black.
 
-    `pairs` are the points of each pair of games with one opening. They may be left out when games are not paired:
-    whatever follows is then computed from single games.
+    `pairs` are the points of each pair of games with one opening. Without them everything is computed from single
+    games.
     """
 
     wins: tuple[int, int]
@@ -92,12 +79,12 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def games(self) -> int:
-        """How many games were played."""
+        """Number of games."""
         return sum(self.wins) + sum(self.draws) + sum(self.losses)
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Pairs with 0, ½, 1, 1½ and 2 points; or losses, draws and wins, when not every game has its pair.
+        """Pairs with 0, ½, 1, 1½ and 2 points; or losses, draws and wins, if some game has no pair.
 
         >>> Match(wins=(2, 1), draws=(0, 0), losses=(0, 1)).counts
         (1, 0, 3)
@@ -108,16 +95,16 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def score(self) -> float:
-        """Points per game, a draw half a point; one half when nothing was played."""
+        """Points per game, a draw is half a point; one half without games."""
         return (sum(self.wins) + sum(self.draws) / 2) / self.games if self.games else 0.5
 
     @property
     def worth(self) -> float:
-        """How many games without draws, each by itself, would tell as much about the score: from how the pairs differ.
+        """Effective sample size: independent games without draws that would determine the score as well.
 
-        Pairs that are all alike, or nearly, do not make a score certain: by Wilson's interval a kind of pair that was
-        not seen once in n may still be z² / (n + z²) of all, z = 1.96, and such a pair takes the score to its far end.
-        So n pairs are never worth more games than leave the score that uncertain.
+        It follows from the variance of the pairs, with an upper bound: after n equal pairs another kind of pair may
+        still be z² / (n + z²) of all by Wilson's interval, z = 1.96, and would move the score to its far end. n pairs
+        are never worth more games than leave the score that uncertain.
 
         >>> round(Match(wins=(0, 0), draws=(50, 50), losses=(0, 0), pairs=(1.0,) * 50).worth, 1)
         750.8
@@ -132,7 +119,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the score: Wilson's, for as many games as these are worth. It never leaves 0 to 1.
+        """The 95 % interval of the score: Wilson's, for the effective number of games. It stays within 0 to 1.
 
         >>> [round(end, 3) for end in Match(wins=(50, 50), draws=(0, 0), losses=(0, 0), pairs=(2.0,) * 50).interval]
         [0.929, 1.0]
@@ -147,17 +134,17 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def elo(self) -> float:
-        """The score as a difference of Elo ratings; a clean sweep counts as half a point short of it."""
+        """The score as a difference of Elo ratings; a score of 0 or 1 counts as half a point from it."""
         least = 0.5 / max(self.games, 1)
         return elo_of_score(min(max(self.score, least), 1 - least)) or 0.0
 
     @property
     def nelo(self) -> tuple[float, float] | None:
-        """Normalised Elo with half its 95 % interval; None while all pairs are alike.
+        """Normalised Elo with half its 95 % interval; None while all pairs are equal.
 
-        The score above one half, in standard deviations of a game: how sure n games can be of the difference. It hardly
-        depends on the share of draws or on how even the openings are. Its error takes into account that the deviation
-        is estimated from the same games.
+        The score above one half, in standard deviations of a game: it determines how many games are needed to see the
+        difference, and hardly depends on the share of draws or on how even the openings are. Its error includes that
+        of the deviation, which is estimated from the same games.
         """
         counts = self.counts
         units, (mean, variance) = sum(counts), _moments(counts)
@@ -170,17 +157,17 @@ class Match(Struct, frozen=True, kw_only=True):
         skew, kurtosis = (
             sum(count * each**power for count, each in zip(counts, standard, strict=True)) / units for power in (3, 4)
         )
-        spread = max(1 - t * skew + t * t * (kurtosis - 1) / 4, 0.0)  # of the ratio of a mean and a deviation
+        spread = max(1 - t * skew + t * t * (kurtosis - 1) / 4, 0.0)  # variance of mean / deviation, delta method
         return scale * t, Z95 * scale * math.sqrt(spread / units)
 
     @property
     def los(self) -> float:
-        """Likelihood of superiority: that the first side is the stronger one, all strengths being as likely before.
+        """Likelihood of superiority: that the first side is the stronger one, under a uniform prior.
 
         >>> Match(wins=(1, 1), draws=(0, 0), losses=(1, 1), pairs=(2.0, 0.0)).los
         0.5
         """
-        return NORMAL.cdf((self.score - 0.5) * 2 * math.sqrt(self.worth))  # above 97.5 % where the interval is above ½
+        return NORMAL.cdf((self.score - 0.5) * 2 * math.sqrt(self.worth))  # above 97.5 % if the interval is above ½
 
     @property
     def percent(self) -> str:
@@ -205,7 +192,7 @@ class Match(Struct, frozen=True, kw_only=True):
         return f"{self.percent} {self.counted}"
 
     def as_json(self) -> dict[str, Any]:
-        """Give what a program would read."""
+        """Return the statistics as JSON values."""
         low, high = elo_bounds(self)
         nelo = self.nelo
         return {
@@ -225,25 +212,26 @@ class Match(Struct, frozen=True, kw_only=True):
         }
 
 
-class Scored(NamedTuple):
-    """A game for one of its sides."""
+class SideResult(NamedTuple):
+    """The result of a game for one of its sides."""
 
     pair: int
-    """The number of its opening: two games have the same."""
+    """Number of the opening: the two games of a pair have the same."""
     with_white: bool
     result: str
-    """`1-0`, `0-1` or `1/2-1/2`; a game that was cut off counts as a draw, as in every match of ours."""
+    """`1-0`, `0-1` or `1/2-1/2`; a game that was cut off (`*`) counts as a draw, as in every match."""
 
     @property
     def points(self) -> float:
-        """What the side got."""
+        """Points of the side."""
         return {"1-0": float(self.with_white), "0-1": float(not self.with_white)}.get(self.result, 0.5)
 
 
-def whole_pairs(games: Iterable[Scored]) -> list[Scored]:
-    """Leave out games whose opening was not yet played with the other colour: short games come first.
+def whole_pairs(games: Iterable[SideResult]) -> list[SideResult]:
+    """Return the games whose opening was also played with the other colour: the first games to end are short ones.
 
-    >>> [game.pair for game in whole_pairs([Scored(0, True, "1-0"), Scored(1, True, "*"), Scored(0, False, "1-0")])]
+    >>> games = [SideResult(0, True, "1-0"), SideResult(1, True, "*"), SideResult(0, False, "1-0")]
+    >>> [game.pair for game in whole_pairs(games)]
     [0, 0]
     """
     games = list(games)
@@ -251,10 +239,11 @@ def whole_pairs(games: Iterable[Scored]) -> list[Scored]:
     return [game for game in games if seen[game.pair] == 2]
 
 
-def count_games(games: Iterable[Scored]) -> Match:
-    """Count the games of one side.
+def count_games(games: Iterable[SideResult]) -> Match:
+    """Return the match that the games of one side make.
 
-    >>> count_games([Scored(0, True, "1-0"), Scored(0, False, "*"), Scored(1, True, "0-1"), Scored(1, False, "0-1")])
+    >>> first = [SideResult(0, True, "1-0"), SideResult(0, False, "*")]
+    >>> count_games([*first, SideResult(1, True, "0-1"), SideResult(1, False, "0-1")])
     Match(wins=(1, 1), draws=(0, 1), losses=(1, 0), pairs=(1.5, 1.0))
     """
     results = {1.0: [0, 0], 0.5: [0, 0], 0.0: [0, 0]}
@@ -269,9 +258,7 @@ def count_games(games: Iterable[Scored]) -> Match:
 
 
 def elo_bounds(match: Match) -> tuple[float | None, float | None]:
-    """Give the Elo differences at the ends of the score's 95 % interval.
-
-    None where the score is nothing or all: no difference of ratings is too large then.
+    """Return the Elo differences at the ends of the score's 95 % interval; None where the end is 0 or 1.
 
     >>> pairs = (2.0, 2.0, 1.0, 1.0, 0.0) * 4
     >>> low, high = elo_bounds(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=pairs))
@@ -283,7 +270,7 @@ def elo_bounds(match: Match) -> tuple[float | None, float | None]:
 
 
 def elo_text(match: Match) -> str:
-    """Say the Elo of a match with its 95 % interval, or the bound that a clean sweep is.
+    """Return the Elo of a match with its 95 % interval, or only a bound if every game was won or lost.
 
     >>> elo_text(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
     'Elo +70 [-49, +190]'
@@ -297,7 +284,7 @@ def elo_text(match: Match) -> str:
 
 
 def score_line(match: Match) -> str:
-    """Say score and Elo in one line.
+    """Return score and Elo in one line.
 
     >>> score_line(Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4))
     'Score 60.0 % [43.0, 74.9] (+20 =8 -12), Elo +70 [-49, +190], LOS 87.3 %, from 20 pairs'
@@ -305,19 +292,19 @@ def score_line(match: Match) -> str:
     'Score 100.0 % [61.0, 100.0] (+12 =0 -0), Elo above +77, LOS 99.3 %, from 6 pairs'
     """
     if not match.games:
-        return "Nothing was played to its end."
+        return "No game was finished."
     kind = "pair" if len(match.counts) == 5 else "game"
     end = f"LOS {percent(match.los)}, from {many(sum(match.counts), kind)}"
     return f"Score {match}, {elo_text(match)}, {end}"
 
 
 def _values(counts: Sequence[int]) -> list[float]:
-    """Scores that the cells of `counts` stand for, from 0 to 1."""
+    """Return the score of each cell of `counts`, from 0 to 1."""
     return [index / (len(counts) - 1) for index in range(len(counts))]
 
 
 def _moments(counts: Sequence[int]) -> tuple[float, float]:
-    """Mean and variance of the score of one pair (or game)."""
+    """Return mean and variance of the score of one pair (or game)."""
     units, values = max(sum(counts), 1), _values(counts)
     mean = sum(count * value for count, value in zip(counts, values, strict=True)) / units
     return mean, sum(count * (value - mean) ** 2 for count, value in zip(counts, values, strict=True)) / units

@@ -8,91 +8,47 @@ r"""Players and results of PGN files of any game: only the tags White, Black and
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from selfmate.board.pgn_writer import TAG_NAME
+from selfmate.board.pgn_tags import read_tags
 from selfmate.errors import PgnError, SelfmateError
 from selfmate.rating.elo import RESULTS
 from selfmate.util.text import many
-from selfmate.util.text_lines import decode
 
-__all__ = ["Played", "read_all", "read_results"]
-
-
-LONGEST_LINE: Final = 1 << 16
-"""A longer line is read in pieces; no tag is so long."""
-
-
-BEFORE_A_TAG: Final = 1 << 20
-"""Bytes without a tag after which a file is not PGN."""
-
-
-TAG: Final = re.compile(rf'\s*+\[\s*+({TAG_NAME})\s+"(.*)"\s*+\]'.encode())
-
+__all__ = ["PgnResults", "leave_out", "read_all", "read_results"]
 
 DRAWS: Final = ("1/2", "½-½", "0.5-0.5")
+"""Other spellings of `1/2-1/2`."""
 
 
-NAMES: Final = {b"White": 0, b"Black": 1, b"Result": 2}
-
-
-BLANK: Final = b" \t\xef\xbb\xbf"
-"""What may stand before a tag: spaces, and at the beginning of a file the mark of UTF-8."""
-
-
-class Played(NamedTuple):
-    """The finished games of some files, in their order, and how many were left out."""
+class PgnResults(NamedTuple):
+    """The finished games of PGN files, in their order."""
 
     games: list[tuple[str, str, str]]
+    """White, Black, and `1-0`, `0-1` or `1/2-1/2`."""
     unfinished: int
+    """Games that were left out: without a result, or without two different named players."""
 
 
 def read_results(source: IO[bytes]) -> Iterator[tuple[str, str, str]]:
-    """Read White, Black and result of every game; `*` where there is no result, `?` where there is no name.
+    """Yield White, Black and result of every game; `?` for a missing name, `*` for a missing result.
 
-    The moves are passed over, whatever they are: it takes a second or two for a hundred thousand games.
+    The moves are skipped, whatever they are: a hundred thousand games take a second or two.
     """
-    game: list[str | None] | None = None
-    in_tags = False
-    seen = 0
-    for line in iter(lambda: source.readline(LONGEST_LINE), b""):
-        # 1. Pass over moves. A file in which no tag comes for long is none of ours.
-        if line[:1] != b"[" and line.lstrip(BLANK)[:1] != b"[":
-            if game is None:
-                seen += len(line)
-                if seen > BEFORE_A_TAG:
-                    return
-            in_tags = in_tags and line.isspace()
-            continue
-        # 2. A tag after moves begins a game. Of other tags only three are of interest.
-        if in_tags and line[1:2].isalpha() and line[1:3] not in (b"Wh", b"Bl", b"Re"):
-            continue
-        found = TAG.match(line.lstrip(BLANK))
-        if found is None:
-            continue
-        place = NAMES.get(found[1])
-        # 3. So does a tag for the second time: the game before had no moves.
-        if game is None or not in_tags or (place is not None and game[place] is not None):
-            if game is not None:
-                yield _named(game)
-            game, in_tags = [None, None, None], True
-        if place is not None:
-            game[place] = decode(found[2]).replace('\\"', '"').replace("\\\\", "\\").strip()
-    if game is not None:
-        yield _named(game)
+    for tags in read_tags(source, ("White", "Black", "Result")):
+        white, black, result = tags.get("White", ""), tags.get("Black", ""), tags.get("Result", "")
+        yield white.strip() or "?", black.strip() or "?", result.strip() or "*"
 
 
-def _named(game: Sequence[str | None]) -> tuple[str, str, str]:
-    white, black, result = game
-    return white or "?", black or "?", result or "*"
+def read_all(paths: Iterable[str]) -> PgnResults:
+    """Return the finished games of PGN files; `-` is standard input.
 
-
-def read_all(paths: Iterable[str]) -> Played:
-    """Read the finished games of PGN files; `-` is standard input."""
+    Raises `PgnError` for a file without tags, and `SelfmateError` when no game has a result and two players.
+    """
     games: list[tuple[str, str, str]] = []
     unfinished = 0
     for path in paths:
@@ -110,21 +66,18 @@ def read_all(paths: Iterable[str]) -> Played:
     if not games:
         files = "this file" if unfinished == 1 else "these files"
         raise SelfmateError(f"no finished game between two named players among the {unfinished} of {files}")
-    return Played(games, unfinished)
+    return PgnResults(games, unfinished)
 
 
-def leave_out(played: Played, least: int) -> Played:
-    """Leave out the games of players with fewer than `least`, until none is left that has fewer."""
-    games = played.games
+def leave_out(results: PgnResults, least: int) -> PgnResults:
+    """Return the results without players of fewer than `least` games; removing one may remove others."""
+    games = results.games
     while True:
-        count: dict[str, int] = {}
-        for white, black, _ in games:
-            count[white] = count.get(white, 0) + 1
-            count[black] = count.get(black, 0) + 1
+        count = Counter(name for white, black, _ in games for name in (white, black))
         kept = [game for game in games if count[game[0]] >= least and count[game[1]] >= least]
         if len(kept) == len(games):
             break
         games = kept
     if not games:
         raise SelfmateError(f"no players with {many(least, 'game')} or more against each other")
-    return Played(games, played.unfinished)
+    return PgnResults(games, results.unfinished)

@@ -1,6 +1,6 @@
-"""The sequential probability ratio test of matches.
+"""The sequential probability ratio test (SPRT) of matches: it stops a match as soon as the result is clear.
 
-A sequential test stops as soon as the result is clear. Its bounds are given beforehand:
+Its bounds are fixed before the first game:
 
 >>> test = Sprt(elo0=0, elo1=10, alpha=0.05, beta=0.05)
 >>> match = Match(wins=(11, 9), draws=(4, 4), losses=(5, 7), pairs=(2.0, 2.0, 1.0, 1.0, 0.0) * 4)
@@ -21,27 +21,24 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from selfmate.errors import SelfmateError
-from selfmate.rating.match_stats import EMPTY, MOST_ELO, NELO, Array, Match, Model, Scored, score_of_elo
+from selfmate.rating.match_stats import EMPTY, MOST_ELO, NELO, Array, Match, Model, SideResult, score_of_elo
 from selfmate.util.text import many
 
-__all__ = ["Sprt", "SprtStanding", "SprtWalk", "with_mean", "with_ratio"]
+__all__ = ["Sprt", "SprtState", "SprtTracker", "with_mean", "with_ratio"]
 
 
-# -- the sequential test ----------------------------------------------------------------------------------------------
-
-
-class SprtStanding(NamedTuple):
-    """Where a sequential test stands: it ends when the ratio leaves the bounds."""
+class SprtState(NamedTuple):
+    """The state of a test, which ends when the ratio leaves the bounds."""
 
     llr: float
     """Logarithm of the likelihood of `elo1` over that of `elo0`."""
     lower: float
     upper: float
     verdict: Literal["H0", "H1"] | None
-    """The hypothesis that is accepted: `elo0` or less, `elo1` or more; None while the match must go on."""
+    """The accepted hypothesis: `elo0` or less, `elo1` or more; None while undecided."""
     hypotheses: str
     pairs: int | None = None
-    """Pairs of games that it has seen; None where it sees single games."""
+    """Pairs of games so far; None for unpaired games."""
 
     @property
     def ratio(self) -> str:
@@ -53,21 +50,21 @@ class SprtStanding(NamedTuple):
         return f"LLR {self.llr:.2f} ({self.lower:.2f} to {self.upper:.2f})"
 
     def __str__(self) -> str:
-        says = f"{self.ratio} for {self.hypotheses}"
+        text = f"{self.ratio} for {self.hypotheses}"
         if self.verdict is None:
-            return says
+            return text
         after = "" if self.pairs is None else f" after {many(self.pairs, 'pair')}"
-        return f"{says}: {self.verdict} accepted{after}"
+        return f"{text}: {self.verdict} accepted{after}"
 
 
 class Sprt(Struct, frozen=True):
     """A sequential probability ratio test: is the first side `elo1` stronger, or only `elo0`?
 
-    `alpha` is the chance to accept `elo1` when `elo0` is true, `beta` the chance to accept `elo0` when `elo1` is true.
-    All four are fixed before the first game. The Elo is that of the score (`logistic`) or normalised (`normalised`,
-    which asks for about as many games whatever the share of draws). The ratio is the generalised one of the multinomial
-    distribution, as Van den Bergh worked it out for fishtest: each hypothesis takes the distribution over the cells
-    that is most likely among those with its mean (or its ratio of mean and deviation).
+    `alpha` is the probability to accept `elo1` when `elo0` is true, `beta` that to accept `elo0` when `elo1` is true.
+    All four are fixed before the first game. The Elo is that of the score (`logistic`), or normalised (`normalised`),
+    which needs about as many games whatever the share of draws. The ratio is the generalised likelihood ratio of the
+    multinomial distribution (Van den Bergh, for fishtest): each hypothesis is represented by the most likely
+    distribution over the cells with its mean (or its ratio of mean and deviation).
 
     >>> Sprt(elo0=5, elo1=0)
     Traceback (most recent call last):
@@ -87,16 +84,18 @@ class Sprt(Struct, frozen=True):
         most = MOST_ELO[self.model]
         for elo in (self.elo0, self.elo1):
             if not -most <= elo <= most:
-                raise SelfmateError(f"SPRT: {self.model} Elo goes from {-most:g} to {most:g}, not {elo:g}", f"{elo:g}")
+                raise SelfmateError(
+                    f"SPRT: {self.model} Elo must be from {-most:g} to {most:g}, not {elo:g}", f"{elo:g}"
+                )
         if self.elo0 >= self.elo1:
             raise SelfmateError(f"SPRT: elo0 must be below elo1, not {self.elo0:g} and {self.elo1:g}", f"{self.elo0:g}")
         for name, chance in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < chance < 0.5:
-                raise SelfmateError(f"SPRT: {name} lies between 0 and 0.5, not at {chance:g}", f"{chance:g}")
+                raise SelfmateError(f"SPRT: {name} must be between 0 and 0.5, not {chance:g}", f"{chance:g}")
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The ratios at which the test ends, by Wald.
+        """Log likelihood ratios at which the test ends, by Wald.
 
         >>> low, high = Sprt(0, 5, alpha=0.05, beta=0.1).bounds
         >>> round(low, 3), round(high, 3)
@@ -104,22 +103,22 @@ class Sprt(Struct, frozen=True):
         """
         return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
 
-    def judge(self, match: Match | Sequence[int]) -> SprtStanding:
-        """Say how the test stands after `match`, or after these counts of pairs (five) or games (three)."""
+    def judge(self, match: Match | Sequence[int]) -> SprtState:
+        """Return the state of the test after `match`, or after counts of pairs (five) or games (three)."""
         counts = match.counts if isinstance(match, Match) else match
         llr = float(self.llr(counts)) if sum(counts) else 0.0
         lower, upper = self.bounds
         verdict: Literal["H0", "H1"] | None = "H1" if llr >= upper else "H0" if llr <= lower else None
         kind = "normalised Elo" if self.model == "normalised" else "Elo"
         pairs = int(sum(counts)) if len(counts) == 5 else None
-        return SprtStanding(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}", pairs)
+        return SprtState(llr, lower, upper, verdict, f"{self.elo0:g} against {self.elo1:g} {kind}", pairs)
 
     @property
     def expected_pairs(self) -> int:
-        """Pairs that it takes on average, by Wald, when one of the hypotheses is true; the sooner of them.
+        """Expected pairs of games, by Wald, when one of the hypotheses is true; the smaller of both numbers.
 
-        A pair adds to the ratio, on average, half the square of how far the hypotheses are apart, in deviations of a
-        pair. A game's deviation, which logistic Elo needs, is taken to be one half: as if none were drawn.
+        A pair adds to the ratio, on average, half the squared distance of the hypotheses, in standard deviations of a
+        pair. The deviation of a game, which logistic Elo needs, is taken to be one half, that without draws.
 
         >>> Sprt(0, 20).expected_pairs, Sprt(0, 200).expected_pairs, Sprt(0, 10, model="logistic").expected_pairs
         (800, 8, 3201)
@@ -135,10 +134,10 @@ class Sprt(Struct, frozen=True):
         )
         return math.ceil(min(ends) / drift)
 
-    def follow(self, pairs: Sequence[float], before: Sequence[int] = (0, 0, 0, 0, 0)) -> SprtStanding:
-        """Say how the test stands after pairs of games (points of the first side, 0 to 2) in their order.
+    def follow(self, pairs: Sequence[float], before: Sequence[int] = (0, 0, 0, 0, 0)) -> SprtState:
+        """Return the state of the test after pairs of games (points of the first side, 0 to 2) in their order.
 
-        `before` counts the pairs that it has seen already. What comes after the pair that decided it counts no more.
+        `before` are the counts of earlier pairs. Pairs after the one that decided the test do not count.
 
         >>> str(Sprt(0, 200).follow(6 * [2, 1.5, 1] + 30 * [0]))
         'LLR 3.41 (-2.94 to 2.94) for 0 against 200 normalised Elo: H1 accepted after 10 pairs'
@@ -151,7 +150,7 @@ class Sprt(Struct, frozen=True):
         return self.judge(counts[decided[0] if len(decided) else -1].tolist())
 
     def llr(self, counts: npt.ArrayLike) -> Array:
-        """Give the logarithm of the likelihood ratio, `[...]`, of counts `[..., 5]` or `[..., 3]`, none of them empty.
+        """Return the log likelihood ratio, `[...]`, of counts `[..., 5]` or `[..., 3]` with at least one game each.
 
         >>> Sprt(0, 10).llr([[0, 5, 10, 5, 0], [1, 2, 3, 4, 5]]).round(2).tolist()
         [-0.02, 0.28]
@@ -173,52 +172,52 @@ class Sprt(Struct, frozen=True):
         return np.asarray(total * (shares * (logs[1] - logs[0])).sum(0))
 
 
-class SprtWalk:
-    """A test whose games come in any order: it takes their pairs in that of their numbers, and waits for the next.
+class SprtTracker:
+    """A test whose games end in any order: pairs count in the order of their numbers, each once it is complete.
 
-    The first games to end are short ones, and those are not like the others. What comes after the pair that decided it
-    counts no more.
+    The order of ending would favour short games, which are not like the others. Pairs after the one that decided the
+    test do not count.
 
-    >>> walk = SprtWalk(Sprt(0, 200))
-    >>> walk.add(Scored(pair, with_white, "1-0") for pair in range(1, 40) for with_white in (True, False))
-    >>> walk.standing.pairs
+    >>> tracker = SprtTracker(Sprt(0, 200))
+    >>> tracker.add(SideResult(pair, with_white, "1-0") for pair in range(1, 40) for with_white in (True, False))
+    >>> tracker.state.pairs
     0
-    >>> walk.add([Scored(0, True, "1-0"), Scored(0, False, "0-1")])
-    >>> walk.standing.verdict, walk.standing.pairs
+    >>> tracker.add([SideResult(0, True, "1-0"), SideResult(0, False, "0-1")])
+    >>> tracker.state.verdict, tracker.state.pairs
     ('H0', 14)
     """
 
     def __init__(self, test: Sprt) -> None:
-        self.standing = test.follow(())
+        self.state = test.follow(())
         self._test = test
         self._counts = [0] * 5
-        self._waiting: dict[int, list[float]] = {}  # points of pairs, from that on which is missing
+        self._pending: dict[int, list[float]] = {}  # points of the games of each pair from `_next` on
         self._next = 0
 
-    def add(self, games: Iterable[Scored]) -> None:
-        """Hear of games of the first side."""
+    def add(self, games: Iterable[SideResult]) -> None:
+        """Add games of the first side."""
         for game in games:
-            self._waiting.setdefault(game.pair, []).append(game.points)
+            self._pending.setdefault(game.pair, []).append(game.points)
         ready: list[float] = []
-        while len(self._waiting.get(self._next, ())) == 2:
-            ready.append(sum(self._waiting.pop(self._next)))
+        while len(self._pending.get(self._next, ())) == 2:
+            ready.append(sum(self._pending.pop(self._next)))
             self._next += 1
-        if ready and self.standing.verdict is None:
-            self.standing = self._test.follow(ready, self._counts)
+        if ready and self.state.verdict is None:
+            self.state = self._test.follow(ready, self._counts)
             for points in ready:
                 self._counts[round(2 * points)] += 1
 
 
 def with_mean(shares: Array, values: Array, mean: float) -> Array:
-    """Give the most likely distribution with this mean, for the observed shares `[K, ...]` of `values`."""
+    """Return the most likely distribution with this mean, for the observed shares `[K, ...]` of `values`."""
     return _tilted(shares, np.broadcast_to(values - mean, shares.shape), np.zeros(shares.shape[1:]))[0]
 
 
 def with_ratio(shares: Array, values: Array, ratio: float) -> Array:
-    """Give the most likely distribution whose mean is `ratio` standard deviations above one half.
+    """Return the most likely distribution whose mean is `ratio` standard deviations above one half.
 
-    The condition is not linear. It is replaced by its tangent at the last estimate, until that no longer changes
-    (Van den Bergh, "Comments on normalized Elo", 4.1).
+    The constraint is not linear. It is replaced by its tangent at the last estimate, until the estimate no longer
+    changes (Van den Bergh, "Comments on normalized Elo", 4.1).
     """
     found = np.full(shares.shape, 1 / len(shares))
     x = np.zeros(shares.shape[1:])
@@ -233,10 +232,10 @@ def with_ratio(shares: Array, values: Array, ratio: float) -> Array:
 
 
 def _tilted(shares: Array, offsets: Array, x: Array) -> tuple[Array, Array]:
-    """Give the most likely distribution under which the mean of `offsets` is zero, shares / (1 + x · offsets), and x.
+    """Return the most likely distribution with mean 0 of `offsets`, shares / (1 + x · offsets), and x.
 
-    x is the root of Σ shares · offsets / (1 + x · offsets), which falls between two poles. Newton's steps find it, from
-    the `x` that is given; one that leaves the bracket is replaced by a bisection.
+    x is the root of Σ shares · offsets / (1 + x · offsets), which decreases between two poles. Newton's method finds
+    it from the given `x`; a step that leaves the bracket is replaced by a bisection.
     """
     low, high = -1 / offsets.max(0), -1 / offsets.min(0)
     x = np.where((x > low) & (x < high), x, 0.0)

@@ -1,11 +1,11 @@
-"""TrueSkill for two players, by its published equations (Herbrich, Minka, Graepel 2006): each game moves both players.
+"""TrueSkill for two players by its published equations (Herbrich, Minka, Graepel 2006), one game after the other.
 
 >>> skills = trueskill([("Anna", "Ben", "1-0")], draw_rate=0.1)
 >>> [(name, round(skill.mu, 3), round(skill.sigma, 3)) for name, skill in skills.items()]
 [('Anna', 29.396, 7.171), ('Ben', 20.604, 7.171)]
 
-It knows no colours, and the order of the games matters: a player's last games count most. `rating.elo` fits all games
- at once and is the better answer for players who do not change.
+It ignores colours, and the order of the games matters: a player's last games count most. `rating.elo` fits all games
+at once and is better for players that do not change.
 """
 
 from __future__ import annotations
@@ -18,32 +18,25 @@ from selfmate.rating.match_stats import NORMAL
 
 __all__ = ["Skill", "rate_pair", "trueskill"]
 
-
 MU: Final = 25.0
-
-
 SIGMA: Final = MU / 3
-
-
 BETA: Final = SIGMA / 2
-"""Deviation of what a player shows in one game."""
-
-
+"""Standard deviation of a player's performance in one game."""
 TAU: Final = SIGMA / 100
-"""Deviation by which a skill may change from one game to the next."""
+"""Standard deviation of the change of a skill from one game to the next."""
 
 
 class Skill(NamedTuple):
-    """What is believed of a player: a normal distribution."""
+    """The posterior of a player's skill: a normal distribution."""
 
     mu: float = MU
     sigma: float = SIGMA
 
 
 def trueskill(games: Iterable[tuple[str, str, str]], draw_rate: float | None = None) -> dict[str, Skill]:
-    """Go through games (White, Black, result) in their order; those without a result are left out.
+    """Return the skills after games (White, Black, result) in their order; games without a result are left out.
 
-    `draw_rate` is the share of draws between equal players; without it, that of the games (at least 0.1 %).
+    `draw_rate` is the share of draws between equal players; when None, that of the games (at least 0.1 %).
     """
     finished = [game for game in games if game[2] in ("1-0", "0-1", "1/2-1/2") and game[0] != game[1]]
     if draw_rate is None:
@@ -62,7 +55,7 @@ def trueskill(games: Iterable[tuple[str, str, str]], draw_rate: float | None = N
 
 
 def rate_pair(winner: Skill, loser: Skill, margin: float, *, drawn: bool = False) -> tuple[Skill, Skill]:
-    """Give what is believed of two players after a game; games within `margin` of each other are drawn.
+    """Return the skills of two players after a game; performances within `margin` of each other are a draw.
 
     >>> first, second = rate_pair(Skill(), Skill(), margin=0.7405, drawn=True)
     >>> round(first.mu, 3), round(first.sigma, 3), first == second
@@ -79,7 +72,7 @@ def rate_pair(winner: Skill, loser: Skill, margin: float, *, drawn: bool = False
 
 
 def _won(t: float, margin: float) -> tuple[float, float]:
-    """How a win moves mean and variance: those of a normal distribution cut off below the margin."""
+    """Return the corrections v and w of a win, from a normal distribution truncated below the margin."""
     x = t - margin
     chance = math.erfc(-x / math.sqrt(2)) / 2
     v = NORMAL.pdf(x) / chance if chance > 1e-200 else -x
@@ -87,9 +80,9 @@ def _won(t: float, margin: float) -> tuple[float, float]:
 
 
 def _drawn(t: float, margin: float) -> tuple[float, float]:
-    """How a draw does: those of a normal distribution cut off outside the margin."""
+    """Return the corrections v and w of a draw, from a normal distribution truncated outside the margin."""
     low, high = -margin - t, margin - t
-    side = -math.copysign(1.0, t)  # the far tail loses its digits: look from the other side
+    side = -math.copysign(1.0, t)  # the far tail loses precision: use the other side
     near, far = sorted((side * low, side * high))
     chance = (math.erfc(near / math.sqrt(2)) - math.erfc(far / math.sqrt(2))) / 2
     if chance < 1e-200:

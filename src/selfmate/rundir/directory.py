@@ -1,27 +1,28 @@
-"""A run is one directory: what was asked, what was played, what was learned.
+"""A run is one directory.
 
-    recipe.toml      the recipe as it ran, every key
+    recipe.toml      the recipe as it ran, with every key
     manifest.json    format, variant, seed, versions, commit, hardware, what `--set` changed later
     state.json       THE COMMIT: names every file that counts, replaced last
-    games/           shards of game records, compressed
+    games/           shards of compressed game records
     checkpoints/     nets that play, a folder each; 00000 is the untrained one
     learner/         weights in training with their average and the optimizer's state
-    metrics.jsonl    a line per step of the loop; valid up to the length that state.json says
+    metrics.jsonl    a line per step of the loop; valid up to the length in state.json
     matches/ pgn/    match results and sample games
-    progress/        games and pictures of `selfmate progress`, which the commit does not name: they stay true
+    progress/        games and pictures of `selfmate progress`; not part of the commit, as they never become invalid
     lock             held by the one trainer at work
 
-Nothing is ever changed in place. A file is written under another name, synced, renamed, and its directory synced;
-`state.json` is replaced after all the files it names. So at every instant the directory holds exactly one
-committed state: whatever `state.json` does not name is left over from a trainer that was killed, and is removed when
-the next one opens the run. `metrics.jsonl` alone grows at its end, and is cut back to its committed length.
+Nothing is changed in place. A file is written under a temporary name, synced, renamed, and its directory synced;
+`state.json` is replaced after all the files that it names. So at every instant the directory holds exactly one
+committed state: whatever `state.json` does not name was left by a killed trainer, and is removed when the next one
+opens the run. Only `metrics.jsonl` grows at its end, and is cut back to its committed length.
+
+A directory is either read, or refused with one line that says what to do.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -32,9 +33,13 @@ import msgspec
 from msgspec import Struct
 
 from selfmate.errors import clip
-from selfmate.recipe.recipe import MAY_CHANGE, Recipe, RecipeError, change, differences, from_toml
+from selfmate.recipe.reader import RecipeError, change, differences, from_toml
+from selfmate.recipe.schema import MAY_CHANGE, Recipe
+from selfmate.recipe.writer import to_toml
 from selfmate.rundir.format import (
     FORMAT,
+    MISSING,
+    RESTORE,
     Appendix,
     Checkpoint,
     Manifest,
@@ -42,35 +47,28 @@ from selfmate.rundir.format import (
     RunError,
     Shard,
     State,
-    _read_json,
     read_committed,
+    read_json,
     read_state,
 )
 from selfmate.rundir.games import pack_games, unpack_games
-from selfmate.rundir.provenance import _commit, _hardware, _now, _versions
+from selfmate.rundir.lock import lock_directory
+from selfmate.rundir.provenance import describe_hardware, now, package_versions, source_commit
 from selfmate.util.files import explain_full_disk, new_folder, remove, stamp_folder, write_file
 
 __all__ = ["Run", "read_metrics", "read_run"]
 
 
 KEEP_NEWEST: Final = 4
-
-
 KEEP_EVERY: Final = 10
-"""Checkpoints that stay: the untrained one, the champion, the newest four, and every tenth for later ladders."""
-
+"""Checkpoints that are kept: the untrained one, the champion, the newest four, and every tenth for later ladders."""
 
 FOLDERS: Final = ("games", "checkpoints", "learner", "matches", "pgn")
-
-
 TEMPORARY: Final = re.compile(r"\..*\.tmp")
 
 
-# -- the directory --------------------------------------------------------------------------------
-
-
 class Run:
-    """An open run: `Run.open` takes the lock, checks everything and removes what was never committed."""
+    """An open run. `Run.open` locks the directory, checks it and removes what was never committed; `close` unlocks."""
 
     def __init__(self, directory: Path, recipe: Recipe, manifest: Manifest, state: State, lock: IO[str]) -> None:
         self.directory = directory
@@ -92,16 +90,18 @@ class Run:
         smoke: bool = False,
         parent: Parent | None = None,
     ) -> Self:
-        """Begin a run in an empty or new directory, or go on with the one that is there.
+        """Start a run in an empty or new directory, or resume the one in it.
 
-        `recipe` stands for itself, without `settings`. A run of another recipe, variant, seed or format is refused,
-        and so is a directory that holds anything else. A new one that has a `parent` says so.
+        `recipe` is without `settings` (`section.key=value`), which are applied here. `seed` is 1 for a new run unless
+        given; `parent` is the run whose games a new one begins with. Raises `RunError` for a run of another recipe,
+        variant, seed or format, and for a directory that holds anything else.
         """
         manifest_path = directory / "manifest.json"
         if not manifest_path.exists():
             _refuse_foreign(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        lock = _take_lock(directory)
+        lock = lock_directory(directory)
+        assert lock is not None
         try:
             if manifest_path.exists():
                 manifest, wanted, state = _resume(directory, recipe, name, seed, settings, smoke)
@@ -117,8 +117,8 @@ class Run:
     @staticmethod
     @contextlib.contextmanager
     def hold(directory: Path) -> Iterator[None]:
-        """Keep trainers away from a run while it is read as a whole."""
-        with _take_lock(directory):
+        """Hold the lock of a run while it is read as a whole; a read-only directory needs none."""
+        with lock_directory(directory, reading=True) or contextlib.nullcontext():
             yield
 
     def __enter__(self) -> Self:
@@ -128,14 +128,14 @@ class Run:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files and of the lock."""
+        """Close the files and release the lock."""
         self._metrics.close()
         self._lock.close()
 
-    # 1. Things to write before a commit names them
+    # 1. Writing, before a commit names the files
 
     def log(self, **values: Any) -> None:
-        """Add a line to metrics.jsonl; it counts from the next commit on."""
+        """Append a line to metrics.jsonl; it is valid from the next commit on."""
         line = msgspec.json.encode(values) + b"\n"
         with explain_full_disk(self.directory / "metrics.jsonl", 0):
             if self._metrics.write(line) != len(line):
@@ -144,9 +144,9 @@ class Run:
     def write_shard(
         self, cycle: int, net: int, records: Sequence[tuple[int, int, bytes]], flight: bool = False
     ) -> Shard:
-        """Write the games (id, positions, record) of a part of a cycle, in the order of their ids.
+        """Write games of a cycle, (id, positions, record) each, in the order of their ids; return their shard.
 
-        Those in flight are written beside them, under a name that no committed file has.
+        `net` is the cycle of the net that played. Unfinished games (`flight`) get a name that no committed file has.
         """
         part = sum(shard.cycle == cycle for shard in self.state.shards)
         shard = f"games/{cycle:05}-{part:02}.games"
@@ -168,23 +168,23 @@ class Run:
 
     @contextlib.contextmanager
     def new_folder(self, name: str, size: int = 0) -> Iterator[Path]:
-        """Give a folder to fill; it has its name when the block ends. `stamp` then makes it a checkpoint."""
+        """Yield a temporary folder to fill; it gets its name when the block ends. Then `stamp` it."""
         with new_folder(self.directory / name, size) as folder:
             yield folder
 
     def stamp(self, name: str, cycle: int, step: int) -> Checkpoint:
-        """Describe a folder that was just written."""
+        """Return the entry of a folder that was just written, for a commit."""
         return Checkpoint(name=name, cycle=cycle, step=step, files=stamp_folder(self.directory / name))
 
     def write_text(self, name: str, text: str) -> str:
-        """Write a small text file (a match, sample games) and give its name back."""
+        """Write a small text file (a match, sample games); return its name, for a commit."""
         write_file(self.directory / name, text.encode("utf-8"))
         return name
 
     # 2. The commit
 
     def commit(self, **changes: Any) -> State:
-        """Make `changes` to the state true at one instant, then remove the files that it no longer names."""
+        """Replace fields of the state at one instant, then remove the files that it no longer names."""
         with explain_full_disk(self.directory / "metrics.jsonl", 0):
             os.fsync(self._metrics.fileno())
         state = msgspec.structs.replace(self.state, **changes, metrics_bytes=self._metrics.tell())
@@ -196,37 +196,37 @@ class Run:
             remove(self.directory / name)
         return state
 
-    # 3. Reading what was committed
+    # 3. Reading committed files
 
     def read_shard(self, shard: Shard) -> list[bytes]:
-        """Read the records of a shard, the oldest game id first."""
+        """Return the records of a shard, lowest game id first."""
         return unpack_games(read_committed(self.directory, shard.name, shard.stamp), str(self.directory / shard.name))
 
     def verify(self, checkpoint: Checkpoint) -> Path:
-        """Check every file of a checkpoint against the commit and give the path of its folder."""
+        """Check every file of a checkpoint against the commit; return the path of its folder."""
         for name, stamp in checkpoint.files.items():
             read_committed(self.directory, f"{checkpoint.name}/{name}", stamp)
         return self.directory / checkpoint.name
 
 
 def read_run(directory: Path) -> tuple[Manifest, State]:
-    """Read a run without taking it: where it comes from and its last commit. A trainer may be at work in it.
+    """Return the manifest and the last commit of a run, without locking it: a trainer may be at work in it.
 
     >>> read_run(Path("nowhere"))
     Traceback (most recent call last):
     ...
-    selfmate.rundir.format.RunError: nowhere: not a run: there is no manifest.json
+    selfmate.rundir.format.RunError: nowhere: not a run directory: it has no manifest.json
     """
     if not (directory / "manifest.json").is_file():
-        raise RunError(f"{directory}: not a run: there is no manifest.json", str(directory))
-    manifest, state = _read_json(directory / "manifest.json", Manifest), read_state(directory)
+        raise RunError(f"{directory}: not a run directory: it has no manifest.json", str(directory))
+    manifest, state = read_json(directory / "manifest.json", Manifest), read_state(directory)
     if not state.checkpoints:
-        raise RunError(f"{directory}: this run has no net yet", str(directory))
+        raise RunError(f"{directory}: this run has no net yet; train it first", str(directory))
     return manifest, state
 
 
 def read_metrics(directory: Path, state: State) -> list[dict[str, Any]]:
-    """Read the lines of metrics that are committed."""
+    """Return the committed lines of metrics.jsonl."""
     with (directory / "metrics.jsonl").open("rb") as file:
         data = file.read(state.metrics_bytes)
     try:
@@ -237,7 +237,7 @@ def read_metrics(directory: Path, state: State) -> list[dict[str, Any]]:
 
 
 def _kept(state: State) -> tuple[Checkpoint, ...]:
-    """Choose the checkpoints that stay."""
+    """Return the checkpoints that are kept."""
     newest = max((checkpoint.cycle for checkpoint in state.checkpoints), default=0)
     return tuple(
         checkpoint
@@ -249,33 +249,17 @@ def _kept(state: State) -> tuple[Checkpoint, ...]:
 
 
 def _refuse_foreign(directory: Path) -> None:
-    """Refuse a directory that is neither empty nor the first moments of a run."""
+    """Raise for a directory that is neither empty nor a run that was killed while it was started."""
     if not directory.exists():
         return
     if not directory.is_dir():
-        raise RunError(f"{directory}: not a directory", str(directory))
+        raise RunError(f"{directory}: not a directory; use another --run", str(directory))
     for entry in directory.iterdir():
         if entry.name not in ("lock", "recipe.toml") and not TEMPORARY.fullmatch(entry.name):
             raise RunError(
-                f"{directory}: not a run, and not empty ({clip(entry.name)!r} is there); choose another --run",
+                f"{directory}: not a run directory, and not empty (it has {clip(entry.name)!r}); use another --run",
                 str(directory),
             )
-
-
-def _take_lock(directory: Path) -> IO[str]:
-    """Lock the directory for this process; the system unlocks it when the process ends, however it ends."""
-    lock = (directory / "lock").open("a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.seek(0)
-        holder = lock.read(20).strip() or "unknown"
-        lock.close()
-        raise RunError(f"{directory}: another trainer (process {holder}) is at work here", str(directory)) from error
-    lock.truncate(0)
-    lock.write(f"{os.getpid()}\n")
-    lock.flush()
-    return lock
 
 
 def _begin(
@@ -287,9 +271,9 @@ def _begin(
     smoke: bool,
     parent: Parent | None,
 ) -> tuple[Manifest, Recipe, State]:
-    """Write what a new run begins with; the manifest last, for it makes the directory a run."""
+    """Write recipe.toml and, last, manifest.json, which makes the directory a run."""
     wanted = change(recipe, settings)
-    stamp = write_file(directory / "recipe.toml", wanted.to_toml().encode("utf-8"))
+    stamp = write_file(directory / "recipe.toml", to_toml(wanted).encode("utf-8"))
     manifest = Manifest(
         format=FORMAT,
         variant=wanted.variant.name,
@@ -298,10 +282,10 @@ def _begin(
         seed=seed,
         smoke=smoke,
         settings=tuple(settings),
-        created=_now(),
-        versions=_versions(),
-        commit=_commit(),
-        hardware=_hardware(),
+        created=now(),
+        versions=package_versions(),
+        commit=source_commit(),
+        hardware=describe_hardware(),
         name=directory.resolve().name,
         parent=parent,
     )
@@ -312,53 +296,55 @@ def _begin(
 def _resume(
     directory: Path, recipe: Recipe, name: str, seed: int | None, settings: Sequence[str], smoke: bool
 ) -> tuple[Manifest, Recipe, State]:
-    """Read a run that is there, and check that it is the one that was asked for."""
-    manifest = _read_json(directory / "manifest.json", Manifest)
-    # 1. Is it the same run?
+    """Read the run in the directory, and check that it is the one asked for."""
+    manifest = read_json(directory / "manifest.json", Manifest)
+    # 1. The same run
     for what, theirs, ours in (
         ("variant", manifest.variant, recipe.variant.name),
         ("recipe", manifest.recipe, name),
         ("seed", manifest.seed, manifest.seed if seed is None else seed),
     ):
         if theirs != ours:
-            raise RunError(f"{directory}: a run with {what} {theirs}, not {ours}; choose another --run", str(directory))
+            raise RunError(f"{directory}: this run was started with {what} {theirs}; use another --run", str(directory))
     if manifest.smoke != smoke:
-        with_it = "with" if manifest.smoke else "without"
-        raise RunError(f"{directory}: a run {with_it} --smoke; go on so, or choose another --run", str(directory))
+        how = "with --smoke" if manifest.smoke else "without --smoke"
+        raise RunError(
+            f"{directory}: this run was started {how}; resume it {how}, or use another --run", str(directory)
+        )
     archived = from_toml(read_committed(directory, "recipe.toml", manifest.recipe_stamp).decode("utf-8"))
     edited = differences(archived, change(recipe, manifest.settings))
     if edited:
         raise RunError(
-            f"{directory}: the recipe {name!r} has changed since the run began ({edited[0]}); "
-            f"use --set for what may change, or choose another --run",
+            f"{directory}: recipe {name!r} has changed since the run was started ({', '.join(edited)}); "
+            f"use --set for keys that may change, or another --run",
             edited[0],
         )
-    # 2. What --set changes now
+    # 2. Changes by --set
     state = read_state(directory)
     current = change(archived, [setting for appendix in manifest.appendices for setting in appendix.settings])
     wanted = change(current, settings)
     changed = differences(current, wanted)
     for key in changed:
         if key not in MAY_CHANGE:
-            raise RecipeError(f"{key}: cannot change in the course of a run; choose another --run", key)
+            raise RecipeError(f"{key}: cannot be changed during a run; use another --run", key)
     if changed:
         new = tuple(setting for setting in settings if setting.partition("=")[0].strip() in changed)
-        appendix = Appendix(cycle=state.cycle, when=_now(), settings=new)
+        appendix = Appendix(cycle=state.cycle, when=now(), settings=new)
         manifest = msgspec.structs.replace(manifest, appendices=(*manifest.appendices, appendix))
         _write_json(directory / "manifest.json", manifest)
     return manifest, wanted, state
 
 
 def _clean(directory: Path, state: State) -> None:
-    """See that all that is committed is there; then remove what is not committed, but nothing that is not ours."""
+    """Check that all committed files exist; then remove uncommitted ones, recognised by their names."""
     kept = state.names()
     for name in kept:
         if not (directory / name).exists():
-            raise RunError(f"{directory / name}: damaged: this committed file is missing", name)
+            raise RunError(f"{directory / name}: {MISSING}", name)
     metrics = directory / "metrics.jsonl"
     length = metrics.stat().st_size if metrics.exists() else 0
     if length < state.metrics_bytes:
-        raise RunError(f"{metrics}: damaged: {length} bytes instead of {state.metrics_bytes}", str(metrics))
+        raise RunError(f"{metrics}: {length} bytes instead of {state.metrics_bytes}: {RESTORE}", str(metrics))
     if length > state.metrics_bytes:
         os.truncate(metrics, state.metrics_bytes)
     for folder in FOLDERS:

@@ -1,4 +1,4 @@
-"""What the JSON files of a run directory hold, and their version."""
+"""The JSON files of a run directory, and reading committed files."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ __all__ = [
     "State",
     "describe_format",
     "read_committed",
+    "read_json",
     "read_state",
 ]
 
@@ -30,10 +31,8 @@ __all__ = [
 FORMAT: Final = 2
 """Version of the directory's format. A directory of another version is refused."""
 
-
 FIRST_NET: Final = "00000"
-"""The folder of the untrained net, which the first commit names."""
-
+"""Folder of the untrained net, which the first commit names."""
 
 LEARNER_TENSORS: Final = "learner.safetensors"
 LEARNER_JSON: Final = "learner.json"
@@ -45,17 +44,19 @@ AVERAGE_PREFIX: Final = "average."
 
 
 MAX_JSON: Final = 64 << 20
+"""Longest JSON file that is read."""
+
+RESTORE: Final = "the file was changed or is damaged; restore it from a copy, or use another --run"
+MISSING: Final = "this committed file is missing; restore it from a copy, or use another --run"
+"""What is wrong with a committed file, and what to do."""
 
 
 class RunError(SelfmateError):
-    """A run directory that cannot be used as asked, or a file of it that is damaged."""
-
-
-# -- what the JSON files hold ---------------------------------------------------------------------
+    """A run directory cannot be used as asked, or a file of it is damaged; the line says what to do."""
 
 
 Name: TypeAlias = Annotated[str, Meta(pattern=r"^(games|checkpoints|learner|matches|pgn)/[0-9][a-z0-9.-]{0,60}$")]
-"""A file or folder of the run. Nothing else can be named, and so nothing else be read or removed."""
+"""A file or folder of the run. A commit can name nothing else, so nothing else is read or removed."""
 
 
 FileName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,60}$")]
@@ -75,7 +76,7 @@ class Shard(Struct, frozen=True, kw_only=True):
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
-    """A folder of files. A net that plays (`cycle` cycles old), or the state of the learner at a step."""
+    """A folder of files: a net that plays, made after `cycle` cycles, or the state of the learner at a step."""
 
     name: Name
     cycle: int
@@ -86,18 +87,18 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 class State(Struct, frozen=True, kw_only=True):
     """A commit: everything that counts in the directory.
 
-    The run stands in `cycle`, whose games have the ids from `first_game` on, and in which the learner goes on to
-    step `goal`. When both are done the candidate is judged and the next cycle begins.
+    The run is in `cycle`, whose games have ids from `first_game` on, and in which the learner trains up to step `goal`.
+    When both are done the candidate is judged and the next cycle begins.
     """
 
     format: int = FORMAT
     cycle: int = 0
     first_game: int = 0
     goal: int = 0
-    owed: int = 0  # samples that the learner may still take for positions that it was given
+    owed: int = 0  # samples due for the positions so far that did not fill a batch
     champion: int = 0
     shards: tuple[Shard, ...] = ()
-    flight: Shard | None = None  # games that a session left unfinished, with their moves so far
+    flight: Shard | None = None  # unfinished games of the last session, with their moves so far
     checkpoints: tuple[Checkpoint, ...] = ()
     learner: Checkpoint | None = None
     matches: tuple[Name, ...] = ()
@@ -109,19 +110,19 @@ class State(Struct, frozen=True, kw_only=True):
     alarms: int = 0  # cycles in a row in which held-out games were predicted worse than learned ones
 
     def checkpoint(self, cycle: int) -> Checkpoint:
-        """Give the net that was made after `cycle` cycles."""
+        """Return the net that was made after `cycle` cycles."""
         return next(checkpoint for checkpoint in self.checkpoints if checkpoint.cycle == cycle)
 
     def newest(self) -> Checkpoint:
-        """Give the newest net."""
+        """Return the newest net."""
         return max(self.checkpoints, key=lambda checkpoint: checkpoint.cycle)
 
     def to_json(self) -> bytes:
-        """Write it as state.json has it."""
+        """Return the text of state.json."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1)
 
     def names(self) -> set[str]:
-        """Give every file and folder that this commit keeps, relative to the run's directory."""
+        """Return every file and folder that this commit names, relative to the run's directory."""
         kept = {shard.name for shard in self.shards} | {checkpoint.name for checkpoint in self.checkpoints}
         kept |= {each.name for each in (self.learner, self.flight) if each is not None}
         return kept | {*self.matches, *self.pgn}
@@ -144,7 +145,7 @@ class Parent(Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """Where a run comes from."""
+    """Where a run comes from: everything that is fixed when it is started."""
 
     format: int
     variant: str
@@ -157,27 +158,27 @@ class Manifest(Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     commit: str | None
     hardware: dict[str, Any]
-    name: str = ""  # of its first directory, by which its nets are known wherever it is copied
+    name: str = ""  # of its first directory; its nets keep this name wherever the run is copied
     parent: Parent | None = None
     appendices: tuple[Appendix, ...] = ()
 
 
 class Format(Struct):
-    """Enough of a JSON file to see whether we may read the rest."""
+    """The part of a JSON file that tells whether this version can read the rest."""
 
     format: int
 
 
 def read_state(directory: Path) -> State:
-    """Read the last commit; only a run that was stopped before its first one has none."""
+    """Return the last commit; an empty one for a run that was stopped before its first."""
     if (directory / "state.json").exists():
-        return _read_json(directory / "state.json", State)
+        return read_json(directory / "state.json", State)
     begun = [*directory.glob("games/*"), *directory.glob("pgn/*"), *directory.glob("matches/*")]
     begun += [path for path in directory.glob("checkpoints/*") if path.name not in (FIRST_NET, f".{FIRST_NET}.tmp")]
     if begun:
         raise RunError(
-            f"{directory}: damaged: state.json is missing, but there is {begun[0].relative_to(directory)}; "
-            f"put it back, or choose another --run",
+            f"{directory}: state.json is missing, but {begun[0].relative_to(directory)} exists; "
+            f"restore it from a copy, or use another --run",
             str(directory),
         )
     return State()
@@ -186,8 +187,8 @@ def read_state(directory: Path) -> State:
 Json = TypeVar("Json")
 
 
-def _read_json(path: Path, kind: type[Json]) -> Json:
-    """Read one of our JSON files; first its format, so that a newer one is not called damaged."""
+def read_json(path: Path, kind: type[Json]) -> Json:
+    """Return a JSON file of the run; its format is read first, so that a newer one is not called damaged."""
     data = read_committed(path.parent, path.name)
     try:
         found = msgspec.json.decode(data, type=Format).format
@@ -195,32 +196,32 @@ def _read_json(path: Path, kind: type[Json]) -> Json:
             raise RunError(describe_format(path.parent, found), str(path.parent))
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
+        raise RunError(f"{path}: damaged: {' '.join(str(error).split())}; restore it from a copy", str(path)) from error
 
 
 def describe_format(directory: Path, found: int) -> str:
-    """Say in one line that a run is of another version, and what can be done with it.
+    """Return one line for a run of another version: which it is, and what to do.
 
     >>> describe_format(Path("runs/old"), 1).split(": ")[1]
     'a run of format 1, older than format 2 of this version of Selfmate'
     """
     older = (
-        "train on with the version that began it (manifest.json names it), or begin a new run with another --run; "
-        f"its nets play as they are, such as {directory}/checkpoints/{FIRST_NET}"
+        "resume it with the version that started it (see manifest.json), or start a new run with another --run; "
+        f"its nets can be played as they are, such as {directory}/checkpoints/{FIRST_NET}"
     )
     return f"{directory}: a run of {other_format(found, FORMAT, older)}"
 
 
 def read_committed(directory: Path, name: str, stamp: Stamp | None = None) -> bytes:
-    """Read a file of the run; with a stamp, exactly the one that was committed."""
+    """Return the bytes of a file of the run; with a stamp, check that they are the committed ones."""
     path = directory / name
     try:
         size = path.stat().st_size
         if size > (MAX_JSON if stamp is None else stamp.bytes):
-            raise RunError(f"{path}: damaged: {size} bytes long", name)
+            raise RunError(f"{path}: {size} bytes long: {RESTORE}", name)
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise RunError(f"{path}: damaged: this committed file is missing", name) from error
+        raise RunError(f"{path}: {MISSING}", name) from error
     if stamp is not None and stamp_of(data) != stamp:
-        raise RunError(f"{path}: damaged: not what was committed", name)
+        raise RunError(f"{path}: checksum mismatch: {RESTORE}", name)
     return data

@@ -15,24 +15,17 @@ __all__ = ["pack_games", "unpack_games"]
 
 
 MAX_SHARD: Final = 1 << 30
-
+"""Most bytes of a shard before compression."""
 
 MAGIC: Final = b"selfmate games\x00\x01"
-
-
 HEADER: Final = struct.Struct("<16sQII")  # magic, bytes before compression, games, crc32 of the compressed rest
-
-
 RECORD: Final = struct.Struct("<II")  # length, crc32
 
 
-# -- games ----------------------------------------------------------------------------------------
-
-
 def pack_games(records: Sequence[bytes]) -> bytes:
-    """Pack game records (`GameRecord.to_bytes`) into one compressed file.
+    """Return game records (`GameRecord.to_bytes`) as one compressed file.
 
-    Inside the compression each record has its length and crc32 before it.
+    Before compression each record is preceded by its length and crc32.
 
     >>> unpack_games(pack_games([b"one", b"two"]))
     [b'one', b'two']
@@ -47,7 +40,7 @@ def pack_games(records: Sequence[bytes]) -> bytes:
 
 
 def unpack_games(data: bytes, name: str = "games") -> list[bytes]:
-    """Read what `pack_games` wrote; `RunError` says in one line what is wrong with anything else."""
+    """Return the records that `pack_games` wrote; raise `RunError` for anything else."""
 
     def damaged(reason: str) -> RunError:
         return RunError(f"{name}: damaged: {reason}", name)
@@ -56,12 +49,12 @@ def unpack_games(data: bytes, name: str = "games") -> list[bytes]:
         raise damaged("too short for a file of games")
     magic, size, count, checksum = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise RunError(f"{name}: not a file of games of this version", name)
+        raise RunError(f"{name}: not a file of games, or one of another version", name)
     packed = memoryview(data)[HEADER.size :]
     if zlib.crc32(packed) != checksum:
         raise damaged("its checksum is wrong")
     try:
-        # A size that the frame does not claim, or beyond reason, is refused before memory is taken for it.
+        # Check the size before memory is allocated for it.
         if size > MAX_SHARD or zstandard.get_frame_parameters(packed).content_size != size:
             raise damaged("its size is wrong")
         body = zstandard.ZstdDecompressor().decompress(packed, max_output_size=size, allow_extra_data=False)
@@ -77,7 +70,7 @@ def unpack_games(data: bytes, name: str = "games") -> list[bytes]:
         record = body[offset : offset + length]
         offset += length
         if len(record) != length or zlib.crc32(record) != checksum:
-            raise damaged(f"game {len(records)} is not what was written")
+            raise damaged(f"game {len(records)} has a wrong checksum")
         records.append(record)
     if len(records) != count:
         raise damaged(f"{len(records)} games instead of {count}")

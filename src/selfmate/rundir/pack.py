@@ -1,8 +1,8 @@
-"""`selfmate pack`: a small copy of a run that goes on elsewhere.
+"""`selfmate pack`: a small copy of a run that can be resumed elsewhere.
 
 A run on a GPU is gigabytes of games, of which the next steps need the newest. The copy has the weights and their
-average without the optimizer's memory (which is there again after some dozens of steps), the champion, all that was
-measured, and as many of the newest games as fit. `selfmate train` with the same recipe goes on with it.
+average without the optimizer's state (which builds up again within some dozens of steps), the champion, all
+measurements, and as many of the newest games as fit. `selfmate train` with the same recipe resumes it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ from selfmate.util.files import Stamp, new_folder, stamp_folder, write_file
 
 __all__ = ["Packed", "pack"]
 
-
 PLAIN_FILES: Final = ("manifest.json", "recipe.toml")
 
 
 class Packed(Struct, frozen=True, kw_only=True):
-    """What a copy has."""
+    """What a copy holds."""
 
     directory: str
     cycle: int
@@ -47,17 +46,17 @@ class Packed(Struct, frozen=True, kw_only=True):
 
 
 def pack(run: Path, to: Path, mebibytes: float) -> Packed:
-    """Copy a run into a new folder `to` of at most so many MiB. The run must be at rest; it is not changed."""
-    read_run(run)  # is it one at all?
+    """Copy a run that is not training into a new folder `to` of at most `mebibytes`. The run is not changed."""
+    read_run(run)  # raises where it is no run
     if to.exists():
-        raise RunError(f"{to}: is there already; a copy goes into a new folder", str(to))
+        raise RunError(f"{to} already exists; choose a new folder", str(to))
     if not to.parent.is_dir():
         raise RunError(f"{to}: there is no folder {to.parent}", str(to))
     with Run.hold(run), new_folder(to) as folder:
         _, state = read_run(run)
         if state.learner is None:
             raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
-        # 1. What every copy has
+        # 1. Everything but games
         for name in PLAIN_FILES:
             _copy(run, folder, name)
         with (run / "metrics.jsonl").open("rb") as metrics:
@@ -70,12 +69,12 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         for name in (*state.matches, *state.pgn, *measured):
             _copy(run, folder, name)
         learner = _light_learner(run, folder, state.learner)
-        # 2. The newest games that fit, and those that were not over
+        # 2. The newest games that fit, and the unfinished ones
         needed = _size(folder) + len(state.to_json())
         room = int(mebibytes * (1 << 20)) - needed
         if room < 0:
             least = math.ceil(needed / (1 << 20))
-            raise RunError(f"{run}: {least} MiB are needed without any game; {mebibytes:g} are too few", str(run))
+            raise RunError(f"{run}: a copy needs at least {least} MiB even without games", str(run))
         shards = []
         for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
             if shard.stamp.bytes > room:
@@ -102,7 +101,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
 
 
 def _light_learner(run: Path, folder: Path, learner: Checkpoint) -> Checkpoint:
-    """Write the learner without the optimizer's memory."""
+    """Write the learner without the optimizer's state; return its entry."""
     files = {name: read_committed(run, f"{learner.name}/{name}", stamp) for name, stamp in learner.files.items()}
     tensors = load(files[LEARNER_TENSORS])
     target = folder / learner.name
@@ -114,7 +113,7 @@ def _light_learner(run: Path, folder: Path, learner: Checkpoint) -> Checkpoint:
 
 
 def _copy(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> None:
-    """Copy a committed file, as it was committed."""
+    """Copy a committed file; with a stamp, check that it is the committed one."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(read_committed(run, name, stamp))

@@ -12,28 +12,27 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = []
+__all__ = ["describe_hardware", "now", "package_versions", "source_commit"]
 
 
-# -- where a run comes from -----------------------------------------------------------------------
-
-
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python, of the native core, and of the packages that a run depends on."""
     from selfmate._core import CORE
 
     found = {"python": platform.python_version(), "core": CORE}
-    for package in ("selfmate", "torch", "numpy", "msgspec", "zstandard"):
+    for package in ("selfmate", "torch", "numpy", "msgspec", "pydantic", "zstandard"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
     return found
 
 
-def _commit() -> str | None:
-    """Give the commit of the source tree that we run from, with a plus when files of it were changed."""
+def source_commit() -> str | None:
+    """Return the git commit of the source tree, with a plus when files of it were changed; None without one."""
     here = Path(__file__).parent
 
     def git(*arguments: str) -> str:
@@ -41,13 +40,14 @@ def _commit() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", Path(__file__).name)  # not the repository of somebody else's project
+        git("ls-files", "--error-unmatch", Path(__file__).name)  # else it is the repository of another project
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.SubprocessError):
         return None
 
 
-def _hardware() -> dict[str, Any]:
+def describe_hardware() -> dict[str, Any]:
+    """Return processor, cores, memory, GPUs and operating system."""
     model = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Final
 
-from selfmate._core import Pool, SearchConfig
+from selfmate._core import Pool, SearchConfig, SelfPlayConfig
 from selfmate.errors import DeviceError, EvaluatorError
 from selfmate.evaluator.base import Evaluator
 
@@ -72,7 +72,14 @@ def room_for_trees(visits: int) -> int:
 
 def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
     """Return the evaluations per second of a batch size; None if the batch exceeds the memory of the device."""
-    pool = Pool(evaluator.variant, SearchConfig(), seed=1, visits=2, random_plies=8, slots=rows, threads=1)
+    pool = Pool(
+        evaluator.variant,
+        SearchConfig(),
+        SelfPlayConfig(visits=2, full_probability=1, random_plies=8, temperature=0),
+        seed=1,
+        slots=rows,
+        threads=1,
+    )
     pool.start(0, rows)
     try:
         desk = evaluator.trial_desk(rows)

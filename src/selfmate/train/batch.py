@@ -1,4 +1,4 @@
-"""Samples of the buffer as tensors, on the processor or brought to a GPU."""
+"""Samples of the buffer as tensors, on the CPU or copied to a GPU."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from torch import Tensor
 
 from selfmate._core import Samples
 
-__all__ = ["Batch", "Landing", "as_tensors", "wide_enough"]
-
+__all__ = ["Batch", "DeviceBatch", "as_tensors", "padded_width"]
 
 ALIGNMENT: Final = 64
-
+"""Bytes to which each array is aligned in the memory of a `DeviceBatch`."""
 
 WIDTH_STEP: Final = 32
+"""Widths of the arrays of moves on a GPU are multiples of this, so that few shapes occur."""
 
 
 class Batch(NamedTuple):
-    """See `Samples` for the shapes."""
+    """The arrays of `Samples` as tensors, with the shapes that it documents; moves may be cut to fewer columns."""
 
     bits: Tensor
     scalars: Tensor
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
 
 def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
-    """Give the arrays of a batch, those of moves as wide as is wanted."""
+    """Return the arrays of a batch, those of moves cut to `width` columns."""
     return [
         samples.bits.view(np.int64),
         samples.scalars,
@@ -50,20 +50,20 @@ def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
     ]
 
 
-def wide_enough(samples: Samples) -> int:
-    """Give a width that holds the moves of every position; there are few different ones."""
+def padded_width(samples: Samples) -> int:
+    """Return a multiple of `WIDTH_STEP` columns that holds the moves of every position."""
     most = int(samples.legal_counts.max())
     return min(-(-most // WIDTH_STEP) * WIDTH_STEP, int(samples.legal_index.shape[1]))
 
 
 def as_tensors(samples: Samples) -> Batch:
-    """Give samples as tensors, as wide as the position with the most moves needs."""
+    """Return samples as CPU tensors, as wide as the position with the most moves."""
     arrays = _arrays(samples, int(samples.legal_counts.max()))
     return Batch(*(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays))
 
 
-class Landing:
-    """A place on a GPU for batches of one shape: what is brought there next overwrites it."""
+class DeviceBatch:
+    """Memory on a GPU for batches of one shape; `upload` overwrites the batch before."""
 
     def __init__(self, samples: Samples, width: int, device: torch.device) -> None:
         self.width = width
@@ -77,14 +77,14 @@ class Landing:
         views = [self._bytes[place].view(kind) for place, kind in zip(self._places, kinds, strict=True)]
         self.batch = Batch(*(view.view(array.shape) for view, array in zip(views, arrays, strict=True)))
 
-    def bring(self, samples: Samples) -> Batch:
-        """Write samples into pinned memory and let them be copied from there, all at once; nobody waits.
+    def upload(self, samples: Samples) -> Batch:
+        """Start copying samples to the GPU, in one transfer from pinned memory, without waiting for it.
 
-        Not with torch's own copies in memory: those ask all its threads, and wait for the last of them.
+        numpy fills the pinned memory: torch's copies on the CPU use all its threads and wait for the last of them.
         """
-        here = torch.empty(self._bytes.shape, dtype=torch.uint8, pin_memory=True)  # free again when the copy is done
-        flat = here.numpy()
+        pinned = torch.empty(self._bytes.shape, dtype=torch.uint8, pin_memory=True)  # freed when the copy is done
+        flat = pinned.numpy()
         for place, array in zip(self._places, _arrays(samples, self.width), strict=True):
             flat[place].view(array.dtype).reshape(array.shape)[:] = array
-        self._bytes.copy_(here, non_blocking=True)
+        self._bytes.copy_(pinned, non_blocking=True)
         return self.batch

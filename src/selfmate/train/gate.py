@@ -1,7 +1,7 @@
-"""The matches of a run while it trains: the gate, its progress from time to time, and the final matches.
+"""The matches of a run while it trains: the gate, measurements of strength, and the final matches.
 
-All of them only read checkpoints that are committed. A match that is stopped or killed is played again; those of the
-progress keep their games (`selfmate.ladder.curve`) and go on with what is missing.
+All of them read committed checkpoints only. A match that is stopped or killed is played again from its start;
+measurements keep their games (`selfmate.ladder.curve`) and only play what is missing.
 """
 
 from __future__ import annotations
@@ -18,29 +18,26 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.ladder import curve
 from selfmate.match.openings import balanced_openings
-from selfmate.match.play import Standing, play_match
 from selfmate.match.record_pgn import as_game
+from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.recipe import at
+from selfmate.recipe.schedule import at
 from selfmate.rundir.directory import Run
 from selfmate.search.player import Player
 from selfmate.search.spec import label, net_name
-from selfmate.train.dashboard import Measured, Progress
 from selfmate.train.selfplay import search_config
+from selfmate.train.status import MeasuredElo, TrainingStatus
 from selfmate.util.random_streams import stream
 from selfmate.util.text import many
 
 __all__ = ["ANCHOR", "UNTRAINED", "Log", "Matches"]
 
-
 ANCHOR: Final = "heuristic-1"
-
-
 UNTRAINED: Final = "untrained"
-
+"""Opponents of the champion in the final matches."""
 
 FINAL_SEED: Final = 0
-"""The final matches take the same openings in every run, so that runs can be compared."""
+"""Seed of the openings of the final matches, the same in every run, so that runs can be compared."""
 
 
 class Log(Protocol):
@@ -50,15 +47,15 @@ class Log(Protocol):
 
 
 class Matches:
-    """What is played beside self-play. Every method that plays gives up when `stopping` says so.
+    """Plays the matches of a run. Every method that plays returns early when `stopping` is true.
 
-    `late` says whether the time of the session is over, but for the final matches.
+    `late` tells whether the time of the session is over, apart from the final matches.
     """
 
     def __init__(
         self,
         run: Run,
-        progress: Progress,
+        status: TrainingStatus,
         log: Log,
         *,
         stopping: Callable[[], bool],
@@ -69,7 +66,7 @@ class Matches:
         self.run = run
         self.recipe = run.recipe
         self.variant = run.recipe.variant.name
-        self.progress = progress
+        self.status = status
         self.log = log
         self.stopping = stopping
         self.late = late
@@ -77,61 +74,61 @@ class Matches:
         self.lanes = lanes
 
     def evaluator(self, cycle: int) -> Evaluator:
-        """Load the net of a cycle from its file: what was saved is what plays."""
+        """Return the net of a cycle, loaded from its committed files."""
         return open_evaluator(self.run.verify(self.run.state.checkpoint(cycle)), device=self.device, threads=1)
 
     def name(self, cycle: int) -> str:
-        """Give the name of a net for PGN."""
+        """Return the name of a net for PGN."""
         return net_name(self.run.directory, cycle)
 
     # -- the gate ---------------------------------------------------------------------------------
 
     def gate(self, cycle: int) -> int | None:
-        """Give the champion after this cycle: the candidate if there is no gate or if it passes; None when stopped."""
+        """Return the champion after this cycle: the candidate if there is no gate or it passes; None when stopped."""
         part, candidate, champion = self.recipe.gate, cycle + 1, self.run.state.champion
         games = at(part.games, cycle)
         if games == 0 or champion == candidate:
             return candidate
         if candidate % at(part.every, cycle):
             return champion
-        self._show("at the gate", "candidate", "champion")
+        self._show("gate match", "candidate", "champion")
         openings = self._openings(games, stream(self.run.manifest.seed, "gate", cycle), cycle)
         match = self._match(candidate, self.evaluator(champion), openings, at(part.visits, cycle), cycle)
         if match is None:
             return None
         passed = match[0].score >= at(part.threshold, cycle)
-        self.progress.scores["champion"] = (candidate, match[0])
+        self.status.scores["champion"] = (candidate, match[0])
         self.log("gate", cycle, champion=champion, passed=passed, **match[0].as_json())
         return candidate if passed else champion
 
-    # -- the progress -----------------------------------------------------------------------------
+    # -- measurements of strength -----------------------------------------------------------------
 
     def measure(self, cycle: int, champion: int) -> bool:
-        """Place the champion on the scale of `selfmate progress` from time to time; False when stopped.
+        """Rate the champion on the scale of `selfmate progress` when it is due; return False when stopped.
 
-        It plays the strongest rung, and the last checkpoint that was measured and is kept; where no
-        ladder is shipped the rungs play each other, once in a run.
+        It plays the strongest fixed player of the curve, and the newest kept checkpoint that was measured before. For a
+        variant without a shipped ladder the fixed players play each other, once in a run.
         """
         part = self.recipe.progress
         games, visits = at(part.games, cycle), at(part.visits, cycle)
         if games == 0 or (cycle + 1) % at(part.every, cycle) or self.late():
             return True
-        # 1. Who plays
-        folder, rungs = self.run.directory / curve.FOLDER, curve.rungs(visits)
+        # 1. Pairings
+        folder, fixed = self.run.directory / curve.FOLDER, curve.fixed_players(visits)
         measured = {key for game in curve.read_games_of(folder, self.variant, visits) for key in game[:2]}
         kept = {each.cycle: curve.checkpoint(each.cycle, visits) for each in self.run.state.checkpoints}
         before = [each for number, each in sorted(kept.items()) if number < champion and each.key in measured]
         ladder = curve.ladder_results(self.variant)
-        pairs = [(each, kept[champion]) for each in before[-1:]] + [(kept[champion], rungs[-1])]
-        pairs += [] if ladder else pairwise(rungs)
-        # 2. Play what is missing, in one pool
+        pairs = [(each, kept[champion]) for each in before[-1:]] + [(kept[champion], fixed[-1])]
+        pairs += [] if ladder else pairwise(fixed)
+        # 2. Play the missing games, in one pool
         self._show("measuring strength", "", "")
 
-        def player(entrant: curve.Entrant) -> Player:
+        def player(entrant: curve.CurvePlayer) -> Player:
             return Player(entrant.spec if entrant.cycle is None else self.evaluator(entrant.cycle))
 
         def tell(done: int, total: int) -> None:
-            self.progress.stage = f"measuring strength, {done} of {many(total, 'game')}"
+            self.status.stage = f"measuring strength, {done} of {many(total, 'game')}"
 
         cost = curve.play_missing(
             folder,
@@ -145,11 +142,11 @@ class Matches:
         )
         if cost.missing:
             return False
-        # 3. One scale for all games so far
+        # 3. Fit one scale to all games so far
         played = curve.read_games_of(folder, self.variant, visits)
         scale = curve.fit_scale(played, visits, ladder)
         rating = scale.players[kept[champion].key]
-        self.progress.measured = Measured(
+        self.status.measured_elo = MeasuredElo(
             cycle=cycle + 1, elo=rating.elo, error=rating.error, games=cost.games, seconds=cost.seconds
         )
         facts = {"champion": champion, "visits": visits, "elo": rating.elo, "error": rating.error}
@@ -160,7 +157,11 @@ class Matches:
     # -- the final matches ------------------------------------------------------------------------
 
     def final(self) -> dict[str, Match]:
-        """Play the champion against the untrained net (unless it is that) and the heuristic; nothing when stopped."""
+        """Return the champion's results against the untrained net (unless it is that net) and the heuristic.
+
+        The result is empty when stopped, or when the recipe has no final games. Matches of an earlier session are read
+        back.
+        """
         part, state = self.recipe.gate, self.run.state
         games, visits = at(part.final_games, state.cycle), at(part.final_visits, state.cycle)
         if games == 0:
@@ -168,47 +169,59 @@ class Matches:
         openings = self._openings(games, FINAL_SEED, state.cycle)
         scores: dict[str, Match] = {}
         is_trained = state.checkpoint(state.champion).step > 0
-        has_first = any(each.cycle == 0 for each in state.checkpoints)  # a packed copy has not
+        has_first = any(each.cycle == 0 for each in state.checkpoints)  # a packed copy does not have it
         for opponent in (UNTRAINED, ANCHOR) if is_trained and has_first else (ANCHOR,):
             name = f"matches/{state.champion:05}-{opponent}-{games}x{visits}"
-            if f"{name}.json" in self.run.state.matches:  # played in an earlier session
+            if f"{name}.json" in state.matches:  # played in an earlier session
                 saved = json.loads((self.run.directory / f"{name}.json").read_text())
                 scores[opponent] = msgspec.convert(saved["match"], Match)
                 continue
-            shown = "the untrained net" if opponent == UNTRAINED else opponent
-            self._show(f"final match against {shown}", "champion", opponent)
-            side = self.evaluator(0) if opponent == UNTRAINED else ANCHOR
-            match = self._match(state.champion, side, openings, visits, state.cycle)
+            match = self._final_match(opponent, openings, visits, name)
             if match is None:
                 return {}
-            scores[opponent], records = match
-            self.progress.scores[opponent] = (state.cycle, scores[opponent])
-            facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **scores[opponent].as_json()}
-            self.log("final", state.cycle, **facts)
-            text = json.dumps({**facts, "match": msgspec.to_builtins(scores[opponent])}, indent=1)
-            sides = (self.name(state.champion), self.name(0) if opponent == UNTRAINED else ANCHOR)
-            names = [label(side, visits) for side in sides]
-            pgn = [
-                as_game(record, names[record.white_seat], names[record.black_seat], "final match", counts=True)
-                for record in records
-            ]
-            written = (
-                self.run.write_text(f"{name}.json", text),
-                self.run.write_text(f"{name}.pgn", "\n\n".join(map(str, pgn)) + "\n"),
-            )
-            self.run.commit(matches=(*self.run.state.matches, *written), seconds=self.progress.elapsed())
+            scores[opponent] = match
         return scores
 
-    def final_seconds(self, plies: float, evaluations_per_second: float) -> float:
-        """Estimate the time of the final matches: in one both sides are nets, in the other one of them is.
+    def _final_match(self, opponent: str, openings: Sequence[str], visits: int, name: str) -> Match | None:
+        """Play one final match and commit it as `name`.json and `name`.pgn; return None when stopped."""
+        state, is_untrained = self.run.state, opponent == UNTRAINED
+        # 1. Play
+        self._show(f"final match against {'the untrained net' if is_untrained else opponent}", "champion", opponent)
+        side = self.evaluator(0) if is_untrained else ANCHOR
+        played = self._match(state.champion, side, openings, visits, state.cycle)
+        if played is None:
+            return None
+        match, records = played
+        # 2. Write the result and the games
+        self.status.scores[opponent] = (state.cycle, match)
+        facts = {"champion": state.champion, "opponent": opponent, "visits": visits, **match.as_json()}
+        self.log("final", state.cycle, **facts)
+        text = json.dumps({**facts, "match": msgspec.to_builtins(match)}, indent=1)
+        players = (self.name(state.champion), self.name(0) if is_untrained else ANCHOR)
+        names = [label(player, visits) for player in players]
+        pgn = [
+            as_game(record, names[record.white_seat], names[record.black_seat], "final match", counts=True)
+            for record in records
+        ]
+        written = (
+            self.run.write_text(f"{name}.json", text),
+            self.run.write_text(f"{name}.pgn", "\n\n".join(map(str, pgn)) + "\n"),
+        )
+        # 3. Commit
+        self.run.commit(matches=(*state.matches, *written), seconds=self.status.elapsed())
+        return match
 
-        Proofs end many of their searches early, so that about half of the visits are made.
+    def final_seconds(self, plies: float, evaluations_per_second: float) -> float:
+        """Return an estimate of the seconds that the final matches take.
+
+        In one match both sides are nets, in the other only one of them. Proofs end many searches early, so that about
+        half of the visits are made.
         """
         part, cycle = self.recipe.gate, self.run.state.cycle
         evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle) / 2
         return 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
 
-    # -- what they share --------------------------------------------------------------------------
+    # -- shared -----------------------------------------------------------------------------------
 
     def _openings(self, games: int, seed: int, cycle: int) -> list[str]:
         return balanced_openings(self.variant, games // 2, seed, at(self.recipe.gate.random_plies, cycle))
@@ -216,10 +229,10 @@ class Matches:
     def _match(
         self, first: int, second: Evaluator | str, openings: Sequence[str], visits: int, cycle: int
     ) -> tuple[Match, list[GameRecord]] | None:
-        """Let the net of cycle `first` play; both sides search alike."""
+        """Play a match of the net of cycle `first`, both sides with the same search; return None when stopped."""
 
-        def tell(standing: Standing) -> None:
-            self.progress.match = standing
+        def tell(progress: MatchProgress) -> None:
+            self.status.match = progress
 
         return play_match(
             self.variant,
@@ -235,5 +248,5 @@ class Matches:
         )
 
     def _show(self, stage: str, first: str, second: str) -> None:
-        """Let the view know who plays; the match itself tells how it stands."""
-        self.progress.match, self.progress.stage, self.progress.sides = None, stage, (first, second)
+        """Bring the status up to date before a match; while it is played `_match` does."""
+        self.status.match, self.status.stage, self.status.sides = None, stage, (first, second)

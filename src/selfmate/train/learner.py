@@ -1,19 +1,25 @@
-"""The learner: batches of the buffer become a better net.
+"""The learner: batches of the window's positions become a better net.
 
-The loss of a position has three parts: the cross-entropy of the policy with what the search found (over the legal
-moves), the cross-entropy of win-draw-loss with what became of the game, and a little of the error in plies left.
-An average of the weights over the last steps plays; the weights themselves learn.
+The loss of a position is the cross-entropy of the policy with the search's weights over the legal moves, plus the
+weighted cross-entropy of win-draw-loss with the result of the game, plus a small weighted error in plies left. The
+weights learn; their moving average plays.
 
-Everything is a function of the state that `save` writes, the buffer and the run's seed: batch number `step` is drawn
-by the counter (seed, step), never by a generator that has to be stored.
+To add a loss term, declare its weight in `LearnerPart` (recipe/schema.py), add a field to `Losses`, and compute it in
+`Learner._losses`, which adds it to the total with the weight of the cycle. If it needs a new output of the net, that
+belongs to nn/net.py. Metrics, TensorBoard, the captured steps of a GPU and the reference of recipe keys follow from
+these declarations.
+
+Everything is a function of the state that `save` writes, the window and the run's seed: batch number `step` is drawn
+by the counter (seed, step), never by a generator whose state would have to be stored.
 """
 
 from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -29,40 +35,36 @@ from selfmate.errors import SelfmateError
 from selfmate.evaluator.cuda import device_errors
 from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
 from selfmate.nn.net import NO_MOVE, PLIES_UNIT, Net
-from selfmate.recipe.recipe import LearnerPart, at
+from selfmate.recipe.schedule import at, values_at
+from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
 from selfmate.train.batch import Batch, as_tensors
-from selfmate.train.cuda_step import GpuSteps
+from selfmate.train.cuda_step import CudaSteps
+from selfmate.train.formulas import ema_decay, learning_rate
 from selfmate.util.files import write_file
 from selfmate.util.random_streams import stream
 
 __all__ = ["Diverged", "Learner", "LearnerError", "Losses"]
 
-
 MOMENTUM: Final = 0.9
-
-
-BETAS: Final = (0.9, 0.95)  # the gradient's square over the last twenty steps, not thousand: runs here are short
-
-
-AVERAGE_DELAY: Final = 10  # the average follows quickly at first: decay (1 + step) / (10 + step) until the recipe's
-
+BETAS: Final = (0.9, 0.95)
+"""Of AdamW. The squared gradient is averaged over twenty steps rather than a thousand: runs here are short."""
 
 BATCHES_AHEAD: Final = 3
+"""Batches that are sampled before they are needed."""
 
-
-STEPS_AHEAD: Final = 4  # steps that a GPU has to do when the next one is prepared
-
+STEPS_AHEAD: Final = 4
+"""Steps that are launched on a GPU before the losses of the first are read."""
 
 FORMAT: Final = 1
 
 
 class LearnerError(SelfmateError):
-    """The state of a learner that cannot be read."""
+    """The saved state of a learner cannot be read."""
 
 
 class Diverged(Exception):
-    """The loss or the gradient is not finite any more."""
+    """The loss or the gradient is not finite."""
 
     def __init__(self, step: int) -> None:
         super().__init__(f"the loss is not finite at step {step}")
@@ -70,18 +72,18 @@ class Diverged(Exception):
 
 
 class _Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What stands beside the tensors of a learner."""
+    """learner.json, beside the tensors of a learner."""
 
     format: int
     optimizer: str
     step: Annotated[int, Meta(ge=0)]
     rate_scale: Annotated[float, Meta(gt=0)]
     has_moments: bool = True
-    """Whether the optimizer's memory is there too; a copy by `selfmate pack` goes without it."""
+    """Whether the optimizer's state is saved too; a copy by `selfmate pack` is without it."""
 
 
 class Losses(NamedTuple):
-    """Means over positions; `total` is what is minimised."""
+    """Means over positions; `total` is minimised, the others are its terms before they are weighted."""
 
     total: float
     policy: float
@@ -89,20 +91,53 @@ class Losses(NamedTuple):
     plies: float
 
 
-class _Seen(NamedTuple):
-    """The numbers that a step ended with: its losses and the length of its gradient."""
+class _StepResult(NamedTuple):
+    """What a step computed: `numbers` are its losses and the norm of its gradient."""
 
     step: int
     numbers: Tensor
     written: torch.cuda.Event | None
-    """When the numbers are there, on a GPU."""
+    """On a GPU, the event after which the numbers are valid."""
+
+
+class _LossMeans:
+    """Reads the results of steps in order, and sums their losses up."""
+
+    def __init__(self, tell: Callable[[int, Losses], None]) -> None:
+        self._tell = tell
+        self._pending: deque[_StepResult] = deque()
+        self._sums = [0.0] * len(Losses._fields)
+        self._steps = 0
+
+    def add(self, result: _StepResult, ahead: int) -> None:
+        """Add the result of a step, and read all but the newest `ahead` results."""
+        self._pending.append(result)
+        self.read(ahead)
+
+    def read(self, ahead: int = 0) -> None:
+        """Read all but the newest `ahead` results; raise `Diverged` for one that is not finite."""
+        while len(self._pending) > ahead:
+            step, numbers, written = self._pending.popleft()
+            if written is not None:
+                written.synchronize()
+            values = numbers.tolist()
+            if not np.isfinite(values).all():
+                raise Diverged(step)
+            losses = Losses(*values[:-1])
+            self._tell(step + 1, losses)
+            self._sums = [total + loss for total, loss in zip(self._sums, losses, strict=True)]
+            self._steps += 1
+
+    def mean(self) -> Losses | None:
+        """Return the mean losses of the steps read so far; None before the first."""
+        return Losses(*(total / self._steps for total in self._sums)) if self._steps else None
 
 
 class Learner:
     """A net in training, its average, its optimizer and its step.
 
     >>> from selfmate.nn.config import GARDNER, NetConfig
-    >>> from selfmate.recipe.recipe import load
+    >>> from selfmate.recipe.reader import load
     >>> learner = Learner(Net(NetConfig.sized(GARDNER)), load("gardner-laptop").learner, seed=1)
     >>> learner.step
     0
@@ -112,7 +147,7 @@ class Learner:
         self.part = part
         self.seed = seed
         self.device = torch.device(device)
-        self.gpu = GpuSteps(self.device) if self.device.type == "cuda" else None
+        self.gpu = CudaSteps(self.device) if self.device.type == "cuda" else None
         self.step = 0
         self.rate_scale = 1.0
         # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
@@ -122,17 +157,18 @@ class Learner:
         self._weights = list(self.net.state_dict().values())
         self._parameters = list(self.net.parameters())
         self._forward: Callable[..., Any] = torch.compile(self.net, dynamic=False) if compile else self.net
-        matrices = [parameter for parameter in self.net.parameters() if parameter.ndim >= 2]
-        vectors = [parameter for parameter in self.net.parameters() if parameter.ndim < 2]
+        self.optimizer = self._make_optimizer()
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        """Return the recipe's optimizer, which decays matrices only."""
+        matrices = [parameter for parameter in self._parameters if parameter.ndim >= 2]
+        vectors = [parameter for parameter in self._parameters if parameter.ndim < 2]
         groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
-        # A graph of a GPU reads its learning rate from memory.
+        # A CUDA graph reads the learning rate from memory.
         rate = 0.0 if self.gpu is None else torch.zeros((), device=self.device)
-        self.optimizer: torch.optim.Optimizer
-        if part.optimizer == "adamw":
-            capturable = self.gpu is not None
-            self.optimizer = torch.optim.AdamW(groups, lr=rate, betas=BETAS, fused=True, capturable=capturable)
-        else:
-            self.optimizer = torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True, fused=True)
+        if self.part.optimizer == "adamw":
+            return torch.optim.AdamW(groups, lr=rate, betas=BETAS, fused=True, capturable=self.gpu is not None)
+        return torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True, fused=True)
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -145,64 +181,56 @@ class Learner:
         stopping: Callable[[], bool] = lambda: False,
         tell: Callable[[int, Losses], None] = lambda step, losses: None,
     ) -> Losses | None:
-        """Go on to step `goal`, or to the step at which `stopping` says so; give the mean losses of the way.
+        """Train up to step `goal`, or until `stopping` is true; return the mean losses of these steps.
 
-        `tell` hears of every step. The next batch is drawn while this one is learned from.
+        `tell` is called with the number and losses of every step. Returns None when no step was made; raises
+        `Diverged` when a loss is not finite.
         """
-        if self.step >= goal:
-            return None
-        size, mirror = at(self.part.batch, cycle), self.part.mirror
-        sums, steps = [0.0] * len(Losses._fields), 0
-        seen: list[_Seen] = []  # of steps that a GPU may still be at
-
-        def look(behind: int) -> None:
-            """Look at what came of the steps before the last so many."""
-            nonlocal steps
-            while len(seen) > behind:
-                step, numbers, written = seen.pop(0)
-                if written is not None:
-                    written.synchronize()
-                found = numbers.tolist()
-                if not np.isfinite(found).all():
-                    raise Diverged(step)
-                losses = Losses(*found[:-1])
-                tell(step + 1, losses)
-                sums[:] = [total + loss for total, loss in zip(sums, losses, strict=True)]
-                steps += 1
-
+        means = _LossMeans(tell)
         if self.gpu is not None:
             self.gpu.stream.wait_stream(torch.cuda.current_stream())
-        with ThreadPoolExecutor(1) as helper:
-            # The helper only samples, outside of Python's lock; if it also brought batches to the device it would wait
-            # for the lock at each of many small calls, and the GPU for it.
-            coming: deque[Future[Samples]] = deque()
-            drawn = self.step
-            while self.step < goal and not stopping():
-                while drawn < goal and len(coming) < BATCHES_AHEAD:
-                    seed = stream(self.seed, "batch", drawn)
-                    coming.append(helper.submit(buffer.sample, size, seed, mirror))
-                    drawn += 1
-                samples = coming.popleft().result()
+        with closing(self._sample_batches(buffer, goal, cycle, stopping)) as batches:
+            for samples in batches:
                 if self.gpu is None:
-                    seen.append(_Seen(self.step, self._compute_gradient(as_tensors(samples), cycle), None))
-                    look(0)
+                    numbers = self._compute_gradient(as_tensors(samples), cycle)
+                    means.add(_StepResult(self.step, numbers, None), ahead=0)
                     self._set_rate(cycle)
                     self.optimizer.step()
-                    self._go_on()
+                    self._finish_step()
                 else:
-                    # The next steps are prepared while this one is computed, so that its losses are seen later; a
-                    # loss that is not finite leads back to the last commit in any case.
-                    seen.append(self._step_on_gpu(samples, cycle))
-                    look(STEPS_AHEAD)
-            for each in coming:
-                each.cancel()
-            look(0)
+                    # The next steps are launched while this one is computed, so its losses are read later; one that
+                    # is not finite leads back to the last commit in any case.
+                    means.add(self._step_on_gpu(samples, cycle), ahead=STEPS_AHEAD)
+        means.read()
         if self.gpu is not None:
             self.gpu.stream.synchronize()
-        return Losses(*(total / steps for total in sums)) if steps else None
+        return means.mean()
+
+    def _sample_batches(
+        self, buffer: Buffer, goal: int, cycle: int, stopping: Callable[[], bool]
+    ) -> Generator[Samples]:
+        """Yield the batch of each step up to `goal`; the next batches are sampled while one is learned from.
+
+        The helper thread only samples, without the GIL. If it also copied batches to the device it would wait for the
+        GIL at each of many small calls, and the GPU for it.
+        """
+        size, mirror = at(self.part.batch, cycle), self.part.mirror
+        with ThreadPoolExecutor(1) as helper:
+            coming: deque[Future[Samples]] = deque()
+            drawn = self.step
+            try:
+                while self.step < goal and not stopping():
+                    while drawn < goal and len(coming) < BATCHES_AHEAD:
+                        seed = stream(self.seed, "batch", drawn)
+                        coming.append(helper.submit(buffer.sample, size, seed, mirror))
+                        drawn += 1
+                    yield coming.popleft().result()
+            finally:
+                for each in coming:
+                    each.cancel()
 
     def _compute_gradient(self, batch: Batch, cycle: int) -> Tensor:
-        """Compute the gradient; give the losses and its length."""
+        """Compute the clipped gradient; return the losses and the norm before clipping as one tensor."""
         self.net.train()
         self.optimizer.zero_grad(set_to_none=True)
         losses = self._losses(self._forward, batch, cycle)
@@ -210,11 +238,11 @@ class Learner:
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, at(self.part.clip, cycle))
         return torch.stack([*(loss.detach() for loss in losses), norm])
 
-    def _step_on_gpu(self, samples: Samples, cycle: int) -> _Seen:
-        """Make a step; what is to be seen of it comes later."""
+    def _step_on_gpu(self, samples: Samples, cycle: int) -> _StepResult:
+        """Launch a step and return its result, which is valid later."""
         assert self.gpu is not None
-        part = self.part
-        schedules = (part.clip, part.value_mix, part.value_weight, part.plies_weight, part.weight_decay)
+        # The learning rate is in memory; every other number of the recipe is a constant of the captured graph.
+        constants = tuple(value for key, value in values_at(self.part, cycle).items() if key != "learning_rate")
 
         def compute(batch: Batch) -> Tensor:
             numbers = self._compute_gradient(batch, cycle)
@@ -223,36 +251,34 @@ class Learner:
 
         with device_errors(), torch.cuda.stream(self.gpu.stream):
             self._set_rate(cycle)
-            numbers, written = self.gpu.step(samples, tuple(at(each, cycle) for each in schedules), compute)
-            seen = _Seen(self.step, numbers, written)
-            self._go_on()
-        return seen
+            numbers, written = self.gpu.step(samples, constants, compute)
+            result = _StepResult(self.step, numbers, written)
+            self._finish_step()
+        return result
 
     def _set_rate(self, cycle: int) -> None:
-        """Tell the optimizer how far to go."""
+        """Set learning rate and weight decay of the next step."""
         rate = self.rate(cycle)
         for group in self.optimizer.param_groups:
             group["lr"] = rate if self.gpu is None else group["lr"].fill_(rate)
             group["weight_decay"] = at(self.part.weight_decay, cycle) if group["params"][0].ndim >= 2 else 0.0
 
-    def _go_on(self) -> None:
-        """The average follows the step that was made."""
+    def _finish_step(self) -> None:
+        """Count the step, and update the averaged weights."""
         self.step += 1
-        decay = min(self.part.ema, (1 + self.step) / (AVERAGE_DELAY + self.step))
         with torch.no_grad():
-            torch._foreach_lerp_(self._averages, self._weights, 1.0 - decay)
+            torch._foreach_lerp_(self._averages, self._weights, 1.0 - ema_decay(self.part.ema, self.step))
 
     def rate(self, cycle: int) -> float:
-        """Give the learning rate of the next step."""
-        warmth = min(1.0, (self.step + 1) / max(1, self.part.warmup))
-        return at(self.part.learning_rate, cycle) * warmth * self.rate_scale
+        """Return the learning rate of the next step; rollbacks scale it down."""
+        return learning_rate(at(self.part.learning_rate, cycle), self.step, self.part.warmup) * self.rate_scale
 
     def _bring(self, samples: Samples) -> Batch:
-        """Bring samples to the device."""
+        """Return samples as tensors on the device."""
         return Batch(*(tensor.to(self.device) for tensor in as_tensors(samples)))
 
-    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Give the total loss and its parts: policy, value, plies."""
+    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, ...]:
+        """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             logits, wdl_logits, plies = net(batch.bits, batch.scalars)
@@ -263,27 +289,32 @@ class Learner:
         legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, NO_MOVE)
         weight = batch.policy_weight
         weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
-        policy = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
+        policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
 
-        # 2. Win-draw-loss: the result, mixed with the search's value. A value says nothing of draws; that of a
-        #    game without a third result is the mildest reading: v > 0 is v wins and 1 - v draws.
+        # 2. Win-draw-loss: the result, mixed with the search's value. A value v does not tell draws from wins and
+        #    losses; the target with the most draws is taken: for v > 0, v wins and 1 - v draws.
         mix = at(part.value_mix, cycle)
         root = batch.root_value.clamp(-1, 1)
         searched = torch.stack([root.clamp(min=0), 1 - root.abs(), (-root).clamp(min=0)], dim=1)
         target = (1 - mix) * batch.wdl + mix * searched
-        known = batch.value_weight
-        games = known.sum().clamp(min=1)
-        value = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / games
+        known = batch.value_weight  # 0 for truncated games
+        count = known.sum().clamp(min=1)
+        value_loss = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / count
 
-        # 3. Plies left, in the unit in which the net learns them
+        # 3. Plies left, in the unit in which the net predicts them
         error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
-        length = (error * known).sum() / games
-        total = policy + at(part.value_weight, cycle) * value + at(part.plies_weight, cycle) * length
-        return total, policy, value, length
+        plies_loss = (error * known).sum() / count
+
+        # 4. The weighted sum
+        total = policy_loss + at(part.value_weight, cycle) * value_loss + at(part.plies_weight, cycle) * plies_loss
+        return total, policy_loss, value_loss, plies_loss
 
     @torch.no_grad()
     def validate(self, buffer: Buffer, cycle: int, batches: int = 4) -> Losses | None:
-        """Measure the averaged net on positions of a buffer, the same ones for the same cycle."""
+        """Return the losses of the averaged net on positions of a buffer; None when it is empty.
+
+        The positions depend on seed and cycle alone.
+        """
         if not buffer.positions:
             return None
         size = at(self.part.batch, cycle)
@@ -298,30 +329,32 @@ class Learner:
         return Losses(*torch.tensor(found).mean(0).tolist())
 
     def is_finite(self) -> bool:
-        """Whether every weight of the averaged net is a number."""
+        """Return whether every weight of the averaged net is finite."""
         return all(bool(tensor.isfinite().all()) for tensor in self.average.state_dict().values())
 
     # -- state ------------------------------------------------------------------------------------
 
     def save(self, folder: Path) -> None:
-        """Write everything that decides the further course: safetensors and JSON."""
+        """Write everything that decides how training continues, as safetensors and JSON."""
         tensors = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
         write_file(folder / LEARNER_TENSORS, pack_tensors(tensors))
         card = _Card(format=FORMAT, optimizer=self.part.optimizer, step=self.step, rate_scale=self.rate_scale)
         write_file(folder / LEARNER_JSON, msgspec.json.encode(card))
 
     def restore(self, folder: Path) -> None:
-        """Go back, or forward, to the state in a folder; a damaged one is refused and changes nothing."""
-        # 1. What was saved?
+        """Load the state in a folder; a damaged one raises and leaves the weights unchanged."""
+        # 1. What was saved
         path = folder / LEARNER_JSON
         try:
             with open_regular(path, 1 << 16) as file:
                 card = msgspec.json.decode(file.read(), type=_Card)
         except msgspec.MsgspecError as error:
-            raise LearnerError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
+            raise LearnerError(f"{path}: cannot be read: {' '.join(str(error).split())}", str(path)) from error
         if card.format != FORMAT or card.optimizer != self.part.optimizer:
-            raise LearnerError(f"{path}: not the state of this learner ({card.optimizer})", str(path))
-        # 2. Exactly the tensors that a learner has at that step
+            raise LearnerError(
+                f"{path}: saved by another version or optimizer ({card.optimizer}); use another --run", str(path)
+            )
+        # 2. Exactly the tensors that a learner has at its step
         if self.gpu is not None:
             self.gpu.forget()
         self._prepare_optimizer(card.step > 0)
@@ -336,7 +369,7 @@ class Learner:
         self.step, self.rate_scale = card.step, card.rate_scale
 
     def _tensors(self) -> dict[str, Tensor]:
-        """Give every tensor of the learner by name. They are the very ones in use, not copies."""
+        """Return every tensor of the learner by name: those in use, not copies."""
         found = {f"net.{name}": tensor for name, tensor in self.net.state_dict().items()}
         found |= {f"{AVERAGE_PREFIX}{name}": tensor for name, tensor in self.average.state_dict().items()}
         for name, parameter in self.net.named_parameters():
@@ -345,7 +378,7 @@ class Learner:
         return found
 
     def _prepare_optimizer(self, begun: bool) -> None:
-        """Make the optimizer's state as empty, or of the shapes it has after a step."""
+        """Reset the optimizer's state: to empty, or once a step was made to zeros of the shapes that it has then."""
         self.optimizer.state.clear()
         if begun:
             for parameter in self.net.parameters():

@@ -1,7 +1,7 @@
-"""`selfmate train --from RUN`: a new run that begins with the games of another.
+"""`selfmate train --from RUN`: a new run that begins with the games and weights of another.
 
-A larger net, a leaner one or another recipe need not begin at nothing: the new net takes over the weights that fit,
-learns from the newest games of the other run, and then plays on where that run stood. The other run is only read.
+A larger net, a leaner one or another recipe need not begin untrained: the new net takes the weights that fit, learns
+from the newest games of the other run, and continues self-play from there. The other run is only read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from selfmate.nn.checkpoint import read_card
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
 from selfmate.nn.transfer import take_over, without_context
-from selfmate.recipe.recipe import Recipe, at
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run, read_run
 from selfmate.rundir.format import (
     AVERAGE_PREFIX,
@@ -35,21 +36,23 @@ from selfmate.util.files import write_file
 
 __all__ = ["find_parent", "inherit", "inherit_weights"]
 
-
-SAMPLE: Final = 1024
-"""Positions over which what a block sees of the whole board is averaged, where the new net has no such thing."""
+CONTEXT_POSITIONS: Final = 1024
+"""Positions over which the context of the parent's blocks is averaged when the new net has none."""
 
 
 def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
-    """Check that a new run in a directory can begin with the games of a run, and say which that is."""
+    """Return the entry for the manifest of a new run in `directory` that begins with the games of run `source`.
+
+    Raises `RunError` where it cannot: the directory is in use, another variant, no games, damaged files.
+    """
     if (directory / "manifest.json").exists() and read_state(directory).learner is not None:
-        raise RunError(f"{directory}: is there already; go on with it without --from", str(directory))
+        raise RunError(f"{directory}: already exists; run the same command without --from to resume it", str(directory))
     manifest, state = read_run(source)
     if manifest.variant != recipe.variant.name:
-        raise RunError(f"{source}: has games of {manifest.variant}, not of {recipe.variant.name}", str(source))
+        raise RunError(f"{source}: a run of {manifest.variant}; the recipe plays {recipe.variant.name}", str(source))
     if not any(shard.cycle < state.cycle for shard in state.shards):
-        raise RunError(f"{source}: has no games of a whole cycle to learn from", str(source))
-    # All that will be read must be whole: who is refused finds nothing half-made.
+        raise RunError(f"{source}: this run has no complete cycle of games to learn from yet", str(source))
+    # Check every file that will be read, before anything is written.
     assert state.learner is not None
     for name, stamp in state.learner.files.items():
         read_committed(source, f"{state.learner.name}/{name}", stamp)
@@ -60,10 +63,10 @@ def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
 
 
 def inherit(run: Run, source: Path) -> None:
-    """Take over the newest games of another run, as many as the window may hold, and its count of cycles."""
+    """Copy the newest games of another run, up to the capacity of the window, and take over its cycle number."""
     if run.state.learner is not None or run.state.shards:
         return
-    run.commit()  # a run that is killed while games are copied is not a damaged one
+    run.commit()  # so that a run killed while games are copied is not taken for a damaged one
     with Run.hold(source):
         _, state = read_run(source)
         shards = _wanted(state, at(run.recipe.learner.window, state.cycle))
@@ -79,7 +82,7 @@ def inherit(run: Run, source: Path) -> None:
 
 
 def _wanted(state: State, positions: int) -> tuple[Shard, ...]:
-    """Give the newest games of whole cycles that have so many positions, the oldest of them first."""
+    """Return the newest shards of complete cycles that together have this many positions, oldest first."""
     found: list[Shard] = []
     for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
         if shard.cycle < state.cycle and positions > 0:
@@ -89,7 +92,7 @@ def _wanted(state: State, positions: int) -> tuple[Shard, ...]:
 
 
 def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
-    """Let a new learner begin with the averaged weights of another run's, as far as they fit; say whether any did."""
+    """Copy the averaged weights of another run into a new learner as far as they fit; return whether any did."""
     _, state = read_run(source)
     assert state.learner is not None
     card = read_card(source / state.newest().name)
@@ -99,6 +102,6 @@ def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
     for key, tensor in theirs.state_dict().items():
         tensor.copy_(torch.from_numpy(tensors[f"{AVERAGE_PREFIX}{key}"]))
     if learner.net.config.context == "none" != theirs.config.context:
-        batch = as_tensors(games.sample(SAMPLE, 0, False))
+        batch = as_tensors(games.sample(CONTEXT_POSITIONS, 0, False))
         theirs = without_context(theirs, batch.bits, batch.scalars)
     return take_over(theirs, learner.net) and take_over(theirs, learner.average)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from selfmate._core import Buffer, GameRecord
-from selfmate.recipe.recipe import LearnerPart, at
-from selfmate.util.random_streams import stream
+from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import LearnerPart
+from selfmate.rundir.directory import Run
+from selfmate.train.formulas import is_held_out
 
-__all__ = ["Window"]
+__all__ = ["Window", "read_cycle", "read_window"]
 
 
 class Window:
-    """What is learned from: the newest games, and beside them the held-out ones that only validate."""
+    """Two buffers of positions, newest games last: `learned` is sampled for training, `held_out` only validates."""
 
     def __init__(self, variant: str, part: LearnerPart, cycle: int, threads: int = 1) -> None:
         self.part = part
@@ -22,26 +24,47 @@ class Window:
         self.held_out = Buffer(variant, max(1, self.held_out_capacity), threads)
 
     def fits(self, cycle: int) -> bool:
-        """Whether this is the window that the recipe asks for at a cycle."""
+        """Return whether the capacity is the one that the recipe has at a cycle."""
         return at(self.part.window, cycle) == self.capacity
 
     def add(self, records: Iterable[GameRecord]) -> None:
-        """Add newer games; the oldest ones go when there are too many."""
+        """Add newer games; the oldest games are dropped beyond the capacity."""
         for record in records:
             (self.held_out if self.is_held_out(record.game_id) else self.learned).add(record)
 
     def is_held_out(self, game_id: int) -> bool:
-        """Whether a game only validates: chosen by its id, so that it never changes sides."""
-        return bool(self.part.holdout) and stream(0, "held out", game_id) % self.part.holdout == 0
+        """Return whether a game only validates."""
+        return is_held_out(game_id, self.part.holdout)
 
     def count_learned(self, records: Iterable[GameRecord]) -> int:
-        """Count the positions of games that are learned from."""
+        """Return the number of positions in the games that are not held out."""
         return sum(record.positions for record in records if not self.is_held_out(record.game_id))
 
     def would_be_full(self, games: Iterable[Iterable[GameRecord]]) -> bool:
-        """Whether these games would fill both parts, so that older ones need not be read."""
+        """Return whether these games would fill both buffers, so that older ones need not be read."""
         sums = {False: 0, True: 0}
         for records in games:
             for record in records:
                 sums[self.is_held_out(record.game_id)] += record.positions
         return sums[False] >= self.capacity and sums[True] >= self.held_out_capacity
+
+
+def read_cycle(run: Run, cycle: int) -> list[GameRecord]:
+    """Return the committed games of a cycle, in the order of their ids."""
+    shards = [shard for shard in run.state.shards if shard.cycle == cycle]
+    records = [GameRecord.from_bytes(data) for shard in shards for data in run.read_shard(shard)]
+    return sorted(records, key=lambda record: record.game_id)
+
+
+def read_window(run: Run, threads: int) -> Window:
+    """Return a window with the newest committed games before the run's present cycle, up to its capacity."""
+    cycle = run.state.cycle
+    window = Window(run.recipe.variant.name, run.recipe.learner, cycle, threads)
+    newest_first: list[list[GameRecord]] = []
+    for earlier in reversed(range(cycle)):
+        newest_first.append(read_cycle(run, earlier))
+        if window.would_be_full(newest_first):
+            break
+    for records in reversed(newest_first):
+        window.add(records)
+    return window

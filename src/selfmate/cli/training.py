@@ -1,0 +1,73 @@
+"""`selfmate train` and `selfmate pack`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from selfmate.cli.common import Settings
+from selfmate.errors import SelfmateError
+
+__all__ = ["pack", "train"]
+
+
+def train(
+    recipe: Annotated[
+        str, typer.Argument(help="gardner-laptop, atomic-laptop, atomic (one GPU), or a TOML file.", show_default=False)
+    ],
+    run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=0.01, max=1e6, help="Stop after this many minutes (default: when complete)."),
+    ] = None,
+    settings: Settings = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Random seed (default: 1).")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, as a test.")] = False,
+    device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Start a new run with the games of another run, and its weights that fit."),
+    ] = None,
+) -> None:
+    """Train a net from nothing but the rules; run the same command again to resume.
+
+    Ctrl-C or SIGTERM saves everything, prints the command that resumes, and exits with code 130 or 143; a second one
+    exits at once. The exit code is 0 when the run is complete or its minutes are over. docs/reference/recipe.md lists
+    the keys for --set.
+
+    Example: selfmate train gardner-laptop --minutes 10
+
+    Example: selfmate train gardner-laptop --run runs/mine --set selfplay.visits=64
+
+    Example: selfmate train gardner-laptop --run runs/larger --from runs/mine --set net.blocks=6
+    """
+    try:
+        from selfmate.train.session import train as train_run
+    except ModuleNotFoundError as error:
+        raise SelfmateError(f"{error.name} is not installed; run: pip install 'selfmate[train]'") from error
+    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)
+    if summary.signal is not None:
+        sys.exit(128 + summary.signal)  # the session has printed how to resume
+
+
+def pack(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is not training.", show_default=False)],
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
+    mib: Annotated[float, typer.Option("--mib", min=1, help="Largest size of the copy in MiB.")] = 64,
+) -> None:
+    """Make a small copy of a run to resume elsewhere: weights, champion, and the newest games that fit.
+
+    Example: selfmate pack runs/atomic small --mib 50
+
+    Example: selfmate train atomic --run small --minutes 10
+    """
+    from selfmate.rundir.pack import pack as pack_run
+
+    packed = pack_run(run, to, mib)
+    print(
+        f"{packed.directory}: {packed.bytes / (1 << 20):.1f} MiB, at cycle {packed.cycle}, "
+        f"with {packed.games:,} of {packed.all_games:,} games."
+    )

@@ -1,0 +1,121 @@
+"""The options of a match, each declared once: type, default, range and help (`selfmate arena --help`).
+
+The command line makes its parameters of the fields (`selfmate.cli.common.takes_options`), so this module is light.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from typer import Argument, Option
+
+from selfmate.errors import SelfmateError
+
+__all__ = ["PLAYER_HELP", "MatchOptions", "check_even"]
+
+PLAYER_HELP: Final = (
+    "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
+    "(runs/NAME, runs/NAME:untrained)"
+)
+"""Ways to write a player, for help texts."""
+MOST_VISITS: Final = 10_000_000
+GAMES: Final = 100
+SPRT_GAMES: Final = 2000
+
+
+def check_even(games: int | None) -> None:
+    """Raise `SelfmateError` for a number of games that cannot be played in pairs."""
+    if games is not None and games % 2:
+        near = f"{games - 1} or {games + 1}" if games > 1 else "2"
+        raise SelfmateError(f"--games: every opening is played twice, so {games} is not possible; {near} is")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchOptions:
+    """A match between two or more players; `selfmate.match.plan.make_plan` makes it playable.
+
+    >>> MatchOptions(players=["heuristic-1", "random"], games=20).openings_count
+    10
+    """
+
+    players: Annotated[
+        list[str],
+        Argument(
+            metavar="A B …", help=f"Players: {PLAYER_HELP}; or uci:COMMAND?nodes=N (docs/arena.md).", show_default=False
+        ),
+    ]
+    variant: Annotated[str | None, Option("--variant", help="Variant (default: that of the nets, else chess).")] = None
+    games: Annotated[
+        int | None,
+        Option("--games", min=2, max=1_000_000, help="Games of each pair, an even number.  [100; --sprt: 2000]"),
+    ] = None
+    pairs: Annotated[
+        int | None, Option("--pairs", min=1, max=500_000, help="Openings, each played twice (instead of --games).")
+    ] = None
+    visits: Annotated[
+        int | None, Option("--visits", min=1, max=MOST_VISITS, help="Visits per move for nets.  [64]")
+    ] = None
+    visits_a: Annotated[int | None, Option("--visits-a", min=1, max=MOST_VISITS, help="Visits per move for A.")] = None
+    visits_b: Annotated[int | None, Option("--visits-b", min=1, max=MOST_VISITS, help="Visits per move for B.")] = None
+    nodes: Annotated[int | None, Option("--nodes", min=1, help="Nodes per move for engines.")] = None
+    depth: Annotated[int | None, Option("--depth", min=1, max=1000, help="Depth for engines.")] = None
+    movetime: Annotated[
+        int | None, Option("--movetime", min=1, max=86_400_000, help="Milliseconds per move for all players.")
+    ] = None
+    tc: Annotated[str | None, Option("--tc", help="Clock for all players, seconds+increment: 10+0.1.")] = None
+    openings: Annotated[
+        Path | None,
+        Option("--openings", help="A book: FENs or EPDs, or .pgn (default: random openings that are about even)."),
+    ] = None
+    opening_plies: Annotated[
+        int | None,
+        Option("--opening-plies", min=0, max=1000, help="Plies taken from each game of a PGN book (default: all)."),
+    ] = None
+    seed: Annotated[int, Option("--seed", min=0, max=2**63, help="Random seed of the openings.")] = 0
+    gumbel: Annotated[bool, Option("--gumbel", help="Gumbel root, as in training, instead of PUCT.")] = False
+    concurrency: Annotated[
+        int | None, Option("--concurrency", min=1, max=1024, help="Games with engines at a time (docs/arena.md).")
+    ] = None
+    margin: Annotated[
+        int | None,
+        Option("--margin", min=0, max=60_000, help="Milliseconds time may be overstepped.  [50; --movetime: 1000]"),
+    ] = None
+    patience: Annotated[
+        float | None,
+        Option("--patience", min=0.1, max=86_400, help="Seconds for a reply.  [60; the very first: 10]"),
+    ] = None
+    max_plies: Annotated[
+        int, Option("--max-plies", min=1, max=10_000, help="A game of this length is cut off: a draw.")
+    ] = 512
+    resign: Annotated[
+        str | None, Option("--resign", help="CENTIPAWNS,MOVES: a side resigns when it scores itself this low.")
+    ] = None
+    win: Annotated[
+        str | None, Option("--win", help="CENTIPAWNS,MOVES: won when both sides score the game this high.")
+    ] = None
+    draw: Annotated[
+        str | None, Option("--draw", help="CENTIPAWNS,MOVES,AFTER: drawn when both sides score it this low.")
+    ] = None
+    sprt: Annotated[
+        str | None, Option("--sprt", metavar="ELO0,ELO1", help="Stop when A is ELO1 stronger, or only ELO0.")
+    ] = None
+    alpha: Annotated[float | None, Option("--alpha", help="Probability to accept ELO1 wrongly.  [0.05]")] = None
+    beta: Annotated[float | None, Option("--beta", help="Probability to accept ELO0 wrongly.  [0.05]")] = None
+    model: Annotated[str | None, Option("--model", help="Elo of --sprt: normalised or logistic.  [normalised]")] = None
+    device: Annotated[str, Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu"
+    pgn: Annotated[
+        Path | None, Option("--pgn", help="Keep the match in this file; run the same command again to resume.")
+    ] = None
+    csv: Annotated[Path | None, Option("--csv", help="Write a line for each game to this file.")] = None
+    force: Annotated[bool, Option("--force", help="Start again and replace the match in the file.")] = False
+    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False
+
+    @property
+    def openings_count(self) -> int:
+        """Openings of each pair of players; raises `SelfmateError` if `games` is odd or contradicts `pairs`."""
+        if self.games is not None and self.pairs is not None:
+            raise SelfmateError("--games and --pairs contradict each other; give one of them")
+        check_even(self.games)
+        return self.pairs or (self.games or (GAMES if self.sprt is None else SPRT_GAMES)) // 2

@@ -1,0 +1,53 @@
+"""What a cycle writes beside its games: the learner's state, the candidate net, sample games as PGN.
+
+Each function writes under the run's directory and returns the entry for the next commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from selfmate._core import GameRecord
+from selfmate.match.record_pgn import as_game
+from selfmate.nn import checkpoint as weights
+from selfmate.nn.net import rounded
+from selfmate.rundir.directory import Run
+from selfmate.rundir.format import Checkpoint
+from selfmate.search.spec import net_name
+from selfmate.train.learner import Learner
+
+__all__ = ["write_learner", "write_net", "write_sample_games"]
+
+SAMPLE_GAMES: Final = 2
+"""Games of each cycle that are kept as PGN."""
+
+
+def write_learner(run: Run, learner: Learner) -> Checkpoint:
+    """Write everything that decides how training continues: weights, average, optimizer state, step."""
+    name = f"learner/{learner.step:09}"
+    with run.new_folder(name) as folder:
+        learner.save(folder)
+    return run.stamp(name, run.state.cycle, learner.step)
+
+
+def write_net(run: Run, learner: Learner, cycle: int) -> Checkpoint:
+    """Write the averaged net, rounded so that every device computes with the same weights, as the net of a cycle."""
+    name = f"checkpoints/{cycle:05}"
+    parent = run.manifest.parent
+    with run.new_folder(name) as folder:
+        weights.save(
+            rounded(learner.average),
+            folder,
+            step=learner.step,
+            parents=() if parent is None or not cycle else (parent.net_id,),
+            created_by=f"{run.manifest.recipe} {cycle:05}",
+        )
+    return run.stamp(name, cycle, learner.step)
+
+
+def write_sample_games(run: Run, cycle: int, records: Sequence[GameRecord]) -> str:
+    """Write the first games of a cycle as PGN; return the name of the file."""
+    player = net_name(run.directory, run.state.champion)
+    games = [as_game(record, player, player, f"self-play, cycle {cycle}") for record in records[:SAMPLE_GAMES]]
+    return run.write_text(f"pgn/{cycle:05}.pgn", "\n\n".join(map(str, games)) + "\n")

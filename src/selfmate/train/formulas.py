@@ -1,0 +1,58 @@
+"""The arithmetic of training, as functions of numbers alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from selfmate.util.random_streams import stream
+
+__all__ = ["count_steps", "ema_decay", "is_held_out", "learning_rate"]
+
+EMA_DELAY: Final = 10
+"""Steps by which the start of the average is damped; see `ema_decay`."""
+
+
+def count_steps(owed: int, reuse: float, positions: int, batch: int) -> tuple[int, int]:
+    """Return the steps that new positions are worth, and the samples that are left over.
+
+        samples = owed + round(reuse · positions)
+        steps   = ⌊samples / batch⌋,   left over = samples - steps · batch
+
+    so that over a run every position is sampled `reuse` times on average. `owed` is what was left over before.
+
+    >>> count_steps(owed=30, reuse=2.0, positions=100, batch=64)
+    (3, 38)
+    """
+    return divmod(owed + round(reuse * positions), batch)
+
+
+def learning_rate(rate: float, step: int, warmup: int) -> float:
+    """Return the learning rate of step number `step`, the first of which is 0: rate · min(1, (step + 1) / warmup).
+
+    >>> learning_rate(0.1, 0, 100), learning_rate(0.1, 99, 100), learning_rate(0.1, 0, 0)
+    (0.001, 0.1, 0.1)
+    """
+    return rate * min(1.0, (step + 1) / max(1, warmup))
+
+
+def ema_decay(decay: float, steps: int) -> float:
+    """Return the decay of the averaged weights after `steps` steps: min(decay, (1 + steps) / (10 + steps)).
+
+    average ← decay · average + (1 - decay) · weights. The average follows quickly while there are few steps, so that
+    the untrained weights are forgotten.
+
+    >>> ema_decay(0.99, 1), ema_decay(0.99, 10_000)
+    (0.18181818181818182, 0.99)
+    """
+    return min(decay, (1 + steps) / (EMA_DELAY + steps))
+
+
+def is_held_out(game_id: int, one_in: int) -> bool:
+    """Return whether a game only validates: one game in `one_in` (0: none), chosen by a hash of its id.
+
+    The choice depends on nothing else, so a game never changes sides.
+
+    >>> sum(is_held_out(game_id, 16) for game_id in range(16_000)), is_held_out(0, 0)
+    (1050, False)
+    """
+    return one_in > 0 and stream(0, "held out", game_id) % one_in == 0

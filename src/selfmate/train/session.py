@@ -1,0 +1,227 @@
+"""A training session: `selfmate train` from its arguments to its last line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import torch
+from msgspec import Struct
+
+from selfmate.errors import clip
+from selfmate.rating.match_stats import Match
+from selfmate.recipe.reader import change, load
+from selfmate.recipe.reader import smoke as smoke_recipe
+from selfmate.recipe.schedule import at
+from selfmate.rundir.directory import Run
+from selfmate.rundir.format import RunError
+from selfmate.search.driver import one_thread
+from selfmate.train.dashboard import View, make_view
+from selfmate.train.gate import ANCHOR, UNTRAINED
+from selfmate.train.loop import Trainer, net_config
+from selfmate.train.status import TrainingStatus
+from selfmate.train.warm_start import find_parent, inherit
+from selfmate.util.signals import Stop, stop_on_signals
+from selfmate.util.text import many
+
+__all__ = ["Summary", "command_line", "find_device", "program_name", "train"]
+
+DEVICES: Final = ("auto", "cpu", "cuda")
+
+SWITCH_SECONDS: Final = 0.0002
+"""Python's switch interval while training; see `_shared_processor`."""
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """How a call of `train` ended: `complete`, `time` (its minutes are over) or `stopped` (by `signal`)."""
+
+    reason: str
+    signal: int | None = None
+    directory: str
+    cycle: int
+    games: int
+    scores: dict[str, Match]
+
+
+def train(
+    recipe: str | Path,
+    run: str | Path | None = None,
+    minutes: float | None = None,
+    overrides: Sequence[str] = (),
+    smoke: bool = False,
+    seed: int | None = None,
+    device: str = "auto",
+    source: str | Path | None = None,
+) -> Summary:
+    """Train by a recipe until the run is complete, `minutes` have passed or a stop was requested.
+
+    The same call resumes the run. Its directory is `run`, by default `runs/NAME`. `overrides` are `section.key=value`.
+    `device` is `auto` (a GPU where torch sees one), `cpu` or `cuda`. `source` is the directory of another run whose
+    games, and weights as far as they fit, a new run begins with; it is not given again to resume.
+    """
+    began = time.monotonic()
+    # 1. Check the arguments before anything is written
+    name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
+    wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
+    net_config(change(wanted, overrides))
+    directory = Path(run) if run is not None else Path("runs") / name
+    parent = None if source is None else find_parent(Path(source), directory, wanted)
+    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
+    device = find_device(device)
+    # 2. Lock the directory, then train
+    with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+        if source is not None:
+            inherit(opened, Path(source))
+        elif opened.manifest.parent is not None and not opened.state.shards:
+            given = opened.manifest.parent.name
+            raise RunError(f"{directory}: the games of run {given!r} are not copied yet; give --from again")
+        status = TrainingStatus(
+            variant=wanted.variant.name,
+            recipe=name,
+            directory=str(directory),
+            earlier_seconds=opened.state.seconds,
+            deadline=None if minutes is None else began + 60 * minutes,
+        )
+        stop = Stop()
+        with make_view(status) as view, stop_on_signals(stop, view.say, view.close), _shared_processor():
+            _say_where(opened, view)
+            trainer = Trainer(
+                opened, stop, status, view, device=device, source=None if source is None else Path(source)
+            )
+            return _work(trainer, command)
+
+
+def _work(trainer: Trainer, command: str) -> Summary:
+    """Train until the session ends, play the final matches, and print the last line."""
+    run, stop, view = trainer.run, trainer.stop, trainer.view
+    # 1. Cycles
+    trainer.begin()
+    cycles = run.recipe.selfplay.cycles
+    while run.state.cycle < cycles and not stop():
+        if trainer.run_cycle():
+            view.cycle_done()
+    trainer.save_in_flight()
+    # 2. The final matches, or how to resume
+    is_complete = run.state.cycle >= cycles
+    scores = {} if stop.asked else trainer.matches.final()
+    view.close()  # before the last line, so that nothing is drawn below it
+    if stop.asked:
+        view.say(f"Stopped; everything up to here is saved. Run the same command again to resume:\n{command}")
+    elif scores:
+        view.say(_describe_final(run, scores))
+    elif not is_complete:
+        view.say(f"The time is over; everything up to here is saved. Run the same command again to resume:\n{command}")
+    trainer.log.close()
+    return Summary(
+        reason="stopped" if stop.asked else "complete" if is_complete else "time",
+        signal=stop.signal if stop.asked else None,
+        directory=str(run.directory),
+        cycle=run.state.cycle,
+        games=run.state.games,
+        scores=scores,
+    )
+
+
+def _say_where(run: Run, view: View) -> None:
+    """Print where a resumed run stands, and what --set has changed in it."""
+    if run.state.learner is None:
+        return
+    cycle, cycles = run.state.cycle, run.recipe.selfplay.cycles
+    if cycle >= cycles:
+        view.say(f"{run.directory} is complete: {cycle} of {many(cycles, 'cycle')}.")
+    else:
+        view.say(f"Resuming {run.directory} at cycle {cycle}.")
+    for appendix in run.manifest.appendices:
+        view.say(f"Changed at cycle {appendix.cycle}: {', '.join(appendix.settings)}.")
+
+
+def _describe_final(run: Run, scores: dict[str, Match]) -> str:
+    """Return the results of the final matches in one line."""
+    state = run.state
+    games, visits = scores[ANCHOR].games, at(run.recipe.gate.final_visits, state.cycle)
+    player = f"Champion of cycle {state.champion}"
+    if state.checkpoint(state.champion).step == 0:
+        player = "Still the untrained net"
+    results = [f"{scores[ANCHOR]} against {ANCHOR}"]
+    if UNTRAINED in scores:
+        results.insert(0, f"{scores[UNTRAINED]} against the untrained net")
+    each = " each" if len(results) > 1 else ""
+    conditions = f"{many(games, 'game')}{each}, {many(visits, 'visit')}, paired openings"
+    return f"{player}: {', '.join(results)} ({conditions})."
+
+
+def command_line(
+    recipe: str | Path,
+    directory: Path,
+    minutes: float | None = None,
+    overrides: Sequence[str] = (),
+    smoke: bool = False,
+    seed: int | None = None,
+    device: str = "auto",
+    program: str = "selfmate",
+) -> str:
+    """Return the command that resumes a run as it was called, quoted for a shell.
+
+    >>> command_line("gardner-laptop", Path("runs/my run"), 10, ["learner.window=[[0, 400]]"])
+    "selfmate train gardner-laptop --run 'runs/my run' --minutes 10 --set 'learner.window=[[0, 400]]'"
+    """
+    words = [program, "train", str(recipe), "--run", str(directory)]
+    words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
+    for setting in overrides:
+        words += ["--set", setting]
+    words += [] if seed is None else ["--seed", str(seed)]
+    words += [] if device == "auto" else ["--device", device]
+    return shlex.join(words + ["--smoke"] * smoke)
+
+
+def program_name() -> str:
+    """Return what to type for this program: its path where its environment is not the active one."""
+    script = Path(sys.prefix, "bin", "selfmate")
+    if sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix or not script.exists():
+        return "selfmate"
+    return str(script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script)
+
+
+def find_device(wanted: str) -> str:
+    """Return the device to train on, `cpu` or `cuda`; `auto` is a GPU where torch sees one.
+
+    >>> find_device("gpu")
+    Traceback (most recent call last):
+    ...
+    selfmate.rundir.format.RunError: unknown device 'gpu'; valid devices: auto, cpu, cuda
+    """
+    if wanted not in DEVICES:
+        raise RunError(f"unknown device {clip(wanted)!r}; valid devices: {', '.join(DEVICES)}", wanted)
+    if wanted == "cpu":
+        return "cpu"
+    with warnings.catch_warnings(record=True) as caught:  # of a driver that is too old, for example
+        warnings.simplefilter("always")
+        seen = torch.cuda.is_available()
+    if seen or wanted == "auto":
+        return "cuda" if seen else "cpu"
+    why = f" ({' '.join(str(caught[0].message).split())})" if caught else ""
+    raise RunError(f"torch sees no GPU{why}; --device cpu trains without one", wanted)
+
+
+@contextlib.contextmanager
+def _shared_processor() -> Iterator[None]:
+    """Keep torch to one thread, and let Python switch threads often.
+
+    A lane of self-play takes the GIL several times per batch, and a learner that compiles its net holds it as long as
+    it may: with Python's default interval of five milliseconds the GPU was idle for twenty seconds.
+    """
+    threads, interval = torch.get_num_threads(), sys.getswitchinterval()
+    one_thread()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
