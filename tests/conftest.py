@@ -1,12 +1,14 @@
 """Settings and fixtures of all tests."""
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from command import Answer, Run
+from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.cli.main import main
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; some tests send it.
@@ -30,3 +32,40 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Answer(leaving.value.code, *capsys.readouterr())
 
     return run_command
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Limit torch to one thread: sums are then the same on every machine."""
+    import torch  # heavy, and most tests do without
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def games() -> list[GameRecord]:
+    """Return sixty Gardner games with every kind of result, truncated ones included."""
+    pool = Pool(
+        "gardner",
+        SearchConfig(gumbel=True, considered=8),
+        SelfPlayConfig(visits=8, fast_visits=2, full_probability=1, random_plies=6, temperature=0, max_plies=40),
+        seed=1,
+        threads=1,
+    )
+    pool.start(0, 60)
+    pool.run("heuristic-1")
+    games = pool.drain()
+    assert {game.result for game in games} == {"1-0", "0-1", "1/2-1/2", "*"}
+    return games
+
+
+@pytest.fixture(scope="module")
+def buffer(games: list[GameRecord]) -> Buffer:
+    """Return a buffer of these games."""
+    filled = Buffer("gardner", 100_000, 1)
+    for game in games:
+        filled.add(game)
+    return filled

@@ -17,7 +17,7 @@ from typing import Any
 
 from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME, load, save
 from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, export_onnx
-from selfmate.nn.quantize import quantise
+from selfmate.nn.quantize import quantize
 from selfmate.nn.shipped import CARD_NAME, FOLDER
 from selfmate.search.spec import net_of_run
 from selfmate.util.files import write_file
@@ -38,7 +38,7 @@ def main(
     save(net, folder, step=card.step, parents=card.parents, created_by=card.created_by)
     if onnx:
         export_onnx(net, folder / ONNX_NAME, card)
-        write_file(folder / INT8_NAME, quantise((folder / ONNX_NAME).read_bytes()))
+        write_file(folder / INT8_NAME, quantize((folder / ONNX_NAME).read_bytes()))
     # 2. The card: training and strength
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
     finals = [line for line in lines if line["stage"] == "final" and line["champion"] == int(source.name)]

@@ -102,7 +102,7 @@ def play(pool: Pool, evaluator: Evaluator, *, lanes: int, device: str, seconds: 
 
     def counted() -> dict[str, Any]:
         now = {"at": time.perf_counter(), "processor": time.process_time()}
-        return now | {"moves": pool.plies, "playouts": pool.playouts, "leaves": leaves, "batches": batches}
+        return now | {"moves": pool.searched_plies, "playouts": pool.playouts, "leaves": leaves, "batches": batches}
 
     def tell(size: int) -> None:  # called by one lane at a time, under the lock of the pool
         nonlocal leaves, batches

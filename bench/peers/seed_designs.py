@@ -44,7 +44,7 @@ from selfmate._core import CORE, Pool, Search, SearchConfig, SelfPlayConfig
 from selfmate.bench.search import POSITIONS
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import LeafBatch
 from selfmate.util.cpu import cores
 
@@ -371,7 +371,7 @@ def one_tree(evaluator: Evaluator, batch: int, budget: float, *, under_way: int)
             position = Position(VARIANT, POSITIONS[trees % len(POSITIONS)])
             search = Search(position, SearchConfig(stop_when_proven=False), max(5000, 8 * batch))
             trees += 1
-            waiting: deque[tuple[_core.Leaves, Future[Answer]]] = deque()
+            waiting: deque[tuple[_core.Leaves, Future[Evaluation]]] = deque()
             while now - began < budget:
                 leaves = search.gather(batch)
                 if leaves.size and under_way == 1:

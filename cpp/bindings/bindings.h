@@ -26,13 +26,13 @@ using namespace nb::literals;
 
 void bind_board(nb::module_& m);     // board.cpp: Move, Outcome, Setup
 void bind_position(nb::module_& m);  // position.cpp: Position
-void bind_encoding(nb::module_& m);  // encoding.cpp: Encoding, Leaves, LeafRoom
+void bind_encoding(nb::module_& m);  // encoding.cpp: Encoding, Leaves, LeafBuffers
 void bind_configs(nb::module_& m);   // config.cpp: ConfigField, SearchConfig, SelfPlayConfig
 void bind_search(nb::module_& m);    // search.cpp: SearchResult, Search
 void bind_records(nb::module_& m);   // records.cpp: ScoreRules, GameRecord
 void bind_pool(nb::module_& m);      // pool.cpp: Seat, Pool
 void bind_buffer(nb::module_& m);    // buffer.cpp: Samples, Buffer
-void bind_net(nb::module_& m);       // net.cpp: CpuNet
+void bind_net(nb::module_& m);       // net.cpp: CpuLayer, CpuNet
 
 // ---- text and numbers --------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ struct LeafArrays {
           keys(to_numpy<Column<Key>>(std::move(batch.keys), {size})) {}
 };
 
-// Caller-owned memory for batches of leaves, such as pinned memory (Python: LeafRoom): flat arrays for `rows` rows.
+// Caller-owned memory for batches of leaves, such as pinned memory (Python: LeafBuffers): flat arrays for `rows` rows.
 struct LeafBuffers {
     using Bits = nb::ndarray<Bitboard, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     using Scalars = nb::ndarray<float, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

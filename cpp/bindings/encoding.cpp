@@ -1,4 +1,4 @@
-// Python: Encoding, the encoder functions, Leaves, LeafRoom.
+// Python: Encoding, the encoder functions, Leaves, LeafBuffers.
 #include "bindings/bindings.h"
 
 namespace selfmate {
@@ -94,7 +94,7 @@ void bind_batches(nb::module_& m) {
         .def_ro("counts", &LeafArrays::counts, nb::rv_policy::reference)
         .def_ro("keys", &LeafArrays::keys, nb::rv_policy::reference);
     nb::class_<LeafBuffers>(
-        m, "LeafRoom",
+        m, "LeafBuffers",
         "Caller-owned memory for batches of leaves, such as pinned memory that a device reads: flat arrays, as many\n"
         "rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.")
         .def(

@@ -13,40 +13,61 @@ void check_shapes(bool fits) {
     if (!fits) throw nb::value_error("arrays that do not fit the net or each other");
 }
 
+// A layer and the arrays that it points into.
+struct LayerArrays {
+    LayerSpec spec;
+    nb::ndarray<const float, nb::c_contig, nb::device::cpu> weight, bias;
+};
+
 }  // namespace
 
 void bind_net(nb::module_& m) {
+    using Weights = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+    nb::class_<LayerArrays>(m, "CpuLayer", "A layer of a CpuNet: the fields of LayerSpec, and its folded tensors.")
+        .def(
+            "__init__",
+            [](LayerArrays* self, std::string name, std::string kind, std::size_t inputs, std::size_t outputs,
+               std::size_t kernel, std::string reads, std::string writes, std::string pooling, std::string onto,
+               std::string residual, std::string activation, Weights weight, Weights bias) {
+                new (self) LayerArrays{.spec = {.name = std::move(name),
+                                                .kind = std::move(kind),
+                                                .inputs = inputs,
+                                                .outputs = outputs,
+                                                .kernel = kernel,
+                                                .reads = std::move(reads),
+                                                .writes = std::move(writes),
+                                                .pooling = std::move(pooling),
+                                                .onto = std::move(onto),
+                                                .residual = std::move(residual),
+                                                .activation = std::move(activation),
+                                                .weight = {weight.data(), weight.size()},
+                                                .bias = {bias.data(), bias.size()}},
+                                       .weight = weight,
+                                       .bias = bias};
+            },
+            nb::kw_only(), "name"_a, "kind"_a, "inputs"_a, "outputs"_a, "kernel"_a, "reads"_a, "writes"_a, "pooling"_a,
+            "onto"_a, "residual"_a, "activation"_a, "weight"_a, "bias"_a);
     nb::class_<CpuNet>(m, "CpuNet", "A net on the CPU in float32 with Winograd convolutions. Thread-safe.")
         .def(
             "__init__",
             [](CpuNet* self, std::size_t ranks, std::size_t files, std::size_t bitboards, std::size_t scalars,
-               std::size_t planes, std::size_t blocks, std::size_t channels, std::size_t policy_channels,
-               std::size_t value_channels, const std::string& context,
-               const std::vector<nb::ndarray<const float, nb::c_contig, nb::device::cpu>>& tensors) {
+               std::size_t planes, float plies_unit, const std::vector<const LayerArrays*>& layers) {
                 for (const std::size_t size : {ranks, files})
                     if (size < 1 || size > 8) throw nb::value_error("a board has 1 to 8 ranks and files");
-                for (const std::size_t size :
-                     {bitboards, scalars, planes, blocks, channels, policy_channels, value_channels})
+                for (const std::size_t size : {bitboards, scalars, planes})
                     if (size < 1 || size > 1024) throw nb::value_error("a net's sizes go from 1 to 1024");
-                if (context != "se" && context != "pool" && context != "none")
-                    throw nb::value_error("a net's context is se, pool or none");
-                std::vector<std::span<const float>> spans;
-                for (const auto& tensor : tensors) spans.emplace_back(tensor.data(), tensor.size());
+                std::vector<LayerSpec> specs;
+                for (const LayerArrays* const layer : layers) specs.push_back(layer->spec);
                 const CpuNetShape shape{.board = board_shape(ranks, files),
                                         .bitboards = bitboards,
                                         .scalars = scalars,
                                         .planes = planes,
-                                        .blocks = blocks,
-                                        .channels = channels,
-                                        .policy_channels = policy_channels,
-                                        .value_channels = value_channels,
-                                        .context = context};
+                                        .plies_unit = plies_unit};
                 nb::gil_scoped_release release;
-                new (self) CpuNet(shape, spans);
+                new (self) CpuNet(shape, specs);
             },
-            nb::kw_only(), "ranks"_a, "files"_a, "bitboards"_a, "scalars"_a, "planes"_a, "blocks"_a, "channels"_a,
-            "policy_channels"_a, "value_channels"_a, "context"_a, "tensors"_a,
-            "`tensors`: weights and bias of each layer of a net with folded norms, in the order of their use.")
+            nb::kw_only(), "ranks"_a, "files"_a, "bitboards"_a, "scalars"_a, "planes"_a, "plies_unit"_a, "layers"_a,
+            "`layers` in the order of their computation. Raises ValueError if they do not fit together.")
         .def(
             "evaluate",
             [](const CpuNet& self, Array<const std::uint64_t, 2> bits, Array<const float, 2> scalars,

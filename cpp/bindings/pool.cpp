@@ -37,8 +37,8 @@ void bind_seat(nb::module_& m) {
     nb::class_<Seat>(
         m, "Seat",
         "A player of a pool: a search with the number of its evaluator; random legal moves with 0 visits; or\n"
-        "`Seat.outside()`, whose moves come from `Pool.play`.\n\n"
-        ">>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.outside().is_outside\n"
+        "`Seat.external()`, whose moves come from `Pool.play`.\n\n"
+        ">>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.external().is_external\n"
         "(1, True, True)\n")
         .def(
             "__init__",
@@ -46,10 +46,10 @@ void bind_seat(nb::module_& m) {
                 new (self) Seat{.search = search, .visits = visits, .evaluator = evaluator};
             },
             nb::kw_only(), "visits"_a, "evaluator"_a = 0, "search"_a = SearchConfig{})
-        .def_static("outside", [] { return Seat{.visits = 0, .external = true}; })
+        .def_static("external", [] { return Seat{.visits = 0, .external = true}; })
         .def_ro("visits", &Seat::visits)
         .def_ro("evaluator", &Seat::evaluator)
-        .def_ro("is_outside", &Seat::external)
+        .def_ro("is_external", &Seat::external)
         .def_prop_ro("is_random", &Seat::plays_random_moves);
 }
 
@@ -78,7 +78,7 @@ void bind_construction(nb::class_<Pool>& pool) {
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
                std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch, const ScoreRules& rules, std::uint64_t ahead, bool greedy) {
+               std::size_t batch, const ScoreRules& rules, std::uint64_t max_id_lead, bool greedy) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, max_plies);
                 if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
@@ -87,7 +87,7 @@ void bind_construction(nb::class_<Pool>& pool) {
                                         .seed = seed,
                                         .selfplay = SelfPlayConfig::of_match(max_plies),
                                         .score_rules = rules,
-                                        .max_id_lead = ahead,
+                                        .max_id_lead = max_id_lead,
                                         .greedy = greedy,
                                         .slots = slots,
                                         .lanes = lanes,
@@ -97,15 +97,15 @@ void bind_construction(nb::class_<Pool>& pool) {
                 new (self) Pool(config, std::move(seats));
             },
             "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
-            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "rules"_a = ScoreRules{}, "ahead"_a = 0,
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "rules"_a = ScoreRules{}, "max_id_lead"_a = 0,
             "greedy"_a = false,
             "Games between players; games name seats by their index. `batch`: leaves of a batch, at most (0: of all\n"
-            "games, divided by the lanes). `ahead`: a game begins only if its id is less than `ahead` above the\n"
+            "games, divided by the lanes). `max_id_lead`: a game begins only if its id is less than this above the\n"
             "smallest unfinished id (0: no limit). `greedy`: a batch takes all leaves that fit, and a partial batch\n"
             "waits while two others are open.");
 }
 
-// Queues and outside moves.
+// Queues and moves of external players.
 void bind_games(nb::class_<Pool>& pool) {
     pool.def(
             "start",
@@ -138,10 +138,11 @@ void bind_games(nb::class_<Pool>& pool) {
                 self.resume(std::move(copies));
             },
             "games"_a,
-            "Queue games of another pool's `in_flight`, before all other games. They continue as they would have "
+            "Queue games of another pool's `unfinished_games`, before all other games. They continue as they would "
+            "have "
             "there.")
         .def(
-            "awaiting",
+            "take_move_requests",
             [](Pool& self, double seconds) {
                 std::vector<MoveRequest> requests;
                 {
@@ -154,7 +155,7 @@ void bind_games(nb::class_<Pool>& pool) {
                 return tuples;
             },
             "seconds"_a = 0.0,
-            "Return the games that need a move of an outside seat, as (slot, game id, opening, moves so far), each\n"
+            "Return the games that need a move of an external seat, as (slot, game id, opening, moves so far), each\n"
             "once per move. Blocks up to `seconds` until there is one.")
         .def(
             "play",
@@ -163,7 +164,7 @@ void bind_games(nb::class_<Pool>& pool) {
                 self.play(slot, move, score);
             },
             "slot"_a, "move"_a, "score"_a = nb::none(),
-            "Play the move of an outside seat; `score`: the player's score of the position, in centipawns. Raises\n"
+            "Play the move of an external seat; `score`: the player's score of the position, in centipawns. Raises\n"
             "IllegalMove; then the game still needs its move.")
         .def(
             "forfeit",
@@ -181,38 +182,39 @@ void bind_games(nb::class_<Pool>& pool) {
                 nb::gil_scoped_release release;
                 self.forfeit(slot, winner, reason);
             },
-            "slot"_a, "result"_a, "reason"_a, "End a game that needs a move of an outside seat, as a referee.");
+            "slot"_a, "result"_a, "reason"_a, "End a game that needs a move of an external seat, as a referee.");
 }
 
 void bind_batches(nb::class_<Pool>& pool) {
     pool.def("idle", without_gil(&Pool::idle),
-             "Return whether `gather` returns no leaves until evaluations or outside moves arrive.")
-        .def("waiting", without_gil(&Pool::games_to_evaluate),
+             "Return whether `gather` returns no leaves until evaluations or external moves arrive.")
+        .def("games_to_evaluate", without_gil(&Pool::games_to_evaluate),
              "Return, for each evaluator, the number of games whose next leaves are in no batch.")
         .def_prop_ro(
-            "news",
+            "event_count",
             [](const Pool& self) {
                 nb::gil_scoped_release release;
                 return self.event_count();
             },
-            "Number of events so far: evaluations applied, outside moves, games finished or added")
+            "Number of events so far: evaluations applied, external moves, games finished or added")
         .def(
-            "wait",
-            [](const Pool& self, std::uint64_t news, double seconds) {
+            "wait_for_event",
+            [](const Pool& self, std::uint64_t seen, double seconds) {
                 nb::gil_scoped_release release;
-                self.wait_for_event(news, checked_seconds(seconds));
+                self.wait_for_event(seen, checked_seconds(seconds));
             },
-            "news"_a, "seconds"_a, "Block until `Pool.news` differs from `news`, at most for `seconds`.")
+            "seen"_a, "seconds"_a, "Block until `Pool.event_count` differs from `seen`, at most for `seconds`.")
         .def(
             "gather_into",
-            [](Pool& self, LeafBuffers& room, std::uint8_t evaluator) {
+            [](Pool& self, LeafBuffers& buffers, std::uint8_t evaluator) {
                 nb::gil_scoped_release release;
-                room.size = 0;
-                room.ticket = self.gather(
-                    evaluator, [&](std::size_t rows, std::size_t max_moves) { return room.allocate(rows, max_moves); });
+                buffers.size = 0;
+                buffers.ticket = self.gather(evaluator, [&](std::size_t rows, std::size_t max_moves) {
+                    return buffers.allocate(rows, max_moves);
+                });
             },
-            "room"_a, "evaluator"_a = 0,
-            "As `gather`, but write the batch into `room`. Its size is 0 if there is no batch now.")
+            "buffers"_a, "evaluator"_a = 0,
+            "As `gather`, but write the batch into `buffers`. Its size is 0 if there is no batch now.")
         .def(
             "gather",
             [](Pool& self, std::uint8_t evaluator) {
@@ -237,13 +239,13 @@ void bind_batches(nb::class_<Pool>& pool) {
 void bind_state(nb::class_<Pool>& pool) {
     pool.def("done", without_gil(&Pool::done), "Return whether no game is queued or unfinished.")
         .def("drain", without_gil(&Pool::drain), "Remove and return the finished games, by id.")
-        .def("in_flight", without_gil(&Pool::unfinished_games),
+        .def("unfinished_games", without_gil(&Pool::unfinished_games),
              "Return the games that are not over, with the moves so far, by id.")
         .def_prop_ro("playouts", without_gil(&Pool::playouts), "Visits of all finished searches")
-        .def_prop_ro("plies", without_gil(&Pool::searched_plies), "Moves that a search has chosen")
+        .def_prop_ro("searched_plies", without_gil(&Pool::searched_plies), "Moves that a search has chosen")
         .def_prop_ro("evaluators", &Pool::evaluators, "1 + the largest evaluator number of a seat with visits")
         .def_prop_ro("lane_rows", &Pool::lane_rows, "Leaves of a batch, at most")
-        .def_prop_ro("finished", without_gil(&Pool::finished_games), "Finished games that are not drained yet");
+        .def_prop_ro("finished_games", without_gil(&Pool::finished_games), "Finished games that are not drained yet");
 }
 
 }  // namespace

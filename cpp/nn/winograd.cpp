@@ -17,15 +17,17 @@ namespace {
 const Kernels BASE_KERNELS = {
     .name = "base", .convolve = VectorKernels<4, 4, 2>::convolve, .multiply = VectorKernels<4, 4, 2>::multiply};
 
-std::size_t padded(std::size_t channels) { return (channels + CHANNEL_GROUP - 1) / CHANNEL_GROUP * CHANNEL_GROUP; }
-
 std::size_t weight_index(const Layer& layer, std::size_t output, std::size_t point, std::size_t input) {
     const std::size_t group = output / CHANNEL_GROUP, within = output % CHANNEL_GROUP;
     return ((group * layer.points + point) * layer.inputs + input) * CHANNEL_GROUP + within;
 }
 
 Layer empty_layer(const float* bias, std::size_t outputs, std::size_t inputs, std::size_t points) {
-    Layer layer{.inputs = padded(inputs), .outputs = padded(outputs), .points = points, .weights = {}, .bias = {}};
+    Layer layer{.inputs = padded_channels(inputs),
+                .outputs = padded_channels(outputs),
+                .points = points,
+                .weights = {},
+                .bias = {}};
     layer.weights.resize(points * layer.inputs * layer.outputs);
     layer.bias.resize(layer.outputs);
     std::memcpy(layer.bias.data(), bias, outputs * sizeof(float));

@@ -23,6 +23,9 @@ struct BoardShape {
 BoardShape board_shape(std::size_t ranks, std::size_t files);
 
 constexpr std::size_t CHANNEL_GROUP = 32;
+constexpr std::size_t padded_channels(std::size_t channels) {
+    return (channels + CHANNEL_GROUP - 1) / CHANNEL_GROUP * CHANNEL_GROUP;
+}
 
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* memory);

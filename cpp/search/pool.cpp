@@ -128,7 +128,7 @@ std::vector<MoveRequest> Pool::take_move_requests(double seconds) {
 
 Pool::Slot& Pool::requested_slot(std::size_t slot) {
     if (slot >= slots_.size() || !slots_[slot].playing || !slots_[slot].request_taken)
-        throw Error("SearchError", "no game in slot " + std::to_string(slot) + " waits for a move from outside",
+        throw Error("SearchError", "no game in slot " + std::to_string(slot) + " waits for a move of an external player",
                     std::to_string(slot));
     return slots_[slot];
 }

@@ -170,7 +170,8 @@ void Pool::apply(std::uint64_t ticket, NativeEvaluator evaluator) {
 
 void Pool::run(NativeEvaluator evaluator) {
     if (std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.external; }))
-        throw Error("SearchError", "somebody sits outside, whose moves nobody would bring", "outside");
+        throw Error("SearchError", "an external seat needs Pool.play; Pool.run plays native evaluators only",
+                    "external");
     const std::lock_guard lock(mutex_);
     while (!is_done()) {
         refill_slots();

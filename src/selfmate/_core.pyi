@@ -500,7 +500,7 @@ class Leaves:
     @property
     def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
-class LeafRoom:
+class LeafBuffers:
     """
     Caller-owned memory for batches of leaves, such as pinned memory that a device reads: flat arrays, as many
     rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.
@@ -955,16 +955,16 @@ class GameRecord:
 class Seat:
     """
     A player of a pool: a search with the number of its evaluator; random legal moves with 0 visits; or
-    `Seat.outside()`, whose moves come from `Pool.play`.
+    `Seat.external()`, whose moves come from `Pool.play`.
 
-    >>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.outside().is_outside
+    >>> Seat(visits=100, evaluator=1).evaluator, Seat(visits=0).is_random, Seat.external().is_external
     (1, True, True)
     """
 
     def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ...) -> None: ...
 
     @staticmethod
-    def outside() -> Seat: ...
+    def external() -> Seat: ...
 
     @property
     def visits(self) -> int: ...
@@ -973,7 +973,7 @@ class Seat:
     def evaluator(self) -> int: ...
 
     @property
-    def is_outside(self) -> bool: ...
+    def is_external(self) -> bool: ...
 
     @property
     def is_random(self) -> bool: ...
@@ -995,10 +995,10 @@ class Pool:
         """Self-play: seat 0 plays both sides."""
 
     @overload
-    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., ahead: int = 0, greedy: bool = False) -> None:
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., max_id_lead: int = 0, greedy: bool = False) -> None:
         """
         Games between players; games name seats by their index. `batch`: leaves of a batch, at most (0: of all
-        games, divided by the lanes). `ahead`: a game begins only if its id is less than `ahead` above the
+        games, divided by the lanes). `max_id_lead`: a game begins only if its id is less than this above the
         smallest unfinished id (0: no limit). `greedy`: a batch takes all leaves that fit, and a partial batch
         waits while two others are open.
         """
@@ -1027,46 +1027,48 @@ class Pool:
 
     def resume(self, games: Sequence[GameRecord]) -> None:
         """
-        Queue games of another pool's `in_flight`, before all other games. They continue as they would have there.
+        Queue games of another pool's `unfinished_games`, before all other games. They continue as they would have there.
         """
 
-    def awaiting(self, seconds: float = 0.0) -> list[tuple[int, int, str, list[Move]]]:
+    def take_move_requests(self, seconds: float = 0.0) -> list[tuple[int, int, str, list[Move]]]:
         """
-        Return the games that need a move of an outside seat, as (slot, game id, opening, moves so far), each
+        Return the games that need a move of an external seat, as (slot, game id, opening, moves so far), each
         once per move. Blocks up to `seconds` until there is one.
         """
 
     def play(self, slot: int, move: Move, score: int | None = None) -> None:
         """
-        Play the move of an outside seat; `score`: the player's score of the position, in centipawns. Raises
+        Play the move of an external seat; `score`: the player's score of the position, in centipawns. Raises
         IllegalMove; then the game still needs its move.
         """
 
     def forfeit(self, slot: int, result: str, reason: str) -> None:
-        """End a game that needs a move of an outside seat, as a referee."""
+        """End a game that needs a move of an external seat, as a referee."""
 
     def idle(self) -> bool:
         """
-        Return whether `gather` returns no leaves until evaluations or outside moves arrive.
+        Return whether `gather` returns no leaves until evaluations or external moves arrive.
         """
 
-    def waiting(self) -> list[int]:
+    def games_to_evaluate(self) -> list[int]:
         """
         Return, for each evaluator, the number of games whose next leaves are in no batch.
         """
 
     @property
-    def news(self) -> int:
+    def event_count(self) -> int:
         """
-        Number of events so far: evaluations applied, outside moves, games finished or added
+        Number of events so far: evaluations applied, external moves, games finished or added
         """
 
-    def wait(self, news: int, seconds: float) -> None:
-        """Block until `Pool.news` differs from `news`, at most for `seconds`."""
-
-    def gather_into(self, room: LeafRoom, evaluator: int = 0) -> None:
+    def wait_for_event(self, seen: int, seconds: float) -> None:
         """
-        As `gather`, but write the batch into `room`. Its size is 0 if there is no batch now.
+        Block until `Pool.event_count` differs from `seen`, at most for `seconds`.
+        """
+
+    def gather_into(self, buffers: LeafBuffers, evaluator: int = 0) -> None:
+        """
+        As `gather`, but write the batch into `buffers`. Its size is 0 if there is no batch now.
         """
 
     def gather(self, evaluator: int = 0) -> Leaves:
@@ -1083,7 +1085,7 @@ class Pool:
     def drain(self) -> list[GameRecord]:
         """Remove and return the finished games, by id."""
 
-    def in_flight(self) -> list[GameRecord]:
+    def unfinished_games(self) -> list[GameRecord]:
         """Return the games that are not over, with the moves so far, by id."""
 
     @property
@@ -1091,7 +1093,7 @@ class Pool:
         """Visits of all finished searches"""
 
     @property
-    def plies(self) -> int:
+    def searched_plies(self) -> int:
         """Moves that a search has chosen"""
 
     @property
@@ -1103,7 +1105,7 @@ class Pool:
         """Leaves of a batch, at most"""
 
     @property
-    def finished(self) -> int:
+    def finished_games(self) -> int:
         """Finished games that are not drained yet"""
 
 class Samples:
@@ -1168,12 +1170,17 @@ class Buffer:
     @property
     def game_ids(self) -> list[int]: ...
 
+class CpuLayer:
+    """A layer of a CpuNet: the fields of LayerSpec, and its folded tensors."""
+
+    def __init__(self, *, name: str, kind: str, inputs: int, outputs: int, kernel: int, reads: str, writes: str, pooling: str, onto: str, residual: str, activation: str, weight: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], bias: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]) -> None: ...
+
 class CpuNet:
     """A net on the CPU in float32 with Winograd convolutions. Thread-safe."""
 
-    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, blocks: int, channels: int, policy_channels: int, value_channels: int, context: str, tensors: Sequence[Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)]]) -> None:
+    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer]) -> None:
         """
-        `tensors`: weights and bias of each layer of a net with folded norms, in the order of their use.
+        `layers` in the order of their computation. Raises ValueError if they do not fit together.
         """
 
     def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:

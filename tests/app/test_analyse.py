@@ -162,7 +162,7 @@ BAD = [
     (["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"], "the game is over (stalemate)"),
     (["--variant", "atomik"], "did you mean 'atomic'?"),
     (["--net", "heuristik-1"], "did you mean 'heuristic-1'?"),
-    (["--variant", "gardner", "--backend", "onix"], "no backend is called 'onix'; did you mean 'onnx'?"),
+    (["--variant", "gardner", "--backend", "onix"], "unknown backend 'onix'; did you mean 'onnx'?"),
     (["--visits", "0"], "visits"),
     (["--multipv", "0"], "multipv"),
     (["."], "not a file"),
@@ -317,7 +317,7 @@ def test_the_champion_of_a_run_is_shipped(tmp_path: Path, monkeypatch: pytest.Mo
     nets.check(net)
     assert set(net.files) == {"net.json", "net.safetensors", "net.onnx", "net.int8.onnx"}
     assert net.trained == "somehow"
-    assert net.scores[-1] == nets.Score(against="somebody", score=0.75, low=0.5, high=0.9, games=6, visits=9)
+    assert net.scores[-1] == nets.MatchScore(against="somebody", score=0.75, low=0.5, high=0.9, games=6, visits=9)
     shutil.rmtree(tmp_path / nets.FOLDER)
     ship_net.main(tmp_path / "run", "small-one")
     (net,) = nets.shipped()
@@ -361,16 +361,16 @@ def test_export(run: Run, tmp_path: Path) -> None:
     assert open_evaluator(out_path).net_id == read_card(str(nets.find("gardner"))).net_id
     code, _, err = run("export", "gardner-laptop", str(out_path))
     assert code == 2
-    assert "--force writes over it" in err
+    assert "--force overwrites it" in err
     # From the file itself, in eight bits.
     code, out, _ = run("export", str(out_path), str(tmp_path / "small.onnx"), "--int8")
     assert code == 0
     assert "int8" in out
-    assert "first move equal in" in out
+    assert "same first move in" in out
     assert "int8" in open_evaluator(tmp_path / "small.onnx").name
     code, _, err = run("export", str(tmp_path / "small.onnx"), str(tmp_path / "again.onnx"))
     assert code == 2
-    assert "an int8 file already" in err
+    assert "is an int8 file" in err
 
 
 def test_a_file_that_does_not_agree_is_not_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,7 +392,7 @@ def test_a_file_that_does_not_agree_is_not_written(run: Run, tmp_path: Path, mon
         ("heuristic-1", "a.onnx", "heuristic-1 has no net"),
         ("nowhere", "a.onnx", "no player is called 'nowhere'"),
         ("nowhere:12", "a.onnx", "no player is called 'nowhere:12'"),
-        ("gardner-laptop", "a.bin", "ends in .onnx"),
+        ("gardner-laptop", "a.bin", "must end in .onnx"),
         ("gardner-laptop", "nowhere/a.onnx", "there is no such folder"),
         (".", "a.onnx", "net.json"),
     ],

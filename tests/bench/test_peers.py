@@ -23,7 +23,7 @@ import same_terms
 import seed_designs
 from selfmate import Position, SelfmateError, read_tactics
 from selfmate._core import Pool, SearchConfig, Seat, SelfPlayConfig
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import LeafBatch, Leaves
 
 TACTICS = Path(__file__).parents[1] / "tactics"
@@ -41,12 +41,12 @@ class Uniform(Evaluator):
         self.variant = variant
         self.sizes: list[int] = []
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         """Return uniform priors."""
         self.sizes.append(leaves.size)
         real = np.arange(leaves.moves.shape[1]) < leaves.counts[:, None]
         priors = (real / leaves.counts[:, None]).astype(np.float32)
-        return Answer(priors, np.full((leaves.size, 3), 1 / 3, np.float32), np.zeros(leaves.size, np.float32))
+        return Evaluation(priors, np.full((leaves.size, 3), 1 / 3, np.float32), np.zeros(leaves.size, np.float32))
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_search_goes_on_when_a_win_is_proven() -> None:
         pool = Pool("gardner", [Seat(visits=512, search=config)], max_plies=1, slots=2, threads=1)
         pool.start_games([(problem.position.fen(), 0, 0)] * 2)
         pool.run("heuristic-1")
-        assert pool.plies == 2
+        assert pool.searched_plies == 2
         visits[name] = pool.playouts / 2
     assert visits["default"] < 512
     assert visits["terms"] == 512

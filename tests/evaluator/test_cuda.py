@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from selfmate import _core
 from selfmate._core import Buffer, Pool, SearchConfig, SelfPlayConfig
-from selfmate.evaluator.base import Answer
+from selfmate.evaluator.base import Evaluation
 from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.nn.checkpoint import save
 from selfmate.nn.config import NetConfig
@@ -57,8 +58,10 @@ def some_buffer() -> Buffer:
     return buffer
 
 
-def near(first: Answer, second: Answer, tolerance: float) -> bool:
-    pairs = ((first.priors, second.priors), (first.wdl, second.wdl), (first.plies / 100, second.plies / 100))
+def near(first: Evaluation, second: Evaluation, tolerance: float) -> bool:
+    pairs: list[tuple[Any, Any]] = [(first.priors, second.priors), (first.wdl, second.wdl)]
+    if first.plies is not None and second.plies is not None:
+        pairs.append((first.plies / 100, second.plies / 100))
     return all(np.abs(a - b).max() < tolerance for a, b in pairs)
 
 
@@ -75,31 +78,32 @@ def test_the_gpu_says_what_the_processor_says(variant: str, compiled: bool) -> N
     net = some_net(variant)
     leaves = some_pool(variant, 700).gather()
     expected = TorchEvaluator(net).evaluate(leaves)
-    exact = TorchEvaluator(net, device="cuda", precision="float32", compile=compiled)
+    exact = TorchEvaluator(net, device="cuda", precision="f32", compile=compiled)
     assert near(exact.evaluate(leaves), expected, 5e-3)
     assert near(TorchEvaluator(net, device="cuda", compile=compiled).evaluate(leaves), expected, 0.1)
     encoding = _core.encoding(variant)
     batch = LeafBatch.of(leaves, encoding.bitboards, encoding.scalars, encoding.policy_size)
     for size in (1, 31, 33, 500):
         part = exact.evaluate(batch.take(slice(0, size)))
-        assert near(part, Answer(*(array[:size] for array in expected)), 5e-3), size
+        assert near(part, expected.rows(slice(0, size)), 5e-3), size
 
 
-def test_a_desk_gathers_and_answers() -> None:
+def test_a_lane_gathers_and_evaluates() -> None:
     """The leaves that a pool writes into pinned memory are those that it gives otherwise."""
     evaluator = TorchEvaluator(some_net(), device="cuda")
     plain, into = some_pool("atomic", 300), some_pool("atomic", 300)
-    desk = evaluator.desk(into.lane_rows)
+    lane = evaluator.lane(into.lane_rows)
     for _ in range(5):
-        leaves, room = plain.gather(), desk.gather(into, 0)
-        assert leaves.size == room.size
-        expected, answer = evaluator.evaluate(leaves), desk.evaluate(room)
+        leaves, pinned = plain.gather(), lane.gather(into, 0)
+        assert leaves.size == pinned.size
+        expected, answer = evaluator.evaluate(leaves), lane.evaluate(pinned)
+        assert answer.plies is None
         width = answer.priors.shape[1]
         assert width < expected.priors.shape[1]
         assert not expected.priors[:, width:].any()
         assert near(answer, expected._replace(priors=expected.priors[:, :width]), 1e-2)
         plain.apply(leaves.ticket, expected.priors, expected.wdl)
-        into.apply(room.ticket, np.ascontiguousarray(expected.priors[:, :width]), expected.wdl)
+        into.apply(pinned.ticket, np.ascontiguousarray(expected.priors[:, :width]), expected.wdl)
 
 
 def test_many_lanes_play_all_games() -> None:
@@ -173,7 +177,7 @@ def test_the_uci_engine_plays_on_the_gpu(tmp_path: Path, threads: int) -> None:
     with Uci() as uci:
         uci.send("setoption name UCI_Variant value gardner", f"setoption name WeightsFile value {tmp_path / 'net'}")
         uci.send("setoption name Backend value cuda", f"setoption name Threads value {threads}")
-        assert any("plays gardner (torch bfloat16 on cuda" in text for text in said(uci.ready()))
+        assert any("plays gardner (torch bf16 on cuda" in text for text in said(uci.ready()))
         lines = uci.ask("go nodes 3000")  # batches of 8 leaves and of more
         assert best_move(lines) in legal
         assert field(infos(lines)[-1], "nodes") == "3000"

@@ -1,4 +1,4 @@
-"""Nets, leaves and comparisons of answers that several tests share."""
+"""Nets, leaves and comparisons of evaluations that several tests share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from selfmate.evaluator.base import Answer
+from selfmate.evaluator.base import Evaluation
 from selfmate.nn.config import GARDNER, Context, NetConfig
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.net import Net
@@ -45,11 +45,15 @@ def some_leaves(size: int, policy_size: int = 1225, seed: int = 0, width: int = 
     )
 
 
-def equal(here: Answer, there: Answer) -> bool:
-    return all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
+def equal(here: Evaluation, there: Evaluation) -> bool:
+    pairs = zip(here, there, strict=True)
+    return all(one is other if one is None or other is None else np.array_equal(one, other) for one, other in pairs)
 
 
-def close(here: Answer, there: Answer, tolerance: float) -> bool:
+def close(here: Evaluation, there: Evaluation, tolerance: float) -> bool:
     scales = (1.0, 1.0, 32.0)  # plies are about 32 times as large
     pairs = zip(here, there, scales, strict=True)
-    return all(float(np.abs(one - other).max()) < tolerance * scale for one, other, scale in pairs)
+    return all(
+        one is not None and other is not None and float(np.abs(one - other).max()) < tolerance * scale
+        for one, other, scale in pairs
+    )

@@ -1,4 +1,4 @@
-"""Damaged ONNX files, and the expected error of each."""
+"""Damaged ONNX files, and the error message for each."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import onnx
 
-from selfmate.nn.onnx import SEAL, SEAL_BYTES
+from selfmate.nn.onnx import CHECKSUM_BYTES, CHECKSUM_ENTRY
 
 
-def reseal(content: bytes) -> bytes:
-    return content + SEAL + hashlib.sha256(content).hexdigest().encode()
+def with_new_checksum(content: bytes) -> bytes:
+    return content + CHECKSUM_ENTRY + hashlib.sha256(content).hexdigest().encode()
 
 
 def other_model(change: Callable[[Any], object]) -> Callable[[bytes], bytes]:
-    """Change the model and seal it again, as an attacker would."""
+    """Change the model and its checksum, as an attacker would."""
 
     def damage(data: bytes) -> bytes:
-        model = onnx.load_from_string(data[:-SEAL_BYTES])
+        model = onnx.load_from_string(data[:-CHECKSUM_BYTES])
         change(model)
         content: bytes = model.SerializeToString()
-        return reseal(content)
+        return with_new_checksum(content)
 
     return damage
 
@@ -48,16 +48,16 @@ ONNX_DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "text": (lambda data: b"hello " * 100, "not an ONNX file"),
     "truncated": (lambda data: data[:-1], "not an ONNX file"),
     "halved": (lambda data: data[: len(data) // 2], "not an ONNX file"),
-    "first bit": (flip(0.0), "another sha256"),
-    "a bit of a weight": (flip(0.5), "another sha256"),
-    "last bit": (flip(1.0), "another sha256"),
-    "sealed garbage": (lambda data: reseal(b"\xff" * 1000), "ONNX Runtime refuses it"),
-    "no card": (other_model(lambda model: model.ClearField("metadata_props")), "do not say what net it is"),
-    "no graph": (other_model(lambda model: model.ClearField("graph")), "ONNX Runtime refuses it"),
+    "first bit": (flip(0.0), "checksum mismatch"),
+    "a bit of a weight": (flip(0.5), "checksum mismatch"),
+    "last bit": (flip(1.0), "checksum mismatch"),
+    "garbage with a checksum": (lambda data: with_new_checksum(b"\xff" * 1000), "ONNX Runtime cannot load it"),
+    "no card": (other_model(lambda model: model.ClearField("metadata_props")), "no valid description of the net"),
+    "no graph": (other_model(lambda model: model.ClearField("graph")), "ONNX Runtime cannot load it"),
     "unknown operation": (
         other_model(lambda model: setattr(model.graph.node[0], "op_type", "Evil")),
-        "ONNX Runtime refuses it",
+        "ONNX Runtime cannot load it",
     ),
-    "other outputs": (other_model(lambda model: model.graph.output.pop()), "not an evaluator"),
+    "other outputs": (other_model(lambda model: model.graph.output.pop()), "other inputs or outputs"),
     "numbers elsewhere": (other_model(outside), "in another file"),
 }

@@ -20,7 +20,7 @@ from command import Run
 from selfmate import read_games
 from selfmate._core import GameRecord
 from selfmate.errors import PlayerError
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
 from selfmate.match.options import MatchOptions
@@ -45,11 +45,11 @@ class Even(Evaluator):
 
     name, net_id, variant = "even", "even", "gardner"
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         """Give every move the same chance and every game the same."""
         counts = np.maximum(leaves.counts[:, None], 1)
         priors = (np.arange(leaves.moves.shape[1]) < leaves.counts[:, None]) / counts
-        return Answer(
+        return Evaluation(
             np.ascontiguousarray(priors, np.float32),
             np.full((leaves.size, 3), 1 / 3, np.float32),
             np.zeros(leaves.size, np.float32),
@@ -264,7 +264,7 @@ def test_players_in_a_batch_resign_and_agree_on_draws_when_asked_to(tmp_path: Pa
 class Slow(Even):
     """The same, and takes its time: some of its games end in each look at them."""
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         """Sleep a little."""
         time.sleep(0.001)
         return super().evaluate(leaves)

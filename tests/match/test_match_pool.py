@@ -15,7 +15,7 @@ from selfmate.bench import arena as bench_arena
 from selfmate.bench.arena import Stretch
 from selfmate.bench.ceiling import EvaluatorSpeed
 from selfmate.errors import PlayerError
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.match import pool as pool_module
 from selfmate.match.match_file import MatchFile
 from selfmate.match.openings import balanced_openings
@@ -39,10 +39,10 @@ class Even(Evaluator):
     def __init__(self, net_id: str = "even", name: str = "even") -> None:
         self.net_id, self.name = net_id, name
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         priors = (np.arange(leaves.moves.shape[1]) < leaves.counts[:, None]) / np.maximum(leaves.counts[:, None], 1)
         thirds = np.full((leaves.size, 3), 1 / 3, np.float32)
-        return Answer(priors.astype(np.float32), thirds, np.zeros(leaves.size, np.float32))
+        return Evaluation(priors.astype(np.float32), thirds, np.zeros(leaves.size, np.float32))
 
 
 # -- seats ----------------------------------------------------------------------------------------

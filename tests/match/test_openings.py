@@ -9,7 +9,7 @@ import pytest
 
 from selfmate import VARIANTS, Position, SelfmateError
 from selfmate._core import Search, SearchConfig
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.match.openings import EVEN, EVEN_VISITS, balanced_openings, read_openings
 from selfmate.nn.leaves import Leaves
 
@@ -60,12 +60,12 @@ class WhiteAhead(Evaluator):
     def __init__(self) -> None:
         self.batches: list[int] = []
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         self.batches.append(leaves.size)
         priors = (np.arange(leaves.moves.shape[1]) < leaves.counts[:, None]) / leaves.counts[:, None]
         black = np.asarray(leaves.scalars)[:, 3:] == 1
         wdl = np.where(black, [[0.0, 0.5, 0.5]], [[0.5, 0.5, 0.0]])
-        return Answer(priors.astype(np.float32), wdl.astype(np.float32), np.zeros(leaves.size, np.float32))
+        return Evaluation(priors.astype(np.float32), wdl.astype(np.float32), np.zeros(leaves.size, np.float32))
 
 
 def test_a_net_judges_in_batches() -> None:

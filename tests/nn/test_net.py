@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from selfmate.nn.config import GARDNER, SIZES, Context, FixedFacts, NetConfig, NetError, tensor_shapes
+from selfmate.nn.architecture import PLANES, tensor_shapes
+from selfmate.nn.config import GARDNER, SIZES, Context, FixedFacts, NetConfig, NetError
 from selfmate.nn.net import Net, fold
 from selfmate.nn.transfer import transfer_tower
 
@@ -89,7 +90,7 @@ def test_seed_alone_decides_the_weights() -> None:
     assert torch.equal(torch.get_rng_state(), state)
     pairs = [(first.state_dict()[name], again.state_dict()[name]) for name in first.state_dict()]
     assert all(torch.equal(here, there) for here, there in pairs)
-    assert not torch.equal(first.stem.conv.weight, other.stem.conv.weight)
+    assert not torch.equal(first.weights("stem").weight, other.weights("stem").weight)
 
 
 def test_evaluate_is_the_softmax_over_the_legal_moves() -> None:
@@ -135,16 +136,27 @@ def test_tower_carries_over_to_a_larger_board() -> None:
     assert transfer_tower(source, target) == 2
     bits, scalars = random_inputs(8)
     with torch.inference_mode():
-        seen = source.blocks(functional.relu(source.stem(source.planes(bits, scalars))))
+        seen = trunk(source, source.planes(bits, scalars))
         planes = functional.pad(source.planes(bits, scalars), (0, 3, 0, 3))
-        larger = target.blocks(functional.relu(target.stem(planes)))
+        larger = trunk(target, planes)
     assert larger.shape == (8, 16, 8, 8)
     assert seen.shape == (8, 16, 5, 5)
-    for name, tensor in source.blocks.state_dict().items():
-        assert torch.equal(tensor, target.blocks.state_dict()[name]), name
+    for name, tensor in source.state_dict().items():
+        if name.startswith("blocks."):
+            assert torch.equal(tensor, target.state_dict()[name]), name
     with torch.inference_mode():  # the third block is new: the identity
-        seen = functional.relu(target.stem(planes))
-        assert torch.equal(target.blocks[2](seen), seen)
+        assert torch.equal(trunk(target, planes, blocks=2), larger)
+        assert not torch.equal(trunk(target, planes, blocks=1), larger)
+
+
+def trunk(net: Net, planes: Tensor, blocks: int = 99) -> Tensor:
+    """Compute the tower alone, or only its first blocks."""
+    values = {PLANES: planes}
+    for layer in net.layers:
+        kind, number = (*layer.name.split("."), "")[:2]
+        if kind == "stem" or (kind == "blocks" and int(number) < blocks):
+            values[layer.writes] = net.compute(layer, values)
+    return values["trunk"]
 
 
 def test_towers_that_do_not_fit() -> None:
@@ -171,7 +183,7 @@ def test_bad_config(changes: dict[str, object], message: str) -> None:
 
 
 def test_unknown_size() -> None:
-    with pytest.raises(NetError, match="there are tiny, small, medium"):
+    with pytest.raises(NetError, match="valid sizes: tiny, small, medium"):
         NetConfig.sized(GARDNER, "huge")
 
 

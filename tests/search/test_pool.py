@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from selfmate import WHITE, IllegalMove, Move, Position, RecordError, SearchError, SelfmateError, Termination
-from selfmate._core import GameRecord, LeafRoom, Pool, ScoreRules, SearchConfig, Seat, SelfPlayConfig
+from selfmate._core import GameRecord, LeafBuffers, Pool, ScoreRules, SearchConfig, Seat, SelfPlayConfig
 from selfmate._core import encoding as encoding_of
 from selfmate.errors import EvaluatorError
-from selfmate.evaluator.base import Answer, Desk, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator, EvaluatorLane
 from selfmate.nn.leaves import Leaves
 from selfmate.recipe.reader import change, load
 from selfmate.search import autotune as pool_module
@@ -65,7 +65,7 @@ def test_leaves_in_memory_of_others_are_the_same(variant: str) -> None:
         np.zeros(rows * encoding.max_moves, np.uint16),
         np.zeros(rows, np.uint16),
     )
-    room = LeafRoom(*arrays, [8, 12, 16, 20, 24, 28, 32, encoding.max_moves])
+    room = LeafBuffers(*arrays, [8, 12, 16, 20, 24, 28, 32, encoding.max_moves])
     widths = set()
     for _ in range(60):
         leaves = plain.gather()
@@ -90,14 +90,15 @@ def test_leaves_in_memory_of_others_are_the_same(variant: str) -> None:
 
 def test_a_room_that_is_too_small_is_refused() -> None:
     facts = encoding_of("gardner")
-    room = LeafRoom(
+    room = LeafBuffers(
         np.zeros(facts.bitboards, np.uint64), np.zeros(facts.scalars, np.float32), np.zeros(128, np.uint16),
         np.zeros(1, np.uint16), [128],
     )  # fmt: skip
     with pytest.raises(SearchError, match="room for 1 leaves, not"):
         make_pool().gather_into(room)
+    bits, scalars, moves = np.zeros(1, np.uint64), np.zeros(1, np.float32), np.zeros(1, np.uint16)
     with pytest.raises(ValueError, match="as many rows"):
-        LeafRoom(np.zeros(1, np.uint64), np.zeros(1, np.float32), np.zeros(1, np.uint16), np.zeros(2, np.uint16), [8])
+        LeafBuffers(bits, scalars, moves, np.zeros(2, np.uint16), [8])
 
 
 @pytest.mark.parametrize("turns", [1, 40, 150, 400])
@@ -109,12 +110,12 @@ def test_games_in_flight_go_on_as_they_would_have(turns: int) -> None:
     stopped = make_pool()
     play_on(stopped, turns)
     finished = stopped.drain()
-    saved = [GameRecord.from_bytes(record.to_bytes()) for record in stopped.in_flight()]
+    saved = [GameRecord.from_bytes(record.to_bytes()) for record in stopped.unfinished_games()]
     assert saved
     begun = {record.game_id for record in (*finished, *saved)}
     other = make_pool(games=0)
     other.resume(saved)
-    assert {record.game_id for record in other.in_flight()} == {record.game_id for record in saved}
+    assert {record.game_id for record in other.unfinished_games()} == {record.game_id for record in saved}
     for game in sorted(set(expected) - begun):
         other.start(game, 1)
     play_on(other)
@@ -126,7 +127,7 @@ def test_a_game_of_another_variant_is_not_taken_up() -> None:
     stopped = make_pool("atomic")
     play_on(stopped, 3)
     with pytest.raises(RecordError, match="a game of atomic in a pool of gardner"):
-        make_pool("gardner").resume(stopped.in_flight())
+        make_pool("gardner").resume(stopped.unfinished_games())
 
 
 # -- games at once --------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ def test_small_batches_take_the_games_in_turn(batch: int) -> None:
         assert pool.lane_rows == (limit or 8)
         sizes: list[int] = []
         while not pool.done():
-            waiting = pool.waiting()
+            waiting = pool.games_to_evaluate()
             evaluator = waiting.index(max(waiting))
             leaves = pool.gather(evaluator)
             sizes.append(leaves.size)
@@ -255,13 +256,13 @@ def test_small_batches_take_the_games_in_turn(batch: int) -> None:
 
 
 def test_waiting_says_who_is_asked_next() -> None:
-    pool = Pool("gardner", [Seat(visits=5), Seat(visits=5, evaluator=2), Seat.outside()], slots=6, batch=2)
-    assert pool.waiting() == [0, 0, 0]
+    pool = Pool("gardner", [Seat(visits=5), Seat(visits=5, evaluator=2), Seat.external()], slots=6, batch=2)
+    assert pool.games_to_evaluate() == [0, 0, 0]
     pool.start_games([(START, 0, 1)] * 3 + [(START, 1, 0)] + [(START, 2, 0)] * 2)
     assert pool.gather(0).size == 2
-    assert pool.waiting() == [1, 0, 1]  # two are on their way
+    assert pool.games_to_evaluate() == [1, 0, 1]  # two are on their way
     assert pool.gather(2).size == 1
-    assert pool.waiting() == [1, 0, 0]
+    assert pool.games_to_evaluate() == [1, 0, 0]
 
 
 def test_lanes_share_the_games_and_no_game_is_in_two_batches() -> None:
@@ -277,10 +278,10 @@ def test_lanes_share_the_games_and_no_game_is_in_two_batches() -> None:
         pool.start_games([(START, 0, 0)] * games)
         batches = [pool.gather() for _ in range(4)]
         assert [batch.size for batch in batches] == sizes, (greedy, games)
-        assert (pool.idle(), pool.waiting()) == (True, [0])
-        news = pool.news
+        assert (pool.idle(), pool.games_to_evaluate()) == (True, [0])
+        news = pool.event_count
         pool.apply_native(batches[0].ticket, "uniform")  # those games go on, the others are still on their way
-        assert (pool.idle(), pool.waiting(), pool.news > news) == (False, [sizes[0]], True)
+        assert (pool.idle(), pool.games_to_evaluate(), pool.event_count > news) == (False, [sizes[0]], True)
         assert pool.gather().size == sizes[0]
 
 
@@ -289,9 +290,9 @@ def test_a_greedy_gather_waits_for_a_full_batch_while_two_are_on_their_way() -> 
     pool.start_games([(START, 0, 0)] * 11)
     first, second, third = (pool.gather() for _ in range(3))
     assert [first.size, second.size, third.size] == [4, 4, 0]
-    assert (pool.idle(), pool.waiting()) == (True, [3])
+    assert (pool.idle(), pool.games_to_evaluate()) == (True, [3])
     pool.apply_native(first.ticket, "uniform")  # now there is only one, and more games wait than a batch has room for
-    assert (pool.idle(), pool.waiting()) == (False, [7])
+    assert (pool.idle(), pool.games_to_evaluate()) == (False, [7])
     assert pool.gather().size == 4
     assert (pool.idle(), pool.gather().size) == (True, 0)
     pool.apply_native(second.ticket, "uniform")
@@ -322,23 +323,23 @@ def test_seats_and_openings_that_do_not_exist_are_refused() -> None:
         Pool("gardner", [])
 
 
-# -- moves from outside ---------------------------------------------------------------------------
+# -- moves of external players ---------------------------------------------------------------------------
 
 
 def outside_pool(games: int = 6, *, slots: int = 4, lanes: int = 1) -> Pool:
-    pool = Pool("gardner", [Seat(visits=8), Seat.outside()], max_plies=30, slots=slots, lanes=lanes, threads=1)
+    pool = Pool("gardner", [Seat(visits=8), Seat.external()], max_plies=30, slots=slots, lanes=lanes, threads=1)
     pool.start_games([(START, number % 2, 1 - number % 2) for number in range(games)])
     return pool
 
 
-def test_games_wait_for_moves_from_outside() -> None:
+def test_games_wait_for_moves_of_external_players() -> None:
     pool = outside_pool(games=2, slots=2)
-    assert pool.awaiting() == []  # no game has begun
+    assert pool.take_move_requests() == []  # no game has begun
     leaves = pool.gather()
     assert leaves.size == 1
-    [(slot, game_id, opening, moves)] = pool.awaiting()
+    [(slot, game_id, opening, moves)] = pool.take_move_requests()
     assert (slot, game_id, opening, moves) == (1, 1, START, [])
-    assert pool.awaiting() == []  # each once
+    assert pool.take_move_requests() == []  # each once
     assert pool.idle()  # the other one's leaf is on its way
     pool.apply_native(leaves.ticket, "uniform")
     assert not pool.idle()
@@ -347,7 +348,7 @@ def test_games_wait_for_moves_from_outside() -> None:
         if leaves.size:
             pool.apply_native(leaves.ticket, "uniform")
     assert not pool.done()
-    [(slot, game_id, opening, moves)] = pool.awaiting()
+    [(slot, game_id, opening, moves)] = pool.take_move_requests()
     assert (slot, game_id, opening, len(moves)) == (0, 0, START, 1)
     # An illegal move is refused with the reason, and the game waits on.
     for text, why in (("a2a4", "cannot go there"), ("a4a3", "belongs to the other side"), ("c3c4", "no piece")):
@@ -357,10 +358,10 @@ def test_games_wait_for_moves_from_outside() -> None:
     with pytest.raises(SearchError, match="no game in slot 1 waits"):
         pool.play(1, Move.from_uci("a4a3"))
     assert not pool.idle()
-    assert [record.moves for record in pool.in_flight() if record.game_id == 1] == [[Move.from_uci("a2a3")]]
+    assert [record.moves for record in pool.unfinished_games() if record.game_id == 1] == [[Move.from_uci("a2a3")]]
     with pytest.raises(SearchError, match="no game in slot 9 waits"):
         pool.play(9, Move.from_uci("a2a3"))
-    with pytest.raises(SearchError, match="sits outside"):
+    with pytest.raises(SearchError, match=r"an external seat needs Pool\.play"):
         pool.run("uniform")
 
 
@@ -377,7 +378,7 @@ def test_a_referee_ends_a_game(result: str) -> None:
         pool.forfeit(0, "2-0", "why")
     with pytest.raises(SearchError, match="waits"):
         pool.forfeit(0, result, "nobody was asked yet")
-    [(slot, *_)] = pool.awaiting()
+    [(slot, *_)] = pool.take_move_requests()
     pool.forfeit(slot, result, "seat 1 crashed")
     [record] = pool.drain()
     assert (record.result, record.reason, len(record.moves)) == (result, "seat 1 crashed", 1)
@@ -386,40 +387,40 @@ def test_a_referee_ends_a_game(result: str) -> None:
         assert record.outcome.termination == Termination.ADJUDICATED
     # The next game takes its place.
     pool.gather()
-    assert [game_id for _, game_id, _, _ in pool.awaiting()] == [1]
+    assert [game_id for _, game_id, _, _ in pool.take_move_requests()] == [1]
 
 
 def test_records_of_matches_keep_seats_and_reason() -> None:
-    pool = Pool("gardner", [Seat(visits=4), Seat.outside(), Seat.outside()], slots=1)
+    pool = Pool("gardner", [Seat(visits=4), Seat.external(), Seat.external()], slots=1)
     pool.start_games([(START, 2, 1)])
     pool.gather()
-    pool.play(pool.awaiting()[0][0], Move.from_uci("a2a3"))
-    [(slot, *_)] = pool.awaiting()
-    flight = GameRecord.from_bytes(pool.in_flight()[0].to_bytes())
+    pool.play(pool.take_move_requests()[0][0], Move.from_uci("a2a3"))
+    [(slot, *_)] = pool.take_move_requests()
+    flight = GameRecord.from_bytes(pool.unfinished_games()[0].to_bytes())
     pool.forfeit(slot, "1-0", "time")
     [record] = pool.drain()
     again = GameRecord.from_bytes(record.to_bytes())
     assert (again.white_seat, again.black_seat, again.result, again.reason) == (2, 1, "1-0", "time")
     assert again.to_bytes() == record.to_bytes()
     # A game in flight goes on between the same seats.
-    other = Pool("gardner", [Seat(visits=4), Seat.outside(), Seat.outside()], slots=1)
+    other = Pool("gardner", [Seat(visits=4), Seat.external(), Seat.external()], slots=1)
     other.resume([flight])
     other.gather()
-    [(_, game_id, opening, moves)] = other.awaiting()
+    [(_, game_id, opening, moves)] = other.take_move_requests()
     assert (game_id, opening, moves) == (0, START, [Move.from_uci("a2a3")])
     with pytest.raises(RecordError, match="no seat 2"):
-        Pool("gardner", [Seat(visits=4), Seat.outside()]).resume([flight])
+        Pool("gardner", [Seat(visits=4), Seat.external()]).resume([flight])
 
 
 def test_castling_from_outside_may_be_written_either_way() -> None:
     fen = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1"
-    pool = Pool("chess", [Seat.outside()], slots=1)
+    pool = Pool("chess", [Seat.external()], slots=1)
     pool.start_games([(fen, 0, 0)])
     pool.gather()
     for text in ("e1g1", "e8a8"):
-        [(slot, *_)] = pool.awaiting()
+        [(slot, *_)] = pool.take_move_requests()
         pool.play(slot, Move.from_uci(text))
-    [(_, _, _, moves)] = pool.awaiting()
+    [(_, _, _, moves)] = pool.take_move_requests()
     assert [move.uci() for move in moves] == ["e1h1", "e8a8"]
 
 
@@ -439,12 +440,12 @@ def test_castling_from_outside_may_be_written_either_way() -> None:
     ],
 )
 def test_games_end_by_what_the_players_say(rules: ScoreRules, end: tuple[int, str, str] | None) -> None:
-    pool = Pool("gardner", [Seat.outside()], slots=1, max_plies=8, rules=rules)
+    pool = Pool("gardner", [Seat.external()], slots=1, max_plies=8, rules=rules)
     pool.start_games([(START, 0, 0)])
     pool.gather()
     scores: list[int | None] = []
     while not pool.done():
-        [(slot, _, opening, moves)] = pool.awaiting()
+        [(slot, _, opening, moves)] = pool.take_move_requests()
         position = Position("gardner", opening)
         for move in moves:
             position.play(move)
@@ -483,7 +484,7 @@ def test_searches_say_what_they_found_and_resign() -> None:
 
 @pytest.mark.parametrize(("ahead", "most"), [(0, 12), (3, 3), (5, 5)])
 def test_games_do_not_run_away_from_the_oldest(ahead: int, most: int) -> None:
-    pool = Pool("gardner", [Seat.outside()], slots=4, lanes=2, ahead=ahead)
+    pool = Pool("gardner", [Seat.external()], slots=4, lanes=2, max_id_lead=ahead)
     pool.start_games([(START, 0, 0)] * 12)
 
     waiting: dict[int, int] = {}
@@ -493,7 +494,7 @@ def test_games_do_not_run_away_from_the_oldest(ahead: int, most: int) -> None:
         begun: list[int] = []
         while True:
             pool.gather()
-            heard = {game_id: slot for slot, game_id, _, _ in pool.awaiting()}
+            heard = {game_id: slot for slot, game_id, _, _ in pool.take_move_requests()}
             begun += sorted(heard)
             waiting.update(heard)
             if len(waiting) < 2:
@@ -517,7 +518,7 @@ def test_lanes_run_while_somebody_outside_plays(lanes: int) -> None:
 
     def outside() -> None:
         while not pool.done():
-            for slot, game_id, opening, moves in pool.awaiting(seconds=0.05):
+            for slot, game_id, opening, moves in pool.take_move_requests(seconds=0.05):
                 position = Position("gardner", opening)
                 for move in moves:
                     position.play(move)
@@ -545,22 +546,22 @@ def test_an_idle_lane_sleeps() -> None:
     class Counting(Evaluator):
         name, net_id, variant = "counting", "counting", "gardner"
 
-        def evaluate(self, leaves: Leaves) -> Answer:
+        def evaluate(self, leaves: Leaves) -> Evaluation:
             even = np.ones(leaves.moves.shape, np.float32) / leaves.counts[:, None]
-            return Answer(
+            return Evaluation(
                 even.astype(np.float32), np.full((leaves.size, 3), 1 / 3, np.float32), np.zeros(leaves.size, np.float32)
             )
 
-    class Watched(Desk):
+    class Watched(EvaluatorLane):
         def gather(self, pool: Pool, evaluator: int) -> Any:
             gathers.append(time.monotonic())
             return super().gather(pool, evaluator)
 
     counting = Counting()
-    counting.desk = lambda rows: Watched(counting)  # type: ignore[method-assign]
+    counting.lane = lambda rows, *, compiled=True: Watched(counting)  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as executor:
         driving = executor.submit(drive, pool, [counting], lanes=1)
-        [(slot, _, _, moves)] = pool.awaiting(seconds=20)
+        [(slot, _, _, moves)] = pool.take_move_requests(seconds=20)
         before = len(gathers)
         time.sleep(0.5)
         assert len(gathers) - before < 20

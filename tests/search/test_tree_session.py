@@ -9,7 +9,7 @@ import pytest
 
 from selfmate import Position
 from selfmate.errors import PlayerError
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import Leaves
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
@@ -27,7 +27,7 @@ class Hashed(Evaluator):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         """Answer a batch of any size."""
         self.sizes.append(leaves.size)
         priors = np.zeros(leaves.moves.shape, np.float32)
@@ -39,7 +39,7 @@ class Hashed(Evaluator):
             priors[row, :count] = weights / weights.sum()
             win = (seed % 1013) / 1013
             wdl[row] = 0.8 * win, 0.2, 0.8 * (1 - win)
-        return Answer(priors, wdl, np.zeros(leaves.size, np.float32))
+        return Evaluation(priors, wdl, np.zeros(leaves.size, np.float32))
 
 
 def never() -> bool:

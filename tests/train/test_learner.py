@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,9 @@ import torch
 
 from selfmate import SelfmateError
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
+from selfmate.nn.architecture import PLIES_UNIT
 from selfmate.nn.config import GARDNER, NetConfig
-from selfmate.nn.net import PLIES_UNIT, Net
+from selfmate.nn.net import Net
 from selfmate.recipe.reader import change, load, smoke
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import LearnerPart
@@ -23,35 +23,7 @@ RECIPE = smoke(load("gardner-laptop"))
 CONFIG = NetConfig.sized(GARDNER, "tiny", blocks=1, channels=8)
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def games() -> list[GameRecord]:
-    search = SearchConfig(gumbel=True, considered=8)
-    pool = Pool(
-        "gardner",
-        search,
-        SelfPlayConfig(visits=8, fast_visits=2, full_probability=1, random_plies=6, temperature=0, max_plies=60),
-        seed=1,
-        threads=1,
-    )
-    pool.start(0, 60)
-    pool.run("heuristic-1")
-    return pool.drain()
-
-
-@pytest.fixture(scope="module")
-def buffer(games: list[GameRecord]) -> Buffer:
-    filled = Buffer("gardner", 100_000, 1)
-    for game in games:
-        filled.add(game)
-    return filled
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def part(*settings: str) -> LearnerPart:

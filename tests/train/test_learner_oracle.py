@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from oracles import binomial_z
-from selfmate._core import Buffer, GameRecord, Pool, Samples, SearchConfig, SelfPlayConfig
+from selfmate._core import Buffer, GameRecord, Samples
 from selfmate.nn.config import GARDNER, NetConfig
 from selfmate.nn.net import Net
 from selfmate.recipe.reader import change, load, smoke
@@ -36,36 +36,7 @@ SEED: Final = 5
 Array = npt.NDArray[np.float64]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def games() -> list[GameRecord]:
-    search = SearchConfig(gumbel=True, considered=8)
-    pool = Pool(
-        "gardner",
-        search,
-        SelfPlayConfig(visits=8, fast_visits=2, full_probability=1, random_plies=6, temperature=0, max_plies=40),
-        seed=1,
-        threads=1,
-    )
-    pool.start(0, 60)
-    pool.run("heuristic-1")
-    return pool.drain()
-
-
-@pytest.fixture(scope="module")
-def buffer(games: list[GameRecord]) -> Buffer:
-    filled = Buffer("gardner", 100_000, 1)
-    for game in games:
-        filled.add(game)
-    assert {game.result for game in games} == {"1-0", "0-1", "1/2-1/2", "*"}
-    return filled
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def part(*settings: str) -> LearnerPart:
@@ -206,8 +177,8 @@ def test_gradients_of_the_heads_are_differences_of_the_loss(buffer: Buffer) -> N
         return losses_of(samples, outputs, numbers)[0]
 
     checked = 0
-    for parameter in (net.policy.planes.weight, net.policy.planes.bias, net.value.wdl.weight, net.value.plies.bias):
-        assert parameter is not None
+    for name in ("policy.planes.weight", "policy.planes.bias", "value.wdl.weight", "value.plies.bias"):
+        parameter = net.get_parameter(name)
         assert parameter.grad is not None
         flat, gradient = parameter.detach().view(-1), parameter.grad.view(-1)
         for place in gradient.abs().argsort(descending=True)[:5].tolist():
@@ -336,7 +307,8 @@ def test_the_average_is_that_of_all_steps(buffer: Buffer) -> None:
         expected = sum(share * weights[name] for share, weights in zip(shares, history, strict=True))
         assert isinstance(expected, Tensor)
         assert torch.allclose(tensor.double(), expected, atol=1e-6), name
-    assert not torch.allclose(learner.average.policy.planes.weight, learner.net.policy.planes.weight, atol=1e-5)
+    average, last = (net.get_parameter("policy.planes.weight") for net in (learner.average, learner.net))
+    assert not torch.allclose(average, last, atol=1e-5)
 
 
 def test_weight_decay_is_on_matrices_only(buffer: Buffer) -> None:

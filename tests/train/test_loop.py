@@ -25,7 +25,7 @@ from rich.console import Console
 from selfmate import SelfmateError, read_games
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.errors import EvaluatorError
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.winograd import WinogradEvaluator
 from selfmate.match import runner
 from selfmate.match.openings import balanced_openings
@@ -175,7 +175,7 @@ def test_a_device_that_is_lost_costs_nothing_committed(
     directory = tmp_path / "run"
     evaluate = WinogradEvaluator.evaluate
 
-    def lost(self: WinogradEvaluator, leaves: Leaves) -> Answer:
+    def lost(self: WinogradEvaluator, leaves: Leaves) -> Evaluation:
         if (directory / "state.json").exists() and state_of(directory).cycle == 1:
             raise EvaluatorError("the GPU failed: device lost")
         return evaluate(self, leaves)
@@ -404,7 +404,7 @@ def test_a_failing_evaluator_ends_the_match() -> None:
     class Broken(Evaluator):
         name, net_id, variant = "broken", "broken", "gardner"
 
-        def evaluate(self, leaves: Leaves) -> Answer:
+        def evaluate(self, leaves: Leaves) -> Evaluation:
             raise SelfmateError("broken")
 
     broken = Broken()

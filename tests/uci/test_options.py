@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from selfmate.evaluator import open as evaluators
-from selfmate.uci.options import BACKENDS, CLEAR_HASH, OPTIONS, OptionError, Settings, markdown_table, set_option
+from selfmate.evaluator.backends import BACKEND_CHOICES
+from selfmate.uci.options import CLEAR_HASH, OPTIONS, OptionError, Settings, markdown_table, set_option
 
 DOCUMENT = Path(__file__).parents[2] / "docs/uci.md"
 
@@ -31,7 +31,7 @@ def test_a_default_can_be_set_and_every_option_has_a_help(name: str) -> None:
 
 
 def test_the_backends_are_those_of_the_evaluators() -> None:
-    assert (*evaluators.BACKENDS, "cuda") == BACKENDS
+    assert OPTIONS["backend"].choices == BACKEND_CHOICES
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "1e999", "", "x", "1" * 50 + "x"])

@@ -590,7 +590,7 @@ def test_a_backend_that_is_not_there_costs_no_net(engine: Uci) -> None:
     engine.send("setoption name UCI_Variant value gardner", "setoption name Backend value cuda")
     texts = said(engine.ready())
     assert len(texts) == 2
-    assert texts[0] == "torch sees no GPU; the device cpu is always there; Backend auto instead"
+    assert texts[0] == "PyTorch finds no GPU; use the device cpu; Backend auto instead"
     assert "shipped net" in texts[1]
     check_lines(engine.ask("go nodes 200"), Position("gardner"))
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.agreement import difference, leaves_of
+from selfmate.evaluator.backends import AUTO, CPU_BACKENDS
 from selfmate.evaluator.base import Evaluator
-from selfmate.evaluator.open import BACKENDS, open_evaluator
+from selfmate.evaluator.open import open_evaluator
 from selfmate.nn.calibration import game_positions
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
@@ -48,7 +49,7 @@ def agreement(
     reference = open_evaluator(source, threads=1, backend=REFERENCE)
     positions = game_positions(reference.variant, count)
     leaves = leaves_of(positions)
-    rounds = [name for name in backends or BACKENDS if name not in ("auto", REFERENCE)]
+    rounds = [name for name in backends or CPU_BACKENDS if name not in (AUTO, REFERENCE)]
     total = (1 + len(rounds)) * len(positions)
 
     def search(evaluator: Evaluator, name: str, begun: int) -> list[Result]:

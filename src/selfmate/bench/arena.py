@@ -120,7 +120,9 @@ def _play(pool: MatchPool, scheduled: Sequence[ScheduledGame], evaluators: Seque
     began, processor = time.perf_counter(), time.process_time()
 
     def stretch() -> Stretch:
-        leaves = [sum(timing.leaves for timing in timings if timing.desk.evaluator is each) for each in evaluators]
+        leaves = [
+            sum(timing.leaves for timing in timings if timing.evaluator_lane.evaluator is each) for each in evaluators
+        ]
         return Stretch(leaves, time.perf_counter() - began, time.process_time() - processor)
 
     def on_finished(records: list[GameRecord]) -> None:
@@ -154,7 +156,7 @@ def _figures(pool: MatchPool, match: _Match, tops: Sequence[EvaluatorSpeed]) -> 
         "full_of_ceiling": round(of_full, 4),
         "full_of_ceiling_by_processor": round(of_full_processor, 4),
         "games_per_hour": round(3600 * match.games / elapsed),
-        "moves_per_second": round(pool.pool.plies / elapsed, 1),
+        "moves_per_second": round(pool.pool.searched_plies / elapsed, 1),
         "batch": round(leaves / max(1, len(match.timings)), 1),
         "processor_share": round(match.whole.processor / elapsed / cores(), 4),
         "lane_share": {name: round(each / (pool.lanes * elapsed), 4) for name, each in spent.items()},

@@ -43,12 +43,12 @@ def ceiling(
                 threads=1,
             )
             pool.start(0, rows)
-            desk = evaluator.desk(rows)
-            held = desk.gather(pool, 0)
-            desk.evaluate(held)
+            buffer = evaluator.lane(rows)
+            held = buffer.gather(pool, 0)
+            buffer.evaluate(held)
             ready.wait()
             while not over.is_set():
-                desk.evaluate(held)
+                buffer.evaluate(held)
                 counts[lane] += rows
         except BaseException as error:
             failures.append(error)

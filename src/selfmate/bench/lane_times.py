@@ -40,7 +40,7 @@ class LaneTimes:
 
     def __call__(self, timing: BatchTiming) -> None:
         """Add a batch, with its seconds on the GPU where there is one."""
-        seconds = getattr(timing.desk, "seconds", None)
+        seconds = getattr(timing.evaluator_lane, "seconds", None)
         self._timings.append((timing, seconds() if seconds else ()))
 
     def clear(self) -> None:

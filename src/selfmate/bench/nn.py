@@ -14,8 +14,9 @@ from selfmate._core import Pool, SearchConfig, SelfPlayConfig
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.bench.untrained import untrained_net
 from selfmate.errors import SelfmateError
-from selfmate.evaluator.base import Answer, Evaluator
-from selfmate.evaluator.open import BACKENDS, BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
+from selfmate.evaluator.backends import CPU_BACKENDS
+from selfmate.evaluator.base import Evaluation, Evaluator
+from selfmate.evaluator.open import BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
 from selfmate.nn.leaves import Leaves
 from selfmate.util.cpu import cores, cpu_flags, processor_name
 from selfmate.util.text import many
@@ -124,7 +125,7 @@ def _backends(source: Net | Path, wanted: Sequence[str] | None) -> tuple[dict[st
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{source}: {error.name} is missing; it comes with selfmate[train]") from None
     refused = []
-    for name in wanted or [name for name in BACKENDS if name != "auto"]:
+    for name in wanted or CPU_BACKENDS:
         # Torch on one thread: several wait for each other longer than they compute as soon as another program uses a
         # core. Our own kernels (winograd) on one thread too, as a lane of self-play uses them.
         for threads in sorted({1, cores()}) if name == "winograd" else [1 if name == "torch" else cores()]:
@@ -157,7 +158,7 @@ class _PlainOnnx(Evaluator):
         options.log_severity_level = 4
         self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
-    def evaluate(self, leaves: Leaves) -> Answer:
+    def evaluate(self, leaves: Leaves) -> Evaluation:
         """Evaluate the whole batch at once."""
         size = leaves.size
         inputs = {
@@ -166,7 +167,7 @@ class _PlainOnnx(Evaluator):
             "moves": leaves.moves[:size],
             "counts": leaves.counts[:size],
         }
-        return Answer(*self._session.run(list(Answer._fields), inputs))
+        return Evaluation(*self._session.run(list(Evaluation._fields), inputs))
 
 
 def _leaves(variant: str, size: int) -> Leaves:

@@ -109,7 +109,7 @@ def _play(pool: Pool, evaluator: Evaluator, *, lanes: int, seconds: float, warmu
     start: dict[str, float] = {}
 
     def counts(now: float) -> dict[str, float]:
-        return {"at": now, "playouts": pool.playouts, "plies": pool.plies, "processor": time.process_time()}
+        return {"at": now, "playouts": pool.playouts, "plies": pool.searched_plies, "processor": time.process_time()}
 
     def drain(leaves: int) -> None:
         nonlocal drained, packing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from selfmate.cli.common import Json, Settings, Threads, progress_bar
+from selfmate.evaluator.backends import CPU_BACKENDS
 
 if TYPE_CHECKING:
     from selfmate.bench.report import BenchReport, Tell
@@ -19,7 +20,8 @@ Net = Annotated[str | None, typer.Option("--net", help="A net's folder or .onnx 
 
 Repeats = Annotated[int, typer.Option("--repeats", min=1, max=100, help="Report the best of this many runs.")]
 Backends = Annotated[
-    list[str] | None, typer.Option("--backend", help="Only this backend; repeatable (default: all installed).")
+    list[str] | None,
+    typer.Option("--backend", help=f"One of {', '.join(CPU_BACKENDS)}; repeatable (default: all installed)."),
 ]
 
 bench_app = typer.Typer(

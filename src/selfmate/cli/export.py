@@ -1,4 +1,4 @@
-"""`selfmate export`: write a net as an ONNX file, but only one that was seen to answer as the net does."""
+"""`selfmate export`: write a net as an ONNX file, after checking that the file evaluates positions as the net does."""
 
 from __future__ import annotations
 
@@ -8,47 +8,48 @@ from typing import Any, Final
 
 from selfmate.errors import EvaluatorError, SelfmateError, clip
 from selfmate.evaluator.agreement import difference, leaves_of
+from selfmate.evaluator.backends import Precision
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.onnx import OnnxEvaluator
 from selfmate.nn.calibration import game_positions
 from selfmate.nn.checkpoint import TENSORS_NAME
-from selfmate.nn.onnx import ONNX_NAME, OPSET, read_net, to_onnx
-from selfmate.nn.quantize import quantise
+from selfmate.nn.onnx import ONNX_NAME, read_net, to_onnx
+from selfmate.nn.onnx_graph import OPSET
+from selfmate.nn.quantize import quantize
 from selfmate.search.spec import find_net
 from selfmate.util.text import percent
 
 __all__ = ["ExportReport", "export"]
 
-
-CHECKED: Final = 128
+CHECKED_POSITIONS: Final = 128
 """Positions of games that a file is checked on."""
-
-
-MOST: Final = {False: 1e-4, True: 0.05}
-"""Largest mean difference of value and policy with which a file is believed: f32, which rounds, and int8."""
+MAX_MEAN_DIFFERENCE: Final[dict[Precision, float]] = {"f32": 1e-4, "int8": 0.05}
+"""Largest mean difference of value and policy with which a file is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
-    """What was written, and how near it comes."""
+    """The file that was written, and how far it differs from the net."""
 
     path: Path
     variant: str
     net_id: str
     size: int
     """Bytes."""
-    int8: bool
+    precision: Precision
     reference: str
-    """What it was compared with."""
+    """The evaluator it was compared with."""
     differences: dict[str, float]
+    """See `selfmate.evaluator.agreement.difference`."""
 
     @property
     def agrees(self) -> bool:
-        """Whether it answers as the net does; else nothing was written."""
-        return max(self.differences["value_mean"], self.differences["policy_mean"]) <= MOST[self.int8]
+        """Whether it evaluates positions as the net does; if not, nothing was written."""
+        mean = max(self.differences["value_mean"], self.differences["policy_mean"])
+        return mean <= MAX_MEAN_DIFFERENCE[self.precision]
 
     def as_json(self) -> dict[str, Any]:
-        """Give what a program would read."""
+        """Return what `--json` prints."""
         return {
             "file": str(self.path),
             "written": self.agrees,
@@ -56,51 +57,51 @@ class ExportReport:
             "net": self.net_id,
             "bytes": self.size,
             "opset": OPSET,
-            "precision": "int8" if self.int8 else "f32",
+            "precision": self.precision,
             "reference": self.reference,
-            "positions": CHECKED,
+            "positions": CHECKED_POSITIONS,
             **self.differences,
         }
 
     def __str__(self) -> str:
         found = self.differences
-        what = f"{self.variant}, {'int8' if self.int8 else 'f32'}, {self.size / 1024:,.0f} KiB, net {self.net_id[:12]}"
+        what = f"{self.variant}, {self.precision}, {self.size / 1024:,.0f} KiB, net {self.net_id[:12]}"
         near = (
-            f"against {self.reference} on {CHECKED} positions: value {found['value_mean']:.2g} off in the mean and "
-            f"{found['value_max']:.2g} at most, policy {found['policy_mean']:.2g} and {found['policy_max']:.2g}, "
-            f"first move equal in {percent(found['same_first_prior'])}"
+            f"difference from {self.reference} on {CHECKED_POSITIONS} positions: value {found['value_mean']:.2g} mean, "
+            f"{found['value_max']:.2g} max; policy {found['policy_mean']:.2g} mean, {found['policy_max']:.2g} max; "
+            f"same first move in {percent(found['same_first_prior'])}"
         )
-        return f"{self.path}: {'' if self.agrees else 'NOT WRITTEN, it does not agree: '}{what}\n{near}"
+        return f"{self.path}: {'' if self.agrees else 'NOT WRITTEN, it differs from the net: '}{what}\n{near}"
 
 
 def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> ExportReport:
-    """Write the net that `spec` names; a file that does not answer as the net does is not written."""
+    """Write the net of a spec as an ONNX file, unless it differs from the net too much (`ExportReport.agrees`)."""
     from selfmate.util.files import check_target, write_output
 
-    # 1. Everything that can be wrong is found first.
+    # 1. Check the target before any work.
     if out.suffix != ".onnx":
-        raise SelfmateError(f"{clip(str(out))}: the name of an ONNX file ends in .onnx", str(out))
+        raise SelfmateError(f"{clip(str(out))}: the name of an ONNX file must end in .onnx", str(out))
     check_target(out)
     if out.exists() and not force:
-        raise SelfmateError(f"{out}: there is such a file already; --force writes over it", str(out))
-    # 2. The file in f32, and what it must agree with.
+        raise SelfmateError(f"{out} already exists; --force overwrites it", str(out))
+    # 2. The file, and the evaluator that it must agree with.
     source = find_net(spec)
     try:
         data, reference = _f32(source)
         plain = OnnxEvaluator(data)
         if int8:
-            data, reference = quantise(data), plain
+            data, reference = quantize(data), plain
     except ModuleNotFoundError as error:
         raise EvaluatorError(f"{clip(spec)}: {error.name} is missing; it comes with selfmate[train]", spec) from None
-    # 3. Does it?
-    leaves = leaves_of(game_positions(plain.variant, CHECKED))
+    # 3. Compare, and write.
+    leaves = leaves_of(game_positions(plain.variant, CHECKED_POSITIONS))
     found = difference(reference.evaluate(leaves), OnnxEvaluator(data).evaluate(leaves))
     report = ExportReport(
         path=out,
         variant=plain.variant,
         net_id=plain.net_id,
         size=len(data),
-        int8=int8,
+        precision="int8" if int8 else "f32",
         reference=reference.name,
         differences=found,
     )
@@ -110,11 +111,11 @@ def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> 
 
 
 def _f32(source: Path) -> tuple[bytes, Evaluator]:
-    """Give the f32 file of a net and an evaluator that it must agree with: torch, where there are tensors."""
+    """Return the f32 file of a net, and the evaluator that it must agree with: PyTorch, if there are tensors."""
     if source.is_file() or ((source / ONNX_NAME).is_file() and not (source / TENSORS_NAME).is_file()):
         net = read_net(source)
         if net.is_int8:
-            raise SelfmateError(f"{source}: an int8 file already; export the net itself", str(source))
+            raise SelfmateError(f"{source} is an int8 file; export the net itself", str(source))
         return net.data, OnnxEvaluator(source)
     from selfmate.evaluator.torch import TorchEvaluator, net_of
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from selfmate.errors import SelfmateError
+from selfmate.evaluator.backends import BACKEND_CHOICES
 from selfmate.match.options import PLAYER_HELP
 
 __all__ = ["analyse", "demo", "play", "uci"]
@@ -107,7 +108,7 @@ def analyse(
         float | None, typer.Option("--seconds", min=0.01, max=86_400, help="Seconds per position.")
     ] = None,
     backend: Annotated[
-        str, typer.Option("--backend", help="Backend of a net: auto, winograd, onnx, onnx-int8, openvino, …, torch.")
+        str, typer.Option("--backend", help=f"Backend of a net: {', '.join(BACKEND_CHOICES)}.")
     ] = "auto",
     multipv: Annotated[int, typer.Option("--multipv", min=1, max=256, help="Moves to show.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each position.")] = False,

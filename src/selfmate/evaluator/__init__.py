@@ -1,1 +1,1 @@
-"""One interface for every net on every device: leaf batches in, priors and win-draw-loss out."""
+"""Evaluators: one interface for every net on every device. Leaves in, priors and win-draw-loss out."""

@@ -1,4 +1,4 @@
-"""How far two evaluators differ on the same leaves."""
+"""The difference between two evaluators on the same leaves."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from selfmate import _core
 from selfmate.board.position import Position
-from selfmate.evaluator.base import Answer
+from selfmate.evaluator.base import Evaluation
 from selfmate.nn.leaves import LeafBatch
 
 __all__ = ["difference", "leaves_of"]
 
 
 def leaves_of(positions: Sequence[Position]) -> LeafBatch:
-    """Encode positions of one variant as leaves, as a search does."""
+    """Return positions of one variant as encoded leaves, as a search encodes them."""
     facts = _core.encoding(positions[0].variant)
     size = len(positions)
     batch = LeafBatch(
@@ -32,20 +32,20 @@ def leaves_of(positions: Sequence[Position]) -> LeafBatch:
     return batch
 
 
-def difference(expected: Answer, answer: Answer) -> dict[str, float]:
-    """Measure how far an answer is from the expected one: values, and priors as total variation.
+def difference(expected: Evaluation, found: Evaluation) -> dict[str, float]:
+    """Return how far two evaluations differ: values, priors (total variation), and the share of equal first moves.
 
-    >>> one = Answer(np.array([[0.5, 0.5]]), np.array([[0.6, 0.0, 0.4]]), np.zeros(1))
-    >>> other = Answer(np.array([[0.4, 0.6]]), np.array([[0.5, 0.0, 0.5]]), np.zeros(1))
+    >>> one = Evaluation(np.array([[0.5, 0.5]]), np.array([[0.6, 0.0, 0.4]]))
+    >>> other = Evaluation(np.array([[0.4, 0.6]]), np.array([[0.5, 0.0, 0.5]]))
     >>> {name: round(number, 3) for name, number in difference(one, other).items()}
     {'value_mean': 0.2, 'value_max': 0.2, 'policy_mean': 0.1, 'policy_max': 0.1, 'same_first_prior': 0.0}
     """
-    value = np.abs((expected.wdl - answer.wdl) @ np.array([1.0, 0.0, -1.0]))
-    policy = np.abs(expected.priors - answer.priors).sum(1) / 2
+    value = np.abs((expected.wdl - found.wdl) @ np.array([1.0, 0.0, -1.0]))
+    policy = np.abs(expected.priors - found.priors).sum(1) / 2
     return {
         "value_mean": float(value.mean()),
         "value_max": float(value.max()),
         "policy_mean": float(policy.mean()),
         "policy_max": float(policy.max()),
-        "same_first_prior": float((expected.priors.argmax(1) == answer.priors.argmax(1)).mean()),
+        "same_first_prior": float((expected.priors.argmax(1) == found.priors.argmax(1)).mean()),
     }

@@ -1,4 +1,4 @@
-"""The interface of evaluators."""
+"""The interface of evaluators: leaves in, priors and win-draw-loss out."""
 
 from __future__ import annotations
 
@@ -17,69 +17,75 @@ from selfmate.nn.leaves import LeafBatch, Leaves
 if TYPE_CHECKING:
     from selfmate._core import Pool
 
-__all__ = ["NATIVE", "Answer", "Desk", "Evaluator", "in_pieces", "pieces"]
-
+__all__ = ["NATIVE", "Evaluation", "Evaluator", "EvaluatorLane", "checked", "evaluate_pieces", "pieces"]
 
 NATIVE: Final = ("uniform", "fake", "heuristic-1")
 """Evaluators of the core: `Search.run` and `Pool.run` take these names."""
-
-
 MAX_PLIES: Final = 1000.0
-"""What a net says of plies left is cut off here."""
+"""Upper bound of plies left; larger outputs of a net are clipped."""
 
 
-class Answer(NamedTuple):
-    """What an evaluator says of B leaves, seen by the side to move."""
+class Evaluation(NamedTuple):
+    """The evaluation of B leaves, from the point of view of the side to move."""
 
     priors: NDArray[np.float32]
-    """[B, M], of sum one over the legal moves and zero beyond."""
+    """[B, M]; of sum one over the legal moves, zero beyond them."""
     wdl: NDArray[np.float32]
     """[B, 3] probabilities of win, draw and loss."""
-    plies: NDArray[np.float32]
-    """[B] plies left."""
+    plies: NDArray[np.float32] | None = None
+    """[B] plies left; None from caches and GPU lanes, because no search reads them."""
+
+    def rows(self, rows: NDArray[np.int64] | slice) -> Evaluation:
+        """Return some of the rows."""
+        return Evaluation(self.priors[rows], self.wdl[rows], None if self.plies is None else self.plies[rows])
+
+    def assign(self, priors: NDArray[np.float32], wdl: NDArray[np.float32], plies: NDArray[np.float32]) -> None:
+        """Copy results into the arrays."""
+        self.priors[:], self.wdl[:] = priors, wdl
+        if self.plies is not None:
+            self.plies[:] = plies
 
 
 class Evaluator(ABC):
-    """One interface for every net on every device. `evaluate` may be called by several threads at a time."""
+    """A net on a device. `evaluate` may be called by several threads at a time."""
 
     name: str
-    """What computes: for people and logs."""
-    chosen: str = ""
-    """Why it computes where `auto` chose it."""
+    """Backend, precision and device, for logs."""
+    choice_reason: str = ""
+    """Why `auto` chose this backend; empty for a backend chosen by name."""
     net_id: str
-    """Hash of the net: equal ids, equal answers up to rounding."""
+    """Hash of the net: equal ids have equal evaluations up to rounding."""
     variant: str
 
     @abstractmethod
-    def evaluate(self, leaves: Leaves) -> Answer:
-        """Answer a batch of any size."""
+    def evaluate(self, leaves: Leaves) -> Evaluation:
+        """Evaluate a batch of any size."""
 
-    def desk(self, rows: int) -> Desk:
-        """Give a place for one lane of a pool, whose batches have at most `rows` leaves; it is used by one thread."""
-        return Desk(self)
+    def lane(self, rows: int, *, compiled: bool = True) -> EvaluatorLane:
+        """Return the buffers of one lane of a pool, for batches of at most `rows` leaves; one thread uses them.
 
-    def trial_desk(self, rows: int) -> Desk:
-        """The same for a short look at how fast batches of this size are: nothing is compiled for it."""
-        return self.desk(rows)
+        With `compiled=False` nothing is compiled for it, as for a short measurement.
+        """
+        return EvaluatorLane(self)
 
 
-class Desk:
-    """Where a lane's leaves are gathered and evaluated. Nothing is special here; a GPU has pinned memory at its own."""
+class EvaluatorLane:
+    """Gathers and evaluates the leaves of one lane. This one has no buffers; one on a GPU has pinned memory."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
 
     def gather(self, pool: Pool, evaluator: int) -> Any:
-        """Gather leaves that are for the evaluator of this number; `size` and `ticket` are theirs."""
+        """Gather leaves for the evaluator of this number; the result has their `size` and `ticket`."""
         return pool.gather(evaluator)
 
-    def evaluate(self, leaves: Any) -> Answer:
-        """Answer what `gather` gave; the answer is good until the next one."""
+    def evaluate(self, leaves: Any) -> Evaluation:
+        """Evaluate what `gather` returned; the arrays are valid until the next call."""
         return self.evaluator.evaluate(leaves)
 
 
 def pieces(size: int, largest: int) -> Iterator[tuple[int, int]]:
-    """Cut a batch into pieces of nearly equal size, none above `largest`: begin and end of each.
+    """Yield begin and end of pieces of nearly equal size, none above `largest`, that cover a batch.
 
     >>> list(pieces(150, 64))
     [(0, 50), (50, 100), (100, 150)]
@@ -89,34 +95,39 @@ def pieces(size: int, largest: int) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(bounds)
 
 
-def in_pieces(
+def evaluate_pieces(
     batch: LeafBatch,
+    evaluate: Callable[[LeafBatch, Evaluation], None],
+    *,
     smallest: int,
     largest: int,
     threads: int,
-    pool: Executor | None,
-    evaluate: Callable[[LeafBatch, Answer, int, int], None],
-) -> Answer:
-    """Let `evaluate` compute pieces of a batch, each into its place in the answer, in the threads of a pool.
+    executor: Executor | None,
+) -> Evaluation:
+    """Evaluate a batch in pieces of `smallest` to `largest` rows, in the threads of an executor.
 
-    As many pieces as threads, or a multiple of it, unless they would become too small to be worth it.
+    `evaluate` computes a piece of the batch into the arrays of its rows. There are as many pieces as threads, or a
+    multiple, unless they would be smaller than `smallest`.
     """
     size, width = batch.moves.shape
-    answer = Answer(np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32))
+    found = Evaluation(np.empty((size, width), np.float32), np.empty((size, 3), np.float32), np.empty(size, np.float32))
     share = max(smallest, -(-size // threads))
-    work = list(pieces(size, -(-share // -(-share // largest))))
-    if pool is None or len(work) == 1:
-        for begin, end in work:
-            evaluate(batch, answer, begin, end)
+    rows = [slice(begin, end) for begin, end in pieces(size, -(-share // -(-share // largest)))]
+    if len(rows) == 1:
+        evaluate(batch, found)
+    elif executor is None:
+        for each in rows:
+            evaluate(batch.take(each), found.rows(each))
     else:
-        for done in [pool.submit(evaluate, batch, answer, begin, end) for begin, end in work]:
+        for done in [executor.submit(evaluate, batch.take(each), found.rows(each)) for each in rows]:
             done.result()
-    return answer
+    return found
 
 
-def checked(answer: Answer, net_id: str) -> Answer:
-    """Refuse answers that are not numbers, and bound those that have no bound."""
-    for name, array in zip(Answer._fields, answer, strict=True):
-        if not np.isfinite(array).all():
+def checked(evaluation: Evaluation, net_id: str) -> Evaluation:
+    """Return an evaluation with plies clipped to `MAX_PLIES`; raise `EvaluatorError` on numbers that are not finite."""
+    for name, array in evaluation._asdict().items():
+        if array is not None and not np.isfinite(array).all():
             raise EvaluatorError(f"the {name} of net {net_id[:12]} are not finite", net_id)
-    return answer._replace(plies=np.clip(answer.plies, 0.0, MAX_PLIES))
+    plies = evaluation.plies
+    return evaluation._replace(plies=None if plies is None else np.clip(plies, 0.0, MAX_PLIES))

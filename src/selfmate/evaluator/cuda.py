@@ -1,4 +1,4 @@
-"""What all who use a GPU share: whose turn it is to launch, how a graph is captured, and what its errors say."""
+"""Shared by everything that uses a GPU: the launch lock, the capture of CUDA graphs, and error messages."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ import torch
 
 from selfmate.errors import DeviceError
 
-__all__ = ["LAUNCHING", "capture", "device_errors"]
+__all__ = ["LAUNCH_LOCK", "capture", "device_errors"]
 
-
-LAUNCHING: Final = threading.RLock()
-"""Held while work is given to the GPU. While a graph is captured nobody else may: some calls would spoil it."""
+LAUNCH_LOCK: Final = threading.RLock()
+"""Held while work is submitted to the GPU: some calls of another thread would invalidate a graph that is captured."""
 
 
 @contextlib.contextmanager
 def capture(pool: Any, stream: torch.cuda.Stream) -> Iterator[torch.cuda.CUDAGraph]:
-    """Capture a graph. Everything in it must have been computed once before, in this very thread.
+    """Capture a CUDA graph. Everything in it must have been computed once before, in this very thread.
 
-    cuDNN looks for its fastest kernel at the first use of a shape, which cannot be captured; what it found is known to
-    the thread that looked.
+    cuDNN searches for its fastest kernel at the first use of a shape, which cannot be captured; the result is kept per
+    thread.
     """
     graph = torch.cuda.CUDAGraph()
-    with LAUNCHING, torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+    with LAUNCH_LOCK, torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
         yield graph
 
 
 @contextlib.contextmanager
 def device_errors() -> Iterator[None]:
-    """Say in one line what a GPU complains of: too little memory, a driver that is too old, a device that is lost."""
+    """Raise errors of the GPU (out of memory, an old driver, a lost device) as a `DeviceError` of one line."""
     try:
         yield
     except torch.OutOfMemoryError as error:
         raise DeviceError(
-            "the GPU has too little memory; fewer selfplay.slots, a smaller learner.batch or a smaller net need less"
+            "the GPU is out of memory; reduce selfplay.slots or learner.batch, or use a smaller net"
         ) from error
     except RuntimeError as error:
         text = str(error)

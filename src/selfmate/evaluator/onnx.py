@@ -1,20 +1,20 @@
-"""Evaluation by ONNX Runtime on the CPU; needs no torch.
+"""Evaluation by ONNX Runtime on the CPU; needs no PyTorch.
 
-A batch is cut into pieces that stay in a core's cache, and each core computes whole pieces by itself, so that no
-core waits for another in the midst of a layer. The answer to a leaf does not depend on the batch around it, bit for
-bit: a piece is padded to whole vectors, and every row is computed in the same order.
+A batch is cut into pieces that fit a core's cache, and each core computes whole pieces by itself, so that no core waits
+for another within a layer. The evaluation of a leaf does not depend on the batch around it, bit for bit: a piece is
+padded to whole vectors, and every row is computed in the same order.
 """
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import onnxruntime
 
-from selfmate.evaluator.base import Answer, Evaluator, checked, in_pieces
+from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
 from selfmate.nn.checkpoint import Card, WeightsError
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.nn.onnx import read_card_of, read_net
@@ -23,15 +23,11 @@ from selfmate.util.text import many
 
 __all__ = ["OnnxEvaluator"]
 
-
 LARGEST_PIECE: Final = 64
 """Rows of a piece: the activations of a small net then fit a core's second-level cache."""
-
-
 VECTOR: Final = 4
-"""Rows are padded to a multiple of this many: softplus of a last odd row is otherwise rounded differently. A batch of
+"""Rows are padded to a multiple of this number: softplus of a last odd row is otherwise rounded differently. A batch of
 8 leaves, as a short search gathers, still keeps two cores busy."""
-
 
 INPUTS: Final = {
     "bits": "tensor(int64)",
@@ -39,15 +35,13 @@ INPUTS: Final = {
     "moves": "tensor(uint16)",
     "counts": "tensor(uint16)",
 }
-
-
-OUTPUTS: Final = ["priors", "wdl", "plies"]
+OUTPUTS: Final = list(Evaluation._fields)
 
 
 class OnnxEvaluator(Evaluator):
     """Evaluates with an ONNX file of ours, the folder of a net that has one, or the bytes of one.
 
-    `int8` chooses the int8 file of a folder.
+    `int8` chooses the int8 file of a folder; `threads` are those that one batch is divided among (default: all cores).
     """
 
     def __init__(self, source: str | Path | bytes, *, threads: int | None = None, int8: bool = False) -> None:
@@ -60,46 +54,46 @@ class OnnxEvaluator(Evaluator):
         self.name = f"onnx{' int8' if net.is_int8 else ''} on {many(self.threads, 'thread')}"
         self._bitboards, self._scalars = (self._session.get_inputs()[index].shape[1] for index in (0, 1))
         self._policy_size = policy_size(self.card, net.where)
-        self._pool = ThreadPoolExecutor(self.threads, "onnx") if self.threads > 1 else None
+        self._executor = ThreadPoolExecutor(self.threads, "onnx") if self.threads > 1 else None
 
-    def evaluate(self, leaves: Leaves) -> Answer:
-        """Answer a batch of any size."""
+    def evaluate(self, leaves: Leaves) -> Evaluation:
+        """Evaluate a batch of any size."""
         batch = LeafBatch.of(leaves, self._bitboards, self._scalars, self._policy_size)
-        answer = in_pieces(batch, VECTOR, LARGEST_PIECE, self.threads, self._pool, self._evaluate_piece)
-        return checked(answer, self.net_id)
+        found = evaluate_pieces(
+            batch,
+            self._evaluate_piece,
+            smallest=VECTOR,
+            largest=LARGEST_PIECE,
+            threads=self.threads,
+            executor=self._executor,
+        )
+        return checked(found, self.net_id)
 
-    def _evaluate_piece(self, batch: LeafBatch, answer: Answer, begin: int, end: int) -> None:
-        """Compute the rows from `begin` to `end` into their place in the answer."""
-        piece = batch.piece(begin, end, -(-(end - begin) // VECTOR) * VECTOR)
-        inputs = {
-            "bits": piece.bits.view(np.int64),
-            "scalars": piece.scalars,
-            "moves": piece.moves,
-            "counts": piece.counts,
-        }
-        for rows, computed in zip(answer, self._session.run(OUTPUTS, inputs), strict=True):
-            rows[begin:end] = computed[: end - begin]
+    def _evaluate_piece(self, batch: LeafBatch, out: Evaluation) -> None:
+        padded = batch.padded(-(-batch.size // VECTOR) * VECTOR)
+        outputs = self._session.run(OUTPUTS, padded.onnx_inputs())
+        out.assign(*(computed[: batch.size] for computed in outputs))
 
 
 def _open_session(data: bytes, where: str) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # the threads are ours
+    options.intra_op_num_threads = 1  # pieces run in threads of our own
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what is wrong is said by the error
+    options.log_severity_level = 4  # errors are raised; nothing else is printed
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has a class of its own for each code, without a common base
+    except Exception as error:  # onnxruntime has a class for each error code, without a common base
         reason = " ".join(str(error).split())[:200]
-        raise WeightsError(f"{where}: ONNX Runtime refuses it: {reason}", where) from None
+        raise WeightsError(f"{where}: ONNX Runtime cannot load it: {reason}", where) from None
     inputs = {node.name: node.type for node in session.get_inputs()}
     if inputs != INPUTS or [node.name for node in session.get_outputs()] != OUTPUTS:
-        raise WeightsError(f"{where}: not an evaluator: its inputs or outputs are others than ours", where)
+        raise WeightsError(f"{where}: not an ONNX file of a Selfmate net: other inputs or outputs", where)
     return session
 
 
 def policy_size(card: Card, where: str) -> int:
-    """Say how many moves the net of a card knows."""
+    """Return the number of moves in the policy of the net of a card."""
     sizes = [card.config.get(key) for key in ("planes", "ranks", "files")]
     if not all(type(size) is int and 1 <= size <= 256 for size in sizes):
-        raise WeightsError(f"{where}: its metadata do not say how many moves it knows", where)
-    return int(np.prod([int(size) for size in sizes if size is not None]))
+        raise WeightsError(f"{where}: its metadata do not give the size of the policy", where)
+    return math.prod(int(size) for size in sizes if size is not None)

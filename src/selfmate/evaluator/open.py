@@ -1,39 +1,27 @@
-"""Evaluators: a batch of leaves in, priors and win-draw-loss out, whatever computes them.
+"""Opening an evaluator for a net: a batch of leaves in, priors and win-draw-loss out, by any backend.
 
-`open_evaluator` opens one for a net, by backend: the core itself on a CPU (`winograd`), also while training, torch on a
-GPU, and for ONNX files ONNX Runtime, or OpenVINO where it is installed. The evaluators without a net (`NATIVE`) run
-inside the core as well and are known by their names alone.
+The backends are listed in `selfmate.evaluator.backends`. The evaluators without a net (`NATIVE`) run inside the core
+and are known by their names alone.
 """
 
 from __future__ import annotations
 
-import difflib
-import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from selfmate.errors import clip
-
-if TYPE_CHECKING:
-    from selfmate.nn.net import Net
-from selfmate.errors import EvaluatorError
+from selfmate.errors import EvaluatorError, clip
+from selfmate.evaluator.backends import AUTO, BACKENDS, Backend, extra_for, find_backend
 from selfmate.evaluator.base import NATIVE, Evaluator
 from selfmate.util.cpu import cpu_flags
 
-__all__ = ["BACKENDS", "f32_onnx", "open_evaluator"]
+if TYPE_CHECKING:
+    from selfmate.nn.net import Net
 
-
-BACKENDS: Final = ("auto", "winograd", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch")
-"""What can compute a net: the core, ONNX Runtime, OpenVINO (an extra), torch (an extra)."""
-
+__all__ = ["BF16_FLAGS", "INT8_FLAGS", "f32_onnx", "open_evaluator"]
 
 # Instructions that multiply in bf16 and in eight bits. Without them int8 is no faster, and may overflow (AVX2).
 BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
-
-
 INT8_FLAGS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
-
-
 SMALL_NET: Final = 1 << 20
 """Bytes of an int8 file up to which ONNX Runtime is the faster one: OpenVINO has more to do around each batch."""
 
@@ -48,127 +36,138 @@ def open_evaluator(
 ) -> Evaluator:
     """Open an evaluator of a net: a net in memory, its folder, or an ONNX file.
 
-    Without a `backend` it is the one that training uses: f32 on a CPU, whose answers do not depend on the batch by a
-    bit, and torch on a GPU. `auto` is for play: the same, but for an ONNX file the fastest of those that are installed.
+    Without a `backend` it is the one that training uses: f32 on a CPU, whose results do not depend on the batch by a
+    bit, and PyTorch on a GPU. `auto` is for play: the same, but for an ONNX file the fastest installed backend.
+    `device` is `cpu` or a GPU as PyTorch names it (`cuda`, `cuda:1`). `compiled`, on a GPU, fuses the net for the large
+    batches of self-play, which takes a minute.
 
-    `compiled`, on a GPU: fuse the net for the large batches of self-play, which takes a minute.
+    Raises `EvaluatorError` for a choice that is not possible or not installed, `WeightsError` for a damaged net.
 
     >>> open_evaluator("heuristic-1")
     Traceback (most recent call last):
     ...
     selfmate.errors.EvaluatorError: 'heuristic-1' is computed by the core; pass its name to Search.run or Pool.run
-    >>> open_evaluator("net.onnx", backend="openvno")
-    Traceback (most recent call last):
-    ...
-    selfmate.errors.EvaluatorError: no backend is called 'openvno'; did you mean 'openvino'?
     """
-    # 1. What was asked for?
+    # 1. Is the choice possible?
     if source in NATIVE:
         message = f"{source!r} is computed by the core; pass its name to Search.run or Pool.run"
         raise EvaluatorError(message, str(source))
-    if backend is not None and backend not in BACKENDS:
-        near = difflib.get_close_matches(clip(backend), BACKENDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(BACKENDS)}"
-        raise EvaluatorError(f"no backend is called {clip(backend)!r}; {hint}", backend)
-    if device != "cpu" and backend not in (None, "auto", "torch"):
-        raise EvaluatorError(f"the backend {backend} computes on the CPU, not on {clip(device)!r}", device)
     shown = str(source) if isinstance(source, str | Path) else "the net"
-    if (device != "cpu" or backend in ("torch", "winograd")) and shown.endswith(".onnx"):
-        which = "torch" if backend != "winograd" else backend
-        raise EvaluatorError(f"{shown}: {which} computes no ONNX file; give the folder of the net", shown)
+    chosen = _choose(source, device, backend)
+    if chosen is not None and device != "cpu" and chosen.module != "torch":
+        raise EvaluatorError(f"the backend {chosen.name} computes on the CPU, not on {clip(device)!r}", device)
+    if chosen is not None and chosen.reads == "tensors" and shown.endswith(".onnx"):
+        raise EvaluatorError(f"{shown}: {chosen.module} does not read ONNX files; give the folder of the net", shown)
     # 2. Open it.
     try:
-        if device != "cpu" or backend == "torch":
+        if chosen is None or chosen.reads == "onnx":
+            return _open_onnx(source, shown, threads, chosen, auto=backend == AUTO)
+        if chosen.module == "torch":
             from selfmate.evaluator.torch import TorchEvaluator
 
-            return TorchEvaluator(source, device=device, threads=threads, compile=compiled)
-        if backend == "winograd" or (backend in (None, "auto") and _has_tensors(source)):
-            from selfmate.evaluator.winograd import WinogradEvaluator
+            where = device if device != "cpu" else chosen.device
+            return TorchEvaluator(source, device=where, threads=threads, compile=compiled)
+        from selfmate.evaluator.winograd import WinogradEvaluator
 
-            evaluator = WinogradEvaluator(source, threads=threads)
-            evaluator.chosen = "as exact as f32 gets, and fast" if backend == "auto" else ""
-            return evaluator
-        return _open_onnx(source, shown, threads, backend)
+        evaluator = WinogradEvaluator(source, threads=threads)
+        evaluator.choice_reason = "exact f32, and fast" if backend == AUTO else ""
+        return evaluator
     except ModuleNotFoundError as error:
-        extra = "openvino" if error.name == "openvino" else "train"
+        extra = extra_for(error.name)
         raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[{extra}]", shown) from None
 
 
-def _has_tensors(source: Net | str | Path) -> bool:
-    """Whether a net is in memory, or in a folder as its tensors."""
+def _choose(source: Net | str | Path, device: str, backend: str | None) -> Backend | None:
+    """Return the backend, or None where it depends on the ONNX files that there are."""
+    if backend not in (None, AUTO):
+        return find_backend(str(backend))
+    if device != "cpu":
+        return BACKENDS["cuda"]
     from selfmate.nn.checkpoint import TENSORS_NAME
 
-    return not isinstance(source, str | Path) or (Path(source) / TENSORS_NAME).exists()
+    has_tensors = not isinstance(source, str | Path) or (Path(source) / TENSORS_NAME).exists()
+    return BACKENDS["winograd"] if has_tensors else None
 
 
-def _open_onnx(source: Net | str | Path, shown: str, threads: int | None, backend: str | None) -> Evaluator:
-    """Open an ONNX file, one that is in the folder, or one that is made here of the net."""
-    from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, read_net
-
-    # 1. The file that there is, if there is one; it may be int8 by itself.
+def _open_onnx(
+    source: Net | str | Path, shown: str, threads: int | None, backend: Backend | None, *, auto: bool
+) -> Evaluator:
+    """Open an ONNX file, one that is in the folder, or one that is made here from the net."""
+    # 1. Which backend?
     path = Path(source) if isinstance(source, str | Path) else None
-    found: dict[bool, Path | bytes] = {}  # by whether it is int8
-    if path is not None and path.is_dir():
-        found |= {int8: path for int8, name in ((False, ONNX_NAME), (True, INT8_NAME)) if (path / name).exists()}
-    elif path is not None and path.suffix == ".onnx":
-        net = read_net(path)
-        found[net.is_int8] = path
-    # 2. What to open it with.
-    if backend is None:
-        backend = "onnx-int8" if list(found) == [True] and path is not None and path.is_file() else "onnx"
-    chosen = ""
-    if backend == "auto":
-        int8_file = path / INT8_NAME if path is not None and path.is_dir() else path
-        size = int8_file.stat().st_size if True in found and int8_file is not None else None
-        backend, chosen = _fastest(int8_bytes=size, has_f32=list(found) != [True])
-    wanted = backend.endswith("-int8")
-    # 3. Make what is missing.
-    if wanted not in found:
-        if found and path is not None and path.is_file() and not wanted:
-            raise EvaluatorError(f"{shown} is an int8 file; open it with onnx-int8 or openvino-int8", shown)
-        data = f32_onnx(source)
-        if wanted:
-            from selfmate.nn.quantize import quantise
+    files = _onnx_files(path)
+    reason = ""
+    if backend is None and auto:
+        int8_bytes = files[True].stat().st_size if True in files else None
+        name, reason = _fastest(int8_bytes=int8_bytes, has_f32=list(files) != [True])
+        backend = BACKENDS[name]
+    elif backend is None:
+        is_int8_file = list(files) == [True] and path is not None and path.is_file()
+        backend = BACKENDS["onnx-int8" if is_int8_file else "onnx"]
+    # 2. The file, or its bytes where they are made here.
+    int8 = backend.precision == "int8"
+    net: Path | bytes
+    if int8 in files and path is not None:
+        net = path
+    elif files and path is not None and path.is_file() and not int8:
+        raise EvaluatorError(f"{shown} is an int8 file; open it with onnx-int8 or openvino-int8", shown)
+    else:
+        net = f32_onnx(source)
+        if int8:
+            from selfmate.nn.quantize import quantize
 
-            data = quantise(data)
-        found[wanted] = data
-    # 4. Open it.
-    if backend.startswith("openvino"):
+            net = quantize(net)
+    # 3. Open it.
+    evaluator: Evaluator
+    if backend.module == "openvino":
         from selfmate.evaluator.openvino import OpenVinoEvaluator
 
-        precision: Literal["bf16", "f32"] = "bf16" if backend == "openvino-bf16" else "f32"
-        evaluator: Evaluator = OpenVinoEvaluator(found[wanted], precision=precision, threads=threads, int8=wanted)
+        evaluator = OpenVinoEvaluator(net, precision=backend.precision, threads=threads)
     else:
         from selfmate.evaluator.onnx import OnnxEvaluator
 
-        evaluator = OnnxEvaluator(found[wanted], threads=threads, int8=wanted)
-    evaluator.chosen = chosen
+        evaluator = OnnxEvaluator(net, threads=threads, int8=int8)
+    evaluator.choice_reason = reason
     return evaluator
 
 
+def _onnx_files(path: Path | None) -> dict[bool, Path]:
+    """Return the ONNX files of a net, by whether they are int8: those of its folder, or the file itself."""
+    from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, read_net
+
+    if path is not None and path.is_dir():
+        files = {False: path / ONNX_NAME, True: path / INT8_NAME}
+        return {int8: file for int8, file in files.items() if file.exists()}
+    if path is not None and path.suffix == ".onnx":
+        return {read_net(path).is_int8: path}
+    return {}
+
+
 def f32_onnx(source: Net | str | Path) -> bytes:
-    """Give the f32 ONNX file of a net: the one that is there, or one that is made of its tensors."""
-    from selfmate.nn.onnx import ONNX_NAME, read_net, to_onnx
+    """Return the f32 ONNX file of a net: the one in its folder, or one made from its tensors."""
+    from selfmate.nn.checkpoint import read_net_tensors
+    from selfmate.nn.onnx import ONNX_NAME, onnx_from_tensors, read_net, to_onnx
 
-    if isinstance(source, str | Path) and (Path(source).suffix == ".onnx" or (Path(source) / ONNX_NAME).exists()):
+    if not isinstance(source, str | Path):
+        return to_onnx(source)
+    if Path(source).suffix == ".onnx" or (Path(source) / ONNX_NAME).exists():
         return read_net(source).data
-    from selfmate.evaluator.torch import net_of
-
-    return to_onnx(*net_of(source))
+    return onnx_from_tensors(*read_net_tensors(source))
 
 
 def _fastest(*, int8_bytes: int | None, has_f32: bool) -> tuple[str, str]:
-    """Choose by the net, by what the processor can do and what is installed (docs/results/cpu-play.md), and say why.
+    """Return the backend for ONNX files by net, processor and installed packages, and the reason.
 
-    Nothing is timed: the same net on the same machine always has the same backend, and so plays the same moves.
+    Nothing is timed: the same net on the same machine always has the same backend, and so plays the same moves
+    (measured in docs/results/cpu-play.md).
     """
-    openvino = importlib.util.find_spec("openvino") is not None
+    has_openvino = BACKENDS["openvino"].is_installed
     if int8_bytes is not None and (not has_f32 or cpu_flags() & INT8_FLAGS):
-        if not openvino:
+        if not has_openvino:
             return "onnx-int8", "int8, and OpenVINO is not installed"
         if int8_bytes <= SMALL_NET:
             return "onnx-int8", "int8, and the net is small"
         return "openvino-int8", "int8, and the net is large"
-    if openvino and cpu_flags() & BF16_FLAGS:
+    if has_openvino and cpu_flags() & BF16_FLAGS:
         return "openvino-bf16", "no int8 file, but the processor has bf16"
     return "onnx", "neither int8 nor bf16 is faster here"

@@ -8,8 +8,8 @@ A game between a pool's player and an engine has its state twice: in a slot of t
 
 1. The slot is the game. It decides every end but faults: by the rules, by score, by length. The score rules of the
    `RefereedGame` are off.
-2. When the engine's side is to move the slot waits, and `Pool.awaiting` returns the slot, the number of the game and
-   all moves so far, once for each move. A worker first plays the moves on the `RefereedGame` that it lacks.
+2. When the engine's side is to move the slot waits, and `Pool.take_move_requests` returns the slot, the number of the
+   game and all moves so far, once for each move. A worker first plays the moves on the `RefereedGame` that it lacks.
 3. The worker replies with exactly one call: `Pool.play` with a legal move and the engine's score, or `Pool.forfeit`
    with the result of a fault, or with `*` when the engine cannot be started. The number of such a game is in
    `EngineWorkers.abandoned` before the call, and its record does not count.
@@ -196,7 +196,7 @@ class EngineWorkers:
 
         def queue_positions() -> None:
             while not over.is_set() and not threads.halted():
-                for slot, number, _, moves in pool.awaiting(POLL_SECONDS):
+                for slot, number, _, moves in pool.take_move_requests(POLL_SECONDS):
                     positions.put((slot, number, moves))
             for _ in range(self.searching):
                 positions.put(None)

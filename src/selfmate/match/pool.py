@@ -2,7 +2,7 @@
 
 >>> from selfmate.search.player import Player
 >>> match = make_match_pool("gardner", [Player("heuristic-1"), Player("random"), None], [100, 100, 0], games=10)
->>> [(seat.visits, seat.is_random, seat.is_outside) for seat in match.seats], match.evaluators
+>>> [(seat.visits, seat.is_random, seat.is_external) for seat in match.seats], match.evaluators
 ([(100, False, False), (0, True, False), (0, False, True)], ['heuristic-1'])
 """
 
@@ -86,7 +86,7 @@ def make_match_pool(
     lanes: int | None = None,
     in_order: bool = False,
 ) -> MatchPool:
-    """Return a pool in which `games` games can be played; a player that is None moves from outside (`Pool.play`).
+    """Return a pool in which `games` games can be played; a player that is None is external (`Pool.play`).
 
     `visits` are per move, one number for each player. All players use the same `search`, without noise; `play_config()`
     when None. `seed` is for the moves of `random`, `rules` end games by score. Players with the same net share it and
@@ -109,7 +109,7 @@ def make_match_pool(
         leaves_per_slot=layout.leaves,
         batch=layout.batch,
         rules=rules or ScoreRules(),
-        ahead=max(AHEAD * layout.slots, games // AHEAD_SHARE) if in_order else 0,
+        max_id_lead=max(AHEAD * layout.slots, games // AHEAD_SHARE) if in_order else 0,
         greedy=gpu,
     )
     why = f"{many(layout.slots, 'game')} at once in {many(layout.lanes, 'lane')}: {layout.why}"
@@ -124,7 +124,7 @@ def _make_seats(
     seats: list[Seat] = []
     for player, each in zip(players, visits, strict=True):
         if player is None:
-            seats.append(Seat.outside())
+            seats.append(Seat.external())
             continue
         player.check(variant)
         if player.evaluator == RANDOM:

@@ -84,7 +84,7 @@ def play_games(
 
     def report_finished() -> None:
         with reporting:
-            records = pool.drain() if pool.finished else []
+            records = pool.drain() if pool.finished_games else []
             if workers is not None:
                 records = [record for record in records if record.game_id not in workers.abandoned]
             if records:
@@ -163,7 +163,7 @@ def play_match(
             MatchProgress(
                 games=len(games),
                 finished=tuple(records),
-                playing=tuple(pool.pool.in_flight()),
+                playing=tuple(pool.pool.unfinished_games()),
                 match=count_records(records),
                 evaluations=evaluated.leaves,
                 seconds=time.monotonic() - began,

@@ -1,1 +1,1 @@
-"""Nets: architecture, weights on disk, ONNX export, int8, and the nets that are shipped."""
+"""Nets: architecture, PyTorch module, weights on disk, ONNX export, int8, and the shipped nets."""

@@ -1,4 +1,4 @@
-"""Positions from games of heuristic-1: for the calibration of int8 nets and for comparisons of evaluators."""
+"""Positions of games between heuristic-1 and itself: to calibrate int8 nets and to compare evaluators."""
 
 from __future__ import annotations
 
@@ -13,32 +13,18 @@ from selfmate.nn.leaves import LeafBatch
 
 __all__ = ["calibration_leaves", "game_positions"]
 
-
 CALIBRATION_LEAVES: Final = 512
-
-
 CALIBRATION_SEED: Final = 20_000
-
-
 POSITIONS_SEED: Final = 10_000
-"""Other games than those of the calibration: what is measured on them was not fitted to them."""
-
-
+"""Other games than those of the calibration: an int8 net was not fitted to the positions it is measured on."""
 GAME_VISITS: Final = 16
-
-
 LAST_PLY: Final = 80
-
-
-SHARE: Final = 1 / 64
-"""Of the gathers in the games, so many give calibration leaves: neighbours in a tree are alike."""
-
-
-# -- positions of our own games -------------------------------------------------------------------
+SAMPLED_SHARE: Final = 1 / 64
+"""Share of the gathers whose leaves are kept: neighbours in a tree are alike."""
 
 
 def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES) -> LeafBatch:
-    """Gather leaves of the searches in games that heuristic-1 plays against itself, from all phases of the game."""
+    """Return leaves of the searches in games of heuristic-1, from all phases of the game; always the same ones."""
     facts = encoding(variant)
     pool = _pool(variant, CALIBRATION_SEED)
     pool.start(0, 64)
@@ -46,7 +32,7 @@ def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES) -> LeafBat
     seen: list[LeafBatch] = []
     while not pool.done():
         leaves = pool.gather()
-        if leaves.size and chance.random() < SHARE:
+        if leaves.size and chance.random() < SAMPLED_SHARE:
             seen.append(LeafBatch.of(leaves, facts.bitboards, facts.scalars, facts.policy_size))
         if leaves.size:
             pool.apply_native(leaves.ticket, "heuristic-1")
@@ -56,7 +42,7 @@ def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES) -> LeafBat
 
 
 def game_positions(variant: str, count: int) -> list[Position]:
-    """Draw positions that are not over, each from a game that heuristic-1 plays against itself; always the same ones.
+    """Return `count` positions that are not over, each from another game of heuristic-1; always the same ones.
 
     >>> positions = game_positions("gardner", 5)
     >>> len(positions), [each.fen() for each in positions] == [each.fen() for each in game_positions("gardner", 5)]

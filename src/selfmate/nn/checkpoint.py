@@ -1,8 +1,8 @@
-"""Nets on disk: a folder with `net.safetensors` (the tensors) and `net.json` (what they are). No pickle anywhere.
+"""Nets on disk: a folder with `net.safetensors` (the tensors) and `net.json` (their description). No pickle anywhere.
 
-The JSON is written last and names the tensors by their hash, so that a net is there whole or not at all. A file
-from elsewhere is believed nothing: everything that can be wrong with it is found before memory is taken for it, and
-said in one line.
+The JSON is written last and holds the hash of the tensors, so that an interrupted save leaves no net. Files are not
+trusted: sizes are checked before memory is allocated, then names, types, shapes, hash and numbers. Errors are
+`WeightsError` with one line of text.
 
 >>> import tempfile
 >>> from selfmate.nn.config import GARDNER, NetConfig
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
 from collections.abc import Mapping
@@ -30,8 +31,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError, clip
-from selfmate.nn.config import NetConfig, NetError, tensor_shapes
-from selfmate.util.text import other_format
+from selfmate.nn.architecture import tensor_shapes
+from selfmate.nn.config import NetConfig, NetError
+from selfmate.util.text import many, other_format
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMAT",
     "Card",
-    "Spec",
+    "TensorSpec",
     "WeightsError",
     "describe",
     "load",
@@ -57,51 +59,37 @@ __all__ = [
 
 
 FORMAT: Final = 1
-"""Version of the format of a net on disk. Another one is refused."""
-
-
+"""Version of the format of a net on disk. Any other one is refused."""
 JSON_NAME: Final = "net.json"
-
-
 TENSORS_NAME: Final = "net.safetensors"
 
-
 MAX_FILE_BYTES: Final = 1 << 30
-
-
 MAX_HEADER_BYTES: Final = 1 << 20
-
-
 MAX_JSON_BYTES: Final = 1 << 20
 
-
 DTYPES: Final[dict[str, str]] = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8"}
-"""What a tensor may hold: safetensors' name, and numpy's."""
-
-
-Spec = tuple[str, tuple[int, ...]]
-"""What a tensor must be: safetensors' name of its type, and its shape."""
-
-
+"""The types of tensors: safetensors' name and NumPy's."""
+TensorSpec = tuple[str, tuple[int, ...]]
+"""The expected type (safetensors' name) and shape of a tensor."""
 NetId = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
 class WeightsError(SelfmateError):
-    """A net on disk that is wrong, truncated, damaged or hostile."""
+    """A net on disk that is missing, truncated, damaged or hostile."""
 
 
 class Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What `net.json` says of a net."""
+    """The content of `net.json`."""
 
     format: int
     net_id: NetId
-    """sha256 over the config and the file of tensors: equal ids, equal nets."""
+    """sha256 over the config and the file of tensors: equal ids mean equal nets."""
     config: dict[str, Any]
     """The fields of `NetConfig`."""
     step: Annotated[int, Meta(ge=0, le=1 << 60)] = 0
-    """Steps of training behind it."""
+    """Training steps so far."""
     parents: Annotated[tuple[NetId, ...], Meta(max_length=64)] = ()
-    """Ids of the nets that it came from."""
+    """Ids of the nets it was trained from."""
     created_by: Annotated[str, Meta(max_length=200)] = ""
 
     @property
@@ -114,12 +102,12 @@ class Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def save(net: Net, folder: str | Path, *, step: int = 0, parents: tuple[str, ...] = (), created_by: str = "") -> Card:
-    """Write a net into a folder, which is made where it is missing. A net that is there already stays: an error."""
+    """Write a net into a folder, which is created if missing; raise `WeightsError` if it already holds a net."""
     from selfmate.util.files import write_file
 
     folder = Path(folder)
     if (folder / JSON_NAME).exists():
-        raise WeightsError(f"{_shown(folder)} holds a net already", str(folder))
+        raise WeightsError(f"{_shown(folder)} already holds a net", str(folder))
     card, tensors = _describe(net, step=step, parents=parents, created_by=created_by)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / TENSORS_NAME, tensors)
@@ -128,13 +116,13 @@ def save(net: Net, folder: str | Path, *, step: int = 0, parents: tuple[str, ...
 
 
 def describe(net: Net, *, step: int = 0, parents: tuple[str, ...] = (), created_by: str = "") -> Card:
-    """Make the card of a net, as `save` does."""
+    """Return the card of a net, as `save` writes it."""
     card, _ = _describe(net, step=step, parents=parents, created_by=created_by)
     return card
 
 
 def net_id(net: Net) -> str:
-    """Give the id that the net has on disk: equal weights in an equal net, equal ids."""
+    """Return the id of the net on disk: equal config and equal weights have equal ids."""
     return describe(net).net_id
 
 
@@ -147,12 +135,12 @@ def _describe(net: Net, *, step: int, parents: tuple[str, ...], created_by: str)
 
 
 def tensors_of(net: Net) -> dict[str, NDArray[Any]]:
-    """Give a net's tensors by name, in main memory."""
+    """Return the tensors of a net by name, as NumPy arrays in main memory."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in net.state_dict().items()}
 
 
 def pack_tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write tensors in the format safetensors: the same tensors always give the same bytes.
+    """Return tensors in the safetensors format: the same tensors always give the same bytes.
 
     >>> len(pack_tensors({"a": np.zeros(3, np.float32)}))
     76
@@ -162,8 +150,8 @@ def pack_tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     return serialise({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()})
 
 
-def _identify(config: NetConfig, tensors: bytes | bytearray) -> str:
-    """Hash a config and a file of tensors."""
+def _identify(config: NetConfig, tensors: bytes) -> str:
+    """Return the sha256 over a config and a file of tensors."""
     digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode() + b"\n")
     digest.update(tensors)
     return digest.hexdigest()
@@ -173,7 +161,7 @@ def _identify(config: NetConfig, tensors: bytes | bytearray) -> str:
 
 
 def load(folder: str | Path) -> tuple[Net, Card]:
-    """Read the net in a folder, on the CPU and in evaluation mode, with its card."""
+    """Return the net in a folder, on the CPU and in evaluation mode, and its card."""
     import torch
 
     from selfmate.nn.net import Net
@@ -186,13 +174,13 @@ def load(folder: str | Path) -> tuple[Net, Card]:
     with torch.inference_mode():
         outputs = net(boards, torch.ones(2, config.scalars))
     if not all(bool(output.isfinite().all()) for output in outputs):
-        _refuse(Path(folder) / TENSORS_NAME, "the net's answers are not finite")
+        _refuse(Path(folder) / TENSORS_NAME, "the outputs of the net are not finite")
     return net, card
 
 
 def read_net_tensors(folder: str | Path) -> tuple[NetConfig, dict[str, NDArray[Any]], Card]:
-    """Read the tensors of the net in a folder; needs no torch."""
-    # 1. What it claims to be.
+    """Return config, tensors and card of the net in a folder; needs no PyTorch."""
+    # 1. The description.
     folder = Path(folder)
     card = read_card(folder)
     path = folder / TENSORS_NAME
@@ -200,18 +188,18 @@ def read_net_tensors(folder: str | Path) -> tuple[NetConfig, dict[str, NDArray[A
         config = NetConfig.from_dict(card.config)
     except NetError as error:
         _refuse(folder / JSON_NAME, str(error))
-    # 2. Tensors of just the names, types and shapes of that claim.
-    expected: dict[str, Spec] = {name: ("F32", shape) for name, shape in tensor_shapes(config).items()}
+    # 2. Tensors of exactly the names, types and shapes that it implies.
+    expected: dict[str, TensorSpec] = {name: ("F32", shape) for name, shape in tensor_shapes(config).items()}
     tensors, data = _read(path, expected)
-    # 3. The very ones.
+    # 3. The very tensors that it describes.
     if _identify(config, data) != card.net_id:
-        _refuse(path, f"damaged, or not the net that {JSON_NAME} names: another sha256")
+        _refuse(path, f"checksum mismatch: damaged, or not the net of {JSON_NAME}")
     _check_numbers(path, tensors)
     return config, tensors, card
 
 
 def read_card(folder: str | Path) -> Card:
-    """Read and check a net's JSON alone; needs no torch."""
+    """Return the description of the net in a folder, checked; needs no PyTorch."""
     path = Path(folder) / JSON_NAME
     with open_regular(path, MAX_JSON_BYTES) as file:
         text = file.read(MAX_JSON_BYTES + 1)
@@ -220,19 +208,19 @@ def read_card(folder: str | Path) -> Card:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         _refuse(path, f"not the JSON of a net: {clip(str(error))}")
     if card.format != FORMAT:
-        _refuse(path, other_format(card.format, FORMAT, "use it with the version that wrote it, or train it anew"))
+        _refuse(path, other_format(card.format, FORMAT, "use the version that wrote it, or train it again"))
     return card
 
 
-def read_tensors(path: str | Path, expected: Mapping[str, Spec]) -> dict[str, NDArray[Any]]:
-    """Read a file of tensors, which must have just the `expected` names, types and shapes and finite numbers."""
+def read_tensors(path: str | Path, expected: Mapping[str, TensorSpec]) -> dict[str, NDArray[Any]]:
+    """Return the tensors of a file, which must have exactly the `expected` names, types and shapes, and be finite."""
     tensors, _ = _read(Path(path), expected)
     _check_numbers(Path(path), tensors)
     return tensors
 
 
 def open_regular(path: Path, most_bytes: int) -> BinaryIO:
-    """Open a file for reading that is one, not a link, a pipe or a device, and not larger than allowed."""
+    """Open a regular file (no link, pipe or device) of at most `most_bytes` for reading; else raise `WeightsError`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -248,88 +236,60 @@ def open_regular(path: Path, most_bytes: int) -> BinaryIO:
     return file
 
 
-def _read(path: Path, expected: Mapping[str, Spec]) -> tuple[dict[str, NDArray[Any]], bytearray]:
-    """Read tensors as views into the file's bytes, and those bytes; the bytes are not read before all else is right."""
+def _read(path: Path, expected: Mapping[str, TensorSpec]) -> tuple[dict[str, NDArray[Any]], bytes]:
+    """Return the tensors of a file, and its bytes. A file that is larger than expected is refused before it is read."""
+    from safetensors import SafetensorError, deserialize
+
+    # 1. The size, so that a hostile file cannot take memory.
+    most = sum(_bytes_of(spec) for spec in expected.values())
     with open_regular(path, MAX_FILE_BYTES) as file:
         size = os.fstat(file.fileno()).st_size
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > MAX_HEADER_BYTES:
-            _refuse(path, f"not a file of tensors, or a header of more than {MAX_HEADER_BYTES} bytes")
-        if length > size - 8:
+        header = int.from_bytes(file.read(8), "little")
+        if size < 8 or header > MAX_HEADER_BYTES:
+            _refuse(path, f"not a safetensors file, or its header has more than {MAX_HEADER_BYTES} bytes")
+        if header > size - 8:
             _refuse(path, "truncated in its header")
-        places = _check_header(path, file.read(length), expected)
-        content = sum(end - begin for begin, end in places.values())
-        if size - 8 - length != content:
-            _refuse(path, f"{size - 8 - length} bytes of tensors where there should be {content}")
-        data = bytearray(size)
+        if size - 8 - header > most:
+            _refuse(path, f"has {size - 8 - header} bytes of tensors, expected {most}")
         file.seek(0)
-        if file.readinto(data) != size:  # type: ignore[attr-defined]  # a BufferedReader
-            _refuse(path, "changed while it was read")
-    tensors = {}
-    for name, (begin, _) in places.items():
-        kind, shape = expected[name]
-        count = int(np.prod(shape, dtype=np.int64))
-        tensors[name] = np.frombuffer(data, DTYPES[kind], count, offset=8 + length + begin).reshape(shape)
+        data = file.read(size)
+    # 2. The format; offsets that overlap or leave a gap are errors of it.
+    try:
+        entries = dict(deserialize(data))  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        _refuse(path, f"not a valid safetensors file: {clip(str(error).partition(': ')[2])}")
+    # 3. Names, types and shapes.
+    if missing := sorted(expected.keys() - entries.keys()):
+        _refuse(path, f"{many(len(missing), 'tensor')} missing, among them {clip(missing[0])!r}", missing[0])
+    if unknown := sorted(entries.keys() - expected.keys()):
+        _refuse(path, f"{many(len(unknown), 'unknown tensor')}, among them {clip(unknown[0])!r}", unknown[0])
+    tensors: dict[str, NDArray[Any]] = {}
+    for name, (kind, shape) in expected.items():
+        entry = entries[name]
+        if entry["dtype"] != kind:
+            _refuse(path, f"{name} is of type {entry['dtype']}, expected {kind}", name)
+        if tuple(entry["shape"]) != shape:
+            _refuse(path, f"{name} has shape {clip(str(entry['shape']))}, expected {list(shape)}", name)
+        tensors[name] = np.frombuffer(entry["data"], DTYPES[kind]).reshape(shape)
     return tensors, data
 
 
-def _check_header(path: Path, text: bytes, expected: Mapping[str, Spec]) -> dict[str, tuple[int, int]]:
-    """Check that a header lists just the expected tensors, one after the other; give where each begins and ends."""
-    try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
-        _refuse(path, f"its header cannot be read: {clip(str(error))}")
-    if not isinstance(header, dict):
-        _refuse(path, "its header is not a table")
-    if missing := sorted(expected.keys() - header.keys()):
-        _refuse(path, f"{len(missing)} tensors are missing, among them {clip(missing[0])!r}", missing[0])
-    if unknown := sorted(header.keys() - expected.keys()):
-        _refuse(path, f"{len(unknown)} tensors do not belong to it, among them {clip(unknown[0])!r}", unknown[0])
-    places: dict[str, tuple[int, int]] = {}
-    for name, (kind, shape) in expected.items():
-        entry = header[name]
-        if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-            _refuse(path, f"{name} is not described as a tensor", name)
-        if entry["dtype"] != kind:
-            _refuse(path, f"{name} is of type {clip(repr(entry['dtype']))}, not {kind}", name)
-        if not _whole(entry["shape"]) or tuple(entry["shape"]) != shape:
-            _refuse(path, f"{name} is of shape {clip(repr(entry['shape']))}, not {list(shape)}", name)
-        offsets = entry["data_offsets"]
-        wanted = int(np.prod(shape, dtype=np.int64)) * np.dtype(DTYPES[kind]).itemsize
-        if not _whole(offsets) or len(offsets) != 2 or offsets[1] - offsets[0] != wanted:
-            _refuse(path, f"{name} does not have its {wanted} bytes", name)
-        places[name] = (offsets[0], offsets[1])
-    position = 0
-    for name, (begin, end) in sorted(places.items(), key=lambda item: item[1]):
-        if begin != position:
-            _refuse(path, f"{name} overlaps another tensor or leaves a gap", name)
-        position = end
-    return places
+def _bytes_of(spec: TensorSpec) -> int:
+    kind, shape = spec
+    return math.prod(shape) * np.dtype(DTYPES[kind]).itemsize
 
 
 def _check_numbers(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse numbers with which no net can count."""
+    """Refuse NaN, infinity and negative variances."""
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             _refuse(path, f"{name} has numbers that are not finite", name)
         if name.endswith("running_var") and tensor.size and tensor.min() < 0:
-            _refuse(path, f"{name} is a variance, and negative", name)
-
-
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        raise ValueError("a name stands twice in it")
-    return table
-
-
-def _whole(numbers: object) -> bool:
-    """Whether it is a list of whole numbers that a file of tensors may have."""
-    return isinstance(numbers, list) and all(type(number) is int and 0 <= number <= 1 << 40 for number in numbers)
+            _refuse(path, f"{name} is a variance and has negative numbers", name)
 
 
 def _shown(path: Path) -> str:
-    """The path as it is, unless it would break the line."""
+    """Return the path, quoted if it has a line break or another unprintable character."""
     text = str(path)
     return text if text.isprintable() else repr(text)
 

@@ -14,11 +14,11 @@ __all__ = ["LeafBatch", "Leaves"]
 
 
 class Leaves(Protocol):
-    """What `Search.gather` and `Pool.gather` give."""
+    """What `Search.gather` and `Pool.gather` return."""
 
     @property
     def size(self) -> int:
-        """B, how many leaves there are."""
+        """B, the number of leaves."""
 
     @property
     def bits(self) -> NDArray[np.uint64]:
@@ -34,16 +34,16 @@ class Leaves(Protocol):
 
     @property
     def counts(self) -> NDArray[np.uint16]:
-        """[B] how many of the moves are real."""
+        """[B] number of legal moves."""
 
     @property
     def keys(self) -> NDArray[np.uint64]:
-        """[B] hash of what the encoder sees."""
+        """[B] hash of the encoded position."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeafBatch:
-    """Leaves as plain arrays of one type and shape, each checked.
+    """Leaves as plain arrays: bits [B, P], scalars [B, S], moves [B, M], counts [B] and keys [B].
 
     >>> rows = LeafBatch(np.zeros((3, 16), np.uint64), np.zeros((3, 4), np.float32), np.zeros((3, 8), np.uint16),
     ...                  np.ones(3, np.uint16), np.arange(3, dtype=np.uint64))
@@ -59,12 +59,12 @@ class LeafBatch:
 
     @property
     def size(self) -> int:
-        """B."""
+        """B, the number of leaves."""
         return len(self.bits)
 
     @classmethod
     def of(cls, leaves: Leaves, bitboards: int, scalars: int, policy_size: int) -> LeafBatch:
-        """Check that leaves fit a net of these sizes."""
+        """Return leaves as contiguous arrays; raise `EvaluatorError` if they do not fit a net of these sizes."""
         size = leaves.size
         batch = cls(
             np.ascontiguousarray(leaves.bits[:size], np.uint64),
@@ -82,15 +82,24 @@ class LeafBatch:
         return batch
 
     def take(self, rows: NDArray[np.int64] | slice) -> LeafBatch:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return LeafBatch(self.bits[rows], self.scalars[rows], self.moves[rows], self.counts[rows], self.keys[rows])
 
-    def piece(self, begin: int, end: int, padded: int) -> LeafBatch:
-        """Give the rows from `begin` to `end`, with empty rows up to a number of `padded`."""
-        if padded == end - begin:
-            return self.take(slice(begin, end))
+    def padded(self, size: int) -> LeafBatch:
+        """Return the batch with empty rows added at its end: `size` rows in all."""
+        if size == self.size:
+            return self
         arrays: tuple[NDArray[Any], ...] = (self.bits, self.scalars, self.moves, self.counts, self.keys)
-        rows = [np.zeros((padded, *array.shape[1:]), array.dtype) for array in arrays]
+        rows = [np.zeros((size, *array.shape[1:]), array.dtype) for array in arrays]
         for row, array in zip(rows, arrays, strict=True):
-            row[: end - begin] = array[begin:end]
+            row[: self.size] = array
         return LeafBatch(*rows)
+
+    def onnx_inputs(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by the names and types of the inputs of our ONNX files."""
+        return {
+            "bits": self.bits.view(np.int64),
+            "scalars": self.scalars,
+            "moves": self.moves,
+            "counts": self.counts,
+        }

@@ -1,8 +1,10 @@
-"""The net: bitboards in; logits of moves, win-draw-loss and plies left out. What shape it has: `net_config`.
+"""The net in PyTorch: bitboards in; logits of moves and of win-draw-loss, and plies left out.
 
-A residual tower of 3x3 convolutions, each followed by a batch norm that folds into it exactly (`fold`). Only the
-masks that unpack the bits know the size of the board, so that a tower that learned on 5x5 carries over to 8x8
-(`transfer_tower`). B is the batch, P the bitboards, S the scalars, M the most moves of a position.
+A residual tower of 3x3 convolutions, each followed by a batch norm that `fold` folds into it. Which layers there are,
+and how they are connected, is described in `selfmate.nn.architecture`; this module makes and computes them. Only the
+masks that unpack the bits depend on the size of the board, so that a tower trained on 5x5 carries over to 8x8
+(`transfer_tower`). B is the batch, P the bitboards, S the scalars, C the channels, R the ranks, F the files, M the most
+moves of a position.
 
 >>> from selfmate.nn.config import GARDNER
 >>> net = Net(NetConfig.sized(GARDNER, "tiny"), seed=1)
@@ -15,32 +17,37 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from selfmate.nn.config import NORM_EPSILON, Context, NetConfig
+from selfmate.nn.architecture import (
+    NORM_EPSILON,
+    PADDING_LOGIT,
+    PLANES,
+    PLIES_UNIT,
+    LayerSpec,
+    Pooling,
+    fold_norm,
+    layers,
+    square_masks,
+)
+from selfmate.nn.config import NetConfig
 
-__all__ = ["NO_MOVE", "PLIES_UNIT", "Net", "fold", "rounded"]
+__all__ = ["Net", "Norm", "fold", "fuse_for_tensor_cores", "rounded"]
 
-
-PLIES_UNIT: Final = 32.0
-"""Plies left are learned in units of this many, so that what the head must give is about one."""
-
-
-NORM_MOMENTUM: Final = 0.05  # running statistics follow about the last twenty batches
-
-
-NO_MOVE: Final = -1e30  # the logit of padding; finite, so that a row without moves is not a row of NaN
-
-
-HEAD_SCALE: Final = 0.02  # standard deviation of the last layers: an untrained net is nearly uniform and even
+NORM_MOMENTUM: Final = 0.05
+"""Running statistics follow about the last twenty batches."""
+SMALL_WEIGHT: Final = 0.02
+"""Standard deviation of weights that start small."""
+ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {"none": lambda x: x, "relu": functional.relu}
 
 
 class Norm(nn.BatchNorm2d):
-    """Batch norm with its running statistics but without a count of batches, which nothing here reads."""
+    """Batch norm with running statistics, but without the count of batches, which is not used."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(channels, eps=NORM_EPSILON, momentum=NORM_MOMENTUM)
@@ -53,148 +60,73 @@ class Norm(nn.BatchNorm2d):
             nn.init.constant_(tensor, number)
 
 
-@torch.library.custom_op("selfmate::rectified_conv", mutates_args=())
-def rectified_conv(x: Tensor, weight: Tensor, bias: Tensor, beside: Tensor | None) -> Tensor:
-    """Convolve, add bias and what stands beside it, and rectify, in one kernel of cuDNN's.
+class ConvNorm(nn.Module):
+    """A convolution that keeps the size of the board, and its batch norm."""
 
-    The compiler writes the convolution's result to memory and reads it again for the rest: a quarter of the time.
+    fused = False
+    """Whether convolution, bias, residual and relu are one kernel: on a GPU, after `fold`."""
+
+    def __init__(self, layer: LayerSpec) -> None:
+        super().__init__()
+        self.conv = _conv(layer, bias=False)
+        self.norm: nn.Module = Norm(layer.outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map [B, inputs, R, F] to [B, outputs, R, F]."""
+        out: Tensor = self.norm(self.conv(x))
+        return out
+
+    def fold(self) -> None:
+        """Fold the norm, with its present statistics, into the convolution. A folded one stays as it is."""
+        if not isinstance(self.norm, Norm):
+            return
+        norm = {name: tensor.double() for name, tensor in self.norm.state_dict().items()}
+        dtype = self.conv.weight.dtype
+        weight, bias = fold_norm(self.conv.weight.double(), norm)
+        self.conv.weight = nn.Parameter(weight.to(dtype), requires_grad=False)
+        self.conv.bias = nn.Parameter(bias.to(dtype), requires_grad=False)
+        self.norm = nn.Identity()
+
+
+def _conv(layer: LayerSpec, *, bias: bool) -> nn.Conv2d:
+    return nn.Conv2d(layer.inputs, layer.outputs, layer.kernel, padding=layer.kernel // 2, bias=bias)
+
+
+def _module(layer: LayerSpec) -> nn.Module:
+    """Make the module that holds the weights of a layer."""
+    if layer.kind != "conv":
+        return nn.Linear(layer.inputs, layer.outputs)
+    return ConvNorm(layer) if layer.normed else _conv(layer, bias=True)
+
+
+@torch.library.custom_op("selfmate::fused_conv_relu", mutates_args=())
+def fused_conv_relu(x: Tensor, weight: Tensor, bias: Tensor, residual: Tensor | None) -> Tensor:
+    """Convolve, add bias and residual, and rectify, in one kernel of cuDNN's.
+
+    The compiler writes the result of the convolution to memory and reads it again for the rest: a quarter of the time.
     """
     size = weight.shape[2] // 2
-    if beside is None:
+    if residual is None:
         return torch.cudnn_convolution_relu(x, weight, bias, (1, 1), (size, size), (1, 1), 1)
-    return torch.cudnn_convolution_add_relu(x, weight, beside, 1.0, bias, (1, 1), (size, size), (1, 1), 1)
+    return torch.cudnn_convolution_add_relu(x, weight, residual, 1.0, bias, (1, 1), (size, size), (1, 1), 1)
 
 
-@rectified_conv.register_fake
-def _(x: Tensor, weight: Tensor, bias: Tensor, beside: Tensor | None) -> Tensor:
+@fused_conv_relu.register_fake
+def _(x: Tensor, weight: Tensor, bias: Tensor, residual: Tensor | None) -> Tensor:
     shape = (x.shape[0], weight.shape[0], x.shape[2], x.shape[3])
     return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
 
 
-class ConvNorm(nn.Module):
-    """A convolution that keeps the board's size, and its norm: the unit that `fold` makes one convolution of."""
-
-    fused = False
-    """Whether convolution, bias, sum and rectifier are one kernel: on a GPU, after `fold`."""
-
-    def __init__(self, inputs: int, outputs: int, size: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False)
-        self.norm: nn.Module = Norm(outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[B, inputs, R, F] to [B, outputs, R, F]."""
-        out: Tensor = self.norm(self.conv(x))
-        return out
-
-    def rectified(self, x: Tensor, beside: Tensor | None = None) -> Tensor:
-        """The same, plus what stands beside it, and nothing below zero."""
-        if self.fused:
-            assert self.conv.bias is not None
-            x = x.contiguous(memory_format=torch.channels_last)  # the planes come otherwise
-            fused: Tensor = rectified_conv(x, self.conv.weight, self.conv.bias, beside)
-            return fused
-        out: Tensor = self(x)
-        return functional.relu(out if beside is None else beside + out)
-
-    def fold(self) -> None:
-        """Take the norm into the convolution, with its statistics as they are now."""
-        if not isinstance(norm := self.norm, Norm):
-            return
-        assert norm.running_mean is not None
-        assert norm.running_var is not None
-        scale = norm.weight.double() / (norm.running_var.double() + norm.eps).sqrt()
-        bias = norm.bias.double() - norm.running_mean.double() * scale
-        weight = self.conv.weight.double() * scale[:, None, None, None]
-        self.conv.weight = nn.Parameter(weight.to(self.conv.weight.dtype), requires_grad=False)
-        self.conv.bias = nn.Parameter(bias.to(self.conv.weight.dtype), requires_grad=False)
-        self.norm = nn.Identity()
-
-
-def pooled(x: Tensor) -> Tensor:
-    """Mean and maximum of every channel over the board: [B, C, R, F] to [B, 2 C]."""
-    # Not amax: its gradient asks which elements equal the maximum, and a fused kernel that has the elements in another
-    # precision than the maximum finds none.
-    return torch.cat([x.mean((2, 3)), x.flatten(2).max(2).values], dim=1)
-
-
-class SqueezeExcite(nn.Module):
-    """Scale and shift every channel by what the whole board says (Lc0's form of squeeze-and-excite)."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.squeeze = nn.Linear(channels, max(16, channels // 4))
-        self.excite = nn.Linear(self.squeeze.out_features, 2 * channels)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[B, C, R, F] to the same."""
-        scale, shift = self.excite(functional.relu(self.squeeze(x.mean((2, 3))))).chunk(2, dim=1)
-        out: Tensor = x * torch.sigmoid(scale)[:, :, None, None] + shift[:, :, None, None]
-        return out
-
-
-class PooledBias(nn.Module):
-    """Add to every channel a bias from the mean and the maximum of all (KataGo's global pooling)."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.bias = nn.Linear(2 * channels, channels)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[B, C, R, F] to the same."""
-        bias: Tensor = self.bias(pooled(x))
-        return x + bias[:, :, None, None]
-
-
-class Block(nn.Module):
-    """Two convolutions beside the identity."""
-
-    def __init__(self, channels: int, context: Context) -> None:
-        super().__init__()
-        self.first = ConvNorm(channels, channels, 3)
-        self.second = ConvNorm(channels, channels, 3)
-        self.context: nn.Module = nn.Identity()
-        if context == "se":
-            self.context = SqueezeExcite(channels)
-        elif context == "pool":
-            self.context = PooledBias(channels)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[B, C, R, F] to the same."""
-        hidden = self.first.rectified(x)
-        if isinstance(self.context, nn.Identity):
-            return self.second.rectified(hidden, x)
-        return functional.relu(x + self.context(self.second(hidden)))
-
-
-class PolicyHead(nn.Module):
-    """A logit for every plane and from-square."""
-
-    def __init__(self, config: NetConfig) -> None:
-        super().__init__()
-        self.reduce = ConvNorm(config.channels, config.policy_channels, 1)
-        self.planes = nn.Conv2d(config.policy_channels, config.planes, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[B, C, R, F] to [B, planes * R * F], in the order of the policy index."""
-        logits: Tensor = self.planes(self.reduce.rectified(x))
-        return logits.flatten(1)
-
-
-class ValueHead(nn.Module):
-    """Logits of win, draw and loss for the side to move, and plies left, from the pooled board."""
-
-    def __init__(self, config: NetConfig) -> None:
-        super().__init__()
-        self.reduce = ConvNorm(config.channels, config.value_channels, 1)
-        self.hidden = nn.Linear(2 * config.value_channels, 2 * config.value_channels)
-        self.wdl = nn.Linear(2 * config.value_channels, 3)
-        self.plies = nn.Linear(2 * config.value_channels, 1)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """[B, C, R, F] to [B, 3] and [B]."""
-        hidden = functional.relu(self.hidden(pooled(self.reduce.rectified(x))))
-        return self.wdl(hidden), functional.softplus(self.plies(hidden).float()).squeeze(1) * PLIES_UNIT
+def pooled(x: Tensor, pooling: Pooling) -> Tensor:
+    """Map a board [B, C, R, F] to the means of its channels [B, C], or to means and maxima [B, 2 C]."""
+    if pooling == "none":
+        return x
+    mean = x.mean((2, 3))
+    if pooling == "mean":
+        return mean
+    # Not amax: its gradient goes to the elements equal to the maximum, and a fused kernel that has the elements in
+    # another precision than the maximum finds none.
+    return torch.cat([mean, x.flatten(2).max(2).values], dim=1)
 
 
 class Net(nn.Module):
@@ -208,67 +140,103 @@ class Net(nn.Module):
     def __init__(self, config: NetConfig, seed: int | None = 0) -> None:
         super().__init__()
         self.config = config
+        self.layers = layers(config)
         with torch.device("meta"):
-            # Beside bitboards and scalars a plane of ones, which shows where the board ends.
-            self.stem = ConvNorm(config.bitboards + config.scalars + 1, config.channels, 3)
-            self.blocks = nn.Sequential()
-            for _ in range(config.blocks):
-                self.blocks.append(Block(config.channels, config.context))
-            self.policy = PolicyHead(config)
-            self.value = ValueHead(config)
-        # Bit rank*8+file of the 64-bit board, of the squares that this board has: unpacks and crops at once.
-        squares = [1 << (8 * rank + file) for rank in range(config.ranks) for file in range(config.files)]
-        masks = torch.tensor([bit - (1 << 64) if bit >> 63 else bit for bit in squares], dtype=torch.int64)
+            self._by_name = {layer.name: _module(layer) for layer in self.layers}
+        for name, module in self._by_name.items():
+            self._register(name, module)
         if seed is not None:
             self.to_empty(device="cpu")
             self._draw_weights(torch.Generator().manual_seed(seed))
-        self.register_buffer("masks", masks, persistent=False)
+        self.register_buffer("masks", torch.from_numpy(square_masks(config)), persistent=False)
+
+    def _register(self, path: str, module: nn.Module) -> None:
+        """Register a submodule under a path with dots."""
+        *folders, last = path.split(".")
+        place: nn.Module = self
+        for folder in folders:
+            if folder not in dict(place.named_children()):
+                place.add_module(folder, nn.Module())
+            place = place.get_submodule(folder)
+        place.add_module(last, module)
 
     def _draw_weights(self, generator: torch.Generator) -> None:
-        """Kaiming's normal weights; blocks begin as the identity, and the heads nearly silent."""
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d | nn.Linear):
-                fan_in = module.weight[0].numel()
-                nn.init.normal_(module.weight, std=math.sqrt(2.0 / fan_in), generator=generator)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, Norm):
-                module.reset_parameters()
-        for module in self.modules():
-            if isinstance(module, Block):
-                assert isinstance(module.second.norm, Norm)
-                nn.init.zeros_(module.second.norm.weight)  # Goyal et al. 2017: the residual branch grows from nothing
-            elif isinstance(module, PooledBias):
-                nn.init.zeros_(module.bias.weight)
-            elif isinstance(module, SqueezeExcite):
-                nn.init.zeros_(module.excite.weight)
-        for last in (self.policy.planes, self.value.wdl, self.value.plies):
-            nn.init.normal_(last.weight, std=HEAD_SCALE, generator=generator)
+        """Initialise every layer by its `start`."""
+        for layer in self.layers:
+            module, weight = self._by_name[layer.name], self.weights(layer.name).weight
+            nn.init.normal_(weight, std=math.sqrt(2.0 / weight[0].numel()), generator=generator)
+            if (bias := self.weights(layer.name).bias) is not None:
+                nn.init.zeros_(bias)
+            if isinstance(module, ConvNorm):
+                assert isinstance(module.norm, Norm)
+                module.norm.reset_parameters()
+                weight = module.norm.weight
+            if layer.start == "zero":
+                nn.init.zeros_(weight)  # Goyal et al. 2017: the residual branch grows from nothing
+        for layer in self.layers:
+            if layer.start == "small":
+                nn.init.normal_(self.weights(layer.name).weight, std=SMALL_WEIGHT, generator=generator)
+
+    def weights(self, name: str) -> nn.Conv2d | nn.Linear:
+        """Return the module with weight and bias of the layer of this name."""
+        module = self._by_name[name]
+        found = module.conv if isinstance(module, ConvNorm) else module
+        assert isinstance(found, nn.Conv2d | nn.Linear)
+        return found
+
+    # -- computing ----------------------------------------------------------------------------------------------------
 
     def planes(self, bits: Tensor, scalars: Tensor) -> Tensor:
-        """Unpack int64[B, P] and float[B, S] to the input of the tower, [B, P + S + 1, R, F] (more ones if aligned)."""
-        ranks, files, dtype = self.config.ranks, self.config.files, self.stem.conv.weight.dtype
-        boards = ((bits[:, :, None] & self.masks) != 0).to(dtype).view(-1, self.config.bitboards, ranks, files)
-        ones = self.stem.conv.in_channels - boards.shape[1] - scalars.shape[1]
-        flat = functional.pad(scalars.to(dtype), (0, ones), value=1.0)[:, :, None, None].expand(-1, -1, ranks, files)
-        return torch.cat([boards, flat], dim=1)
+        """Unpack int64[B, P] and float[B, S] to the input of the tower, [B, P + S + 1, R, F] (more ones if padded)."""
+        ranks, files = self.config.ranks, self.config.files
+        weight = self.weights("stem").weight
+        boards = ((bits[:, :, None] & self.masks) != 0).to(weight.dtype).view(-1, self.config.bitboards, ranks, files)
+        ones = weight.shape[1] - boards.shape[1] - scalars.shape[1]
+        flat = functional.pad(scalars.to(weight.dtype), (0, ones), value=1.0)
+        return torch.cat([boards, flat[:, :, None, None].expand(-1, -1, ranks, files)], dim=1)
 
     def raw(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Give logits of all moves and of win-draw-loss in the precision of the weights, and plies left in float32."""
-        x = self.blocks(self.stem.rectified(self.planes(bits, scalars)))
-        wdl_logits, plies = self.value(x)
-        return self.policy(x), wdl_logits, plies
+        """Return logits of all moves and of win-draw-loss in the precision of the weights, and plies left in float32.
+
+        Shapes as in `forward`.
+        """
+        values = {PLANES: self.planes(bits, scalars)}
+        for layer in self.layers:
+            values[layer.writes] = self.compute(layer, values)
+        plies = functional.softplus(values["plies"].float()).squeeze(1) * PLIES_UNIT
+        return values["policy"].flatten(1), values["wdl"], plies
+
+    def compute(self, layer: LayerSpec, values: Mapping[str, Tensor]) -> Tensor:
+        """Compute a layer from the registers: what it writes."""
+        residual = values[layer.residual] if layer.residual else None
+        module = self._by_name[layer.name]
+        if isinstance(module, ConvNorm) and module.fused:
+            assert module.conv.bias is not None
+            x = values[layer.reads].contiguous(memory_format=torch.channels_last)  # the planes come otherwise
+            fused: Tensor = fused_conv_relu(x, module.conv.weight, module.conv.bias, residual)
+            return fused
+        out = self.branch(layer, values)
+        return ACTIVATIONS[layer.activation](out if residual is None else residual + out)
+
+    def branch(self, layer: LayerSpec, values: Mapping[str, Tensor]) -> Tensor:
+        """Compute a layer before its residual and its activation."""
+        out: Tensor = self._by_name[layer.name](pooled(values[layer.reads], layer.pooling))
+        if layer.kind == "scale_shift":
+            scale, shift = out.chunk(2, dim=1)
+            return values[layer.onto] * torch.sigmoid(scale)[:, :, None, None] + shift[:, :, None, None]
+        return values[layer.onto] + out[:, :, None, None] if layer.kind == "shift" else out
 
     def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Give float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
+        """Return float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
 
-        `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S].
+        `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S]. The logits of moves are
+        in the order of the policy index.
         """
         policy_logits, wdl_logits, plies = self.raw(bits, scalars)
         return policy_logits.float(), wdl_logits.float(), plies
 
     def evaluate(self, bits: Tensor, scalars: Tensor, moves: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Give float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].
+        """Return float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].
 
         `moves` [B, M] are policy indices of which the first `counts` [B] are the legal moves (any integer types);
         priors add up to one over them and are exactly zero beyond, and all zero where there is no move.
@@ -279,10 +247,13 @@ class Net(nn.Module):
     def finish(
         policy_logits: Tensor, wdl_logits: Tensor, plies: Tensor, moves: Tensor, counts: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Make the answer of `evaluate` from what `raw` gave."""
+        """Return what `evaluate` returns, from the outputs of `raw`."""
         real = torch.arange(moves.shape[1], device=moves.device) < counts.long()[:, None]
-        logits = policy_logits.gather(1, moves.long()).float().masked_fill(~real, NO_MOVE)
+        logits = policy_logits.gather(1, moves.long()).float().masked_fill(~real, PADDING_LOGIT)
         return logits.softmax(1) * real, wdl_logits.float().softmax(1), plies
+
+
+# -- copies of a net ------------------------------------------------------------------------------
 
 
 def fold(net: Net) -> Net:
@@ -301,10 +272,10 @@ def fold(net: Net) -> Net:
 
 
 def rounded(net: Net) -> Net:
-    """Copy a net for others to play with: norms taken into the weights, and these rounded to what bfloat16 can hold.
+    """Copy a net for play: norms folded into the weights, and the weights rounded to what bfloat16 can hold.
 
-    Every device then computes with the very same weights, whatever its precision, and what is left of the difference
-    is that of the sums. The norms stay where they were and do nothing but add.
+    Every device then computes with the very same weights, whatever its precision; only the rounding of the sums still
+    differs. The norms stay in place and only add their bias.
 
     >>> from selfmate.nn.config import GARDNER
     >>> net = rounded(Net(NetConfig.sized(GARDNER)))
@@ -312,33 +283,39 @@ def rounded(net: Net) -> Net:
     ...     for folded in (net, fold(net)) for module in folded.modules() if isinstance(module, ConvNorm))
     True
     """
-    result = copy.deepcopy(net)
+    result, folded = copy.deepcopy(net), fold(net)
     with torch.no_grad():
-        for module, folded in zip(result.modules(), fold(net).modules(), strict=True):
-            if isinstance(folded, ConvNorm):
-                assert isinstance(module, ConvNorm)
+        for layer in net.layers:
+            module, source, target = (
+                result.get_submodule(layer.name),
+                folded.weights(layer.name),
+                result.weights(layer.name),
+            )
+            target.weight.copy_(source.weight.bfloat16())
+            if isinstance(module, ConvNorm):
                 norm = module.norm
                 assert isinstance(norm, Norm)
                 assert norm.running_var is not None
-                assert folded.conv.bias is not None
                 norm.reset_parameters()
                 norm.running_var.fill_(1.0 - norm.eps)
-                norm.bias.copy_(folded.conv.bias)
-                module.conv.weight.copy_(folded.conv.weight)
-            if isinstance(module, nn.Conv2d | nn.Linear):
-                module.weight.copy_(module.weight.bfloat16())
+                assert source.bias is not None
+                norm.bias.copy_(source.bias)
     return result
 
 
-def suit_tensor_cores(folded: Net) -> Net:
-    """Make a folded net suit a GPU: kernels that do several steps, and numbers of channels that are multiples of eight.
+def fuse_for_tensor_cores(folded: Net) -> Net:
+    """Change a folded net for a GPU: fused kernels, and numbers of channels that are multiples of eight.
 
-    More planes of ones go in, with weights of zero, and logits of moves that nobody asks for come out.
+    The input gets more planes of ones, with weights of zero, and the policy more logits, which are never read.
     """
-    for module in folded.modules():
-        if isinstance(module, ConvNorm) and module.conv.kernel_size != (1, 1):  # those are products, fast without
+    for layer in folded.layers:
+        module = folded.get_submodule(layer.name)
+        # 1x1 convolutions are matrix products, which are fast without.
+        if isinstance(module, ConvNorm) and layer.kernel > 1 and layer.activation == "relu":
             module.fused = True
-    stem, planes = folded.stem.conv, folded.policy.planes
+    stem, planes = folded.weights("stem"), folded.weights("policy.planes")
+    assert isinstance(stem, nn.Conv2d)
+    assert isinstance(planes, nn.Conv2d)
     more_in, more_out = -stem.in_channels % 8, -planes.out_channels % 8
     stem.weight = nn.Parameter(functional.pad(stem.weight, (0, 0, 0, 0, 0, more_in)), requires_grad=False)
     stem.in_channels += more_in

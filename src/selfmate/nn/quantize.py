@@ -1,107 +1,116 @@
-"""A net in eight bits: the f32 ONNX file in, an int8 one out, which ONNX Runtime and OpenVINO read alike.
+"""A net in eight bits: the f32 ONNX file in, an int8 ONNX file out that ONNX Runtime and OpenVINO both read.
 
-Only the 3x3 convolutions of the blocks are computed in eight bits: they are nearly all of the work. The stem, the
-heads, squeeze-and-excite and the sums beside the blocks stay in f32: they are cheap, and errors there go straight into
-the answer. Weights have a step of their own for every channel that they make; what goes in is never negative (it comes
-out of a Relu) and counted from zero in 256 steps. How large these are is found on positions of our own games, so that
-the squared error is least.
+Only the 3x3 convolutions of the blocks are computed in eight bits (`LayerSpec.int8`): they are nearly all of the work.
+Stem, heads, squeeze-and-excite and residual sums stay in f32: they are cheap, and their errors go straight into the
+output. The weights of every output channel have a scale of their own. The input of such a convolution is never negative
+(it is the output of a Relu) and is rounded to 256 steps from zero. The scales are calibrated on positions of games for
+the least squared error.
 
-The file says all this with `QuantizeLinear` and `DequantizeLinear` around each such convolution, ONNX's own form.
-What comes out of a block's second convolution is rounded too, or ONNX Runtime would compute it in f32; OpenVINO
-leaves that rounding out (`EXACT` marks the place), which costs it nothing and takes most of the error away.
+The file writes this as `QuantizeLinear` and `DequantizeLinear` around each such convolution, ONNX's own form. The
+output of the second convolution of a block is rounded too, or ONNX Runtime would compute it in f32; OpenVINO leaves out
+that rounding (`EXACT` marks the place), which costs no time and removes most of the error.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from selfmate.nn.architecture import LayerSpec, layers
+from selfmate.nn.calibration import CALIBRATION_LEAVES, CALIBRATION_SEED, calibration_leaves
+from selfmate.nn.checkpoint import WeightsError
+from selfmate.nn.config import NetConfig
 from selfmate.nn.leaves import LeafBatch
-from selfmate.nn.onnx import CARD_KEY, EXACT, INT8_KEY, read_card_of, seal
+from selfmate.nn.onnx import CARD_KEY, EXACT, INT8_KEY, read_card_of, with_checksum
 
 if TYPE_CHECKING:
     import onnx
-from selfmate.nn.calibration import CALIBRATION_LEAVES, CALIBRATION_SEED, calibration_leaves
 
-__all__ = ["quantise"]
-
+__all__ = ["quantize"]
 
 WEIGHT_STEPS: Final = 127
-
-
 INPUT_STEPS: Final = 255
-
-
 CLIPS: Final = np.linspace(0.5, 1.0, 26)
 """Shares of the largest number that are tried as the end of the scale."""
-
-
 SAMPLED: Final = 1 << 18
 """Numbers of a layer that the scale is tried on."""
+CALIBRATION_BATCH: Final = 64
 
 
-# -- eight bits -----------------------------------------------------------------------------------
-
-
-class Range(NamedTuple):
-    """Eight bits for numbers: each is `step * (byte - zero)`."""
+class QuantizedRange(NamedTuple):
+    """Eight bits for real numbers: each is `step * (byte - zero)`."""
 
     step: np.float32
     zero: np.uint8
 
 
-@functools.lru_cache(maxsize=1)  # a benchmark opens the same net with two backends
-def quantise(data: bytes) -> bytes:
-    """Make the int8 file of the f32 file of a net; the same file always gives the same."""
+@functools.lru_cache(maxsize=1)  # a benchmark opens the same net with two back ends
+def quantize(data: bytes) -> bytes:
+    """Return the int8 ONNX file of an f32 ONNX file of a net; the same file always gives the same bytes."""
     import onnx
 
-    # 1. The convolutions, and what goes in and out of them on positions of games.
+    # 1. The convolutions, and a sample of their inputs and outputs on positions of games.
     card = read_card_of(data, "the ONNX net")
     model = onnx.load_from_string(data)
-    convolutions = _block_convolutions(model)
-    seen = _watch(model, convolutions, calibration_leaves(card.variant))
-    # 2. Round, and write it down around each of them.
-    graph, writer = model.graph, _Writer()
+    convolutions = _int8_convolutions(model, layers(NetConfig.from_dict(card.config)))
+    samples = _sample_values(model, convolutions, calibration_leaves(card.variant))
+    # 2. Replace each of them by its int8 form.
+    graph, writer = model.graph, _Int8Writer()
     weights = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    wanted = {node.output[0]: index for index, node in enumerate(convolutions)}
     for node in graph.node:
-        if node.output[0] not in wanted:
+        layer = convolutions.get(node.output[0])
+        if layer is None:
             writer.nodes.append(node)
             continue
-        into, out = _range(seen[node.input[0]]), None
-        if wanted[node.output[0]] % 2:  # the second of a block; after the first, a Relu, the next one rounds
-            out = _range(seen[node.output[0]])
+        into = _range(samples[node.input[0]])
+        out = _range(samples[node.output[0]]) if _rounds_output(layer) else None
         writer.convolution(node, weights[node.input[1]], weights[node.input[2]], into, out)
-    # 3. Put it together.
+    # 3. Put the model together.
     used = {name for node in writer.nodes for name in node.input}
     kept = [tensor for tensor in graph.initializer if tensor.name in used]
     for field, entries in ((graph.node, writer.nodes), (graph.initializer, kept + writer.constants)):
         del field[:]
         field.extend(entries)
     about = {"layers": len(convolutions), "leaves": CALIBRATION_LEAVES, "seed": CALIBRATION_SEED}
-    said = {CARD_KEY: msgspec.json.encode(card).decode(), INT8_KEY: msgspec.json.encode(about).decode()}
-    onnx.helper.set_model_props(model, said)
+    metadata = {CARD_KEY: msgspec.json.encode(card).decode(), INT8_KEY: msgspec.json.encode(about).decode()}
+    onnx.helper.set_model_props(model, metadata)
     onnx.checker.check_model(model, full_check=True)
-    return seal(model)
+    return with_checksum(model)
 
 
-def _block_convolutions(model: onnx.ModelProto) -> list[onnx.NodeProto]:
-    """List the convolutions of the blocks, two of each; the stem is the first 3x3, those of the heads are 1x1."""
+def _int8_convolutions(model: onnx.ModelProto, specs: tuple[LayerSpec, ...]) -> dict[str, LayerSpec]:
+    """Return the layers to compute in eight bits, by the name of their output in the graph.
+
+    The convolutions of an ONNX file of ours are in the order of the layers.
+    """
     shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
-    large = [node for node in model.graph.node if node.op_type == "Conv" and shapes[node.input[1]][2:] == (3, 3)]
-    return large[1:]
+    nodes = [node for node in model.graph.node if node.op_type == "Conv"]
+    convolutions = [layer for layer in specs if layer.kind == "conv"]
+    if [shapes[node.input[1]] for node in nodes] != [layer.weight_shape for layer in convolutions]:
+        raise WeightsError("the convolutions of the ONNX net are not those of its config")
+    return {node.output[0]: layer for node, layer in zip(nodes, convolutions, strict=True) if layer.int8}
 
 
-def _watch(model: onnx.ModelProto, nodes: list[onnx.NodeProto], leaves: LeafBatch) -> dict[str, NDArray[np.float32]]:
-    """Compute the net and keep a sample of the numbers that go into some nodes, or come out of them."""
+def _rounds_output(layer: LayerSpec) -> bool:
+    """Whether the output must be rounded as well; an output that goes straight into a Relu is rounded by its reader."""
+    return layer.activation == "none" or bool(layer.residual)
+
+
+def _sample_values(
+    model: onnx.ModelProto, convolutions: Mapping[str, LayerSpec], leaves: LeafBatch
+) -> dict[str, NDArray[np.float32]]:
+    """Compute the net on leaves; return a sample of the inputs, and where needed the outputs, of the convolutions."""
     import onnx
     import onnxruntime
 
-    names = sorted({node.input[0] for node in nodes} | {node.output[0] for node in nodes[1::2]})
+    inputs_of = {node.output[0]: node.input[0] for node in model.graph.node if node.output[0] in convolutions}
+    outputs = {name for name, layer in convolutions.items() if _rounds_output(layer)}
+    names = sorted({*inputs_of.values(), *outputs})
     watched = onnx.ModelProto()
     watched.CopyFrom(model)
     for name in names:
@@ -110,46 +119,40 @@ def _watch(model: onnx.ModelProto, nodes: list[onnx.NodeProto], leaves: LeafBatc
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(watched.SerializeToString(), options, providers=["CPUExecutionProvider"])
     samples: dict[str, list[NDArray[np.float32]]] = {name: [] for name in names}
-    size, chance = 64, np.random.default_rng(CALIBRATION_SEED)
-    for begin in range(0, leaves.size, size):
-        part = leaves.take(slice(begin, begin + size))
-        inputs = {
-            "bits": part.bits.view(np.int64),
-            "scalars": part.scalars,
-            "moves": part.moves,
-            "counts": part.counts,
-        }
-        for name, array in zip(names, session.run(names, inputs), strict=True):
+    random = np.random.default_rng(CALIBRATION_SEED)
+    for begin in range(0, leaves.size, CALIBRATION_BATCH):
+        part = leaves.take(slice(begin, begin + CALIBRATION_BATCH))
+        for name, array in zip(names, session.run(names, part.onnx_inputs()), strict=True):
             flat = array.reshape(-1)
-            chosen = chance.integers(0, flat.size, SAMPLED * part.size // leaves.size)
-            samples[name].append(np.concatenate([flat[chosen], [flat.min(), flat.max()]]))
+            drawn = random.integers(0, flat.size, SAMPLED * part.size // leaves.size)
+            samples[name].append(np.concatenate([flat[drawn], [flat.min(), flat.max()]]))
     return {name: np.concatenate(parts) for name, parts in samples.items()}
 
 
-def _range(numbers: NDArray[np.float32]) -> Range:
-    """Find the range of least squared error for numbers; one that begins at zero where none is negative.
+def _range(numbers: NDArray[np.float32]) -> QuantizedRange:
+    """Return the range of least squared error for a sample; it begins at zero where no number is negative.
 
     >>> _range(np.linspace(0, 51, 1000, dtype=np.float32))
-    Range(step=np.float32(0.2), zero=np.uint8(0))
+    QuantizedRange(step=np.float32(0.2), zero=np.uint8(0))
     """
     low, high = min(0.0, float(numbers.min())), max(0.0, float(numbers.max()))
-    best, least = Range(np.float32(1), np.uint8(0)), np.inf
+    best, least = QuantizedRange(np.float32(1), np.uint8(0)), np.inf
     for clip in CLIPS:
         step = np.float32(clip * (high - low) / INPUT_STEPS)
-        if step <= 0:  # a layer that says nothing
+        if step <= 0:  # all numbers are zero
             break
         zero = np.uint8(round(-clip * low / float(step)))
         bytes_ = np.clip(np.rint(numbers / step) + zero, 0, INPUT_STEPS)
         error = float(np.square((bytes_ - zero) * step - numbers).mean())
         if error < least:
-            best, least = Range(step, zero), error
+            best, least = QuantizedRange(step, zero), error
     return best
 
 
-def _weights(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Round weights [O, I, 3, 3] with the step of least squared error for each of the O; the bytes, and the steps [O].
+def _round_weights(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Round weights [O, I, 3, 3] with the step of least squared error for each O: return int8 and the steps [O].
 
-    >>> bytes_, steps = _weights(np.array([[[[0.0, 1.27]]], [[[0.02, -2.54]]]], np.float32))
+    >>> bytes_, steps = _round_weights(np.array([[[[0.0, 1.27]]], [[[0.02, -2.54]]]], np.float32))
     >>> bytes_.reshape(2, 2).tolist(), steps.round(4).tolist()
     ([[0, 127], [1, -127]], [0.009999999776482582, 0.019999999552965164])
     """
@@ -167,8 +170,8 @@ def _weights(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.
     return bytes_.reshape(weight.shape), steps
 
 
-class _Writer:
-    """The nodes of the int8 graph, and the numbers that they need."""
+class _Int8Writer:
+    """Collects the nodes and constants of the int8 graph."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -179,14 +182,14 @@ class _Writer:
         node: onnx.NodeProto,
         weight: NDArray[np.float32],
         bias: NDArray[np.float32],
-        into: Range,
-        out: Range | None,
+        into: QuantizedRange,
+        out: QuantizedRange | None,
     ) -> None:
-        """Write a convolution in eight bits; with `out`, what it gives is rounded too."""
+        """Write a convolution in eight bits; with `out`, its output is rounded too."""
         import onnx
 
-        bytes_, steps = _weights(weight)
-        unit = (steps * into.step).astype(np.float32)  # of the sums, and so of the bias
+        bytes_, steps = _round_weights(weight)
+        unit = (steps * into.step).astype(np.float32)  # the step of the sums, and so of the bias
         sums = np.rint(bias.astype(np.float64) / unit).clip(-(2**31), 2**31 - 1).astype(np.int32)
         changed = onnx.NodeProto()
         changed.CopyFrom(node)
@@ -198,7 +201,7 @@ class _Writer:
             changed.output[0] = f"{node.output[0]}{EXACT}"
             self._rounded(changed.output[0], out, output=node.output[0])
 
-    def _rounded(self, name: str, to: Range, *, output: str = "") -> str:
+    def _rounded(self, name: str, to: QuantizedRange, *, output: str = "") -> str:
         step, zero = self._constant(to.step), self._constant(to.zero)
         return self._add("DequantizeLinear", self._add("QuantizeLinear", name, step, zero), step, zero, output=output)
 

@@ -1,7 +1,7 @@
-"""The nets that come with Selfmate: `selfmate nets` lists them, `find` gives the one for a variant.
+"""The nets that come with Selfmate: `selfmate nets` lists them, `find` returns the one for a variant.
 
-Each lies in a folder of `nets_data`, as any net's folder, with a `shipped.json` beside it that says how it was
-trained, how strong it was found, and under which licence it may be used. There is at most one for a variant.
+Each is a net's folder in `nets_data`, with a `shipped.json` that describes its training, its measured strength and its
+licence. There is at most one net for a variant.
 
 >>> all(find(net.variant) == net.folder for net in shipped()), find("racingkings")
 (True, None)
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NetsError", "ShippedNet", "check", "find", "named", "shipped", "show"]
 
-
 FOLDER: Final = "nets_data"
-
-
 CARD_NAME: Final = "shipped.json"
-
 
 Text = Annotated[str, Meta(min_length=1, max_length=500)]
 
@@ -40,8 +36,8 @@ class NetsError(SelfmateError):
     """A shipped net that is damaged."""
 
 
-class Score(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A match that says how strong a net is."""
+class MatchScore(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The result of a match that measured the strength of a net."""
 
     against: Text
     score: Annotated[float, Meta(ge=0, le=1)]
@@ -50,11 +46,11 @@ class Score(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The ends of the 95 % interval of the score."""
     games: Annotated[int, Meta(gt=0)]
     visits: Annotated[int, Meta(gt=0)]
-    """Of both sides."""
+    """Visits per move of either side."""
 
 
 class _Shipped(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What `shipped.json` says."""
+    """The content of `shipped.json`."""
 
     name: Text
     variant: Text
@@ -63,22 +59,22 @@ class _Shipped(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     parameters: Annotated[int, Meta(gt=0)]
     recipe: Text
     trained: Text
-    """How long, on what, from how many games."""
+    """Duration, hardware and number of games of the training."""
     date: Text
     commit: Text
     licence: Text
-    scores: tuple[Score, ...]
+    scores: tuple[MatchScore, ...]
     files: dict[str, Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]]
     """sha256 of every file of the net."""
 
 
 class ShippedNet(_Shipped, frozen=True, kw_only=True):
-    """A shipped net: its card, and where it lies."""
+    """A shipped net: its card and its folder."""
 
     folder: Path
 
     def as_json(self) -> dict[str, Any]:
-        """Give what a program would read."""
+        """Return the fields as JSON can hold them."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
         return values
 
@@ -97,7 +93,7 @@ def shipped() -> list[ShippedNet]:
 
 
 def find(variant: str) -> Path | None:
-    """Give the folder of the shipped net for a variant (`chess960` is chess here), or None.
+    """Return the folder of the shipped net for a variant (`chess960` counts as chess), or None.
 
     >>> find("no such variant") is None
     True
@@ -107,7 +103,7 @@ def find(variant: str) -> Path | None:
 
 
 def named(name: str) -> Path | None:
-    """Give the folder of the shipped net of this name, or None.
+    """Return the folder of the shipped net of this name, or None.
 
     >>> named("gardner-laptop") == find("gardner"), named("heuristic-1")
     (True, None)
@@ -116,13 +112,13 @@ def named(name: str) -> Path | None:
 
 
 def check(net: ShippedNet) -> None:
-    """Refuse a net whose files are not those that were shipped."""
+    """Raise `NetsError` if a file of the net is not the one that was shipped."""
     for name, expected in net.files.items():
         path = net.folder / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != expected:
-            raise NetsError(f"{path}: missing, or not the file that was shipped", str(path))
+            raise NetsError(f"{path}: missing, or checksum mismatch: not the file that was shipped", str(path))
     if read_card(net.folder).net_id != net.net_id:
-        raise NetsError(f"{net.folder}: not the net that {CARD_NAME} names", str(net.folder))
+        raise NetsError(f"{net.folder}: not the net of {CARD_NAME}", str(net.folder))
 
 
 def show(found: list[ShippedNet], console: Console) -> None:

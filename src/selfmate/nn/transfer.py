@@ -1,23 +1,24 @@
-"""Weights of one net as the start of another: larger, smaller, or without context blocks."""
+"""Weights of one net as the start of another: more or fewer blocks, another board, or without context layers."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from selfmate.nn.architecture import PLANES
 from selfmate.nn.config import NetError
-from selfmate.nn.net import Block, Net, Norm
+from selfmate.nn.net import Net
 
-__all__ = ["take_over", "transfer_tower", "without_context"]
+__all__ = ["copy_matching_weights", "transfer_tower", "without_context"]
 
 
 def transfer_tower(source: Net, target: Net) -> int:
     """Copy the stem and the blocks of `source` into `target`, also from another variant or board size.
 
-    Blocks that only the target has stay as they are: in a new net, the identity. The heads stay too. Gives the
-    number of blocks that were copied.
+    Blocks that only the target has stay as they are: in a new net, the identity. The heads stay too. Returns the
+    number of blocks copied; raises `NetError` where the towers differ in width, input or context.
 
     >>> from selfmate.nn.config import GARDNER, NetConfig
     >>> small_board = Net(NetConfig.sized(GARDNER), seed=1)
@@ -25,58 +26,59 @@ def transfer_tower(source: Net, target: Net) -> int:
     >>> transfer_tower(small_board, large_board)
     4
     """
-    mine, theirs = source.config, target.config
     for key in ("bitboards", "scalars", "channels", "context"):
-        if (here := getattr(mine, key)) != (there := getattr(theirs, key)):
+        if (here := getattr(source.config, key)) != (there := getattr(target.config, key)):
             raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
-    copied = min(mine.blocks, theirs.blocks)
-    target.stem.load_state_dict(source.stem.state_dict())
-    for index in range(copied):
-        target.blocks[index].load_state_dict(source.blocks[index].state_dict())
+    copied = min(source.config.blocks, target.config.blocks)
+    old, new = source.state_dict(), target.state_dict()
+    for layer in source.layers:
+        if layer.name.startswith(("stem", "blocks.")):
+            for name in layer.tensors.keys() & new.keys():
+                new[name].copy_(old[name])
     return copied
 
 
-def take_over(source: Net, target: Net) -> bool:
-    """Copy all that fits from a net of the same width into another one of the same variant; say whether any did.
+def copy_matching_weights(source: Net, target: Net) -> bool:
+    """Copy all tensors of equal name and shape into another net; return False if the nets differ in width.
 
     Blocks that only the target has stay as they are: in a new net, the identity.
 
     >>> from selfmate.nn.config import GARDNER, NetConfig
     >>> old, new = Net(NetConfig.sized(GARDNER, blocks=1), seed=1), Net(NetConfig.sized(GARDNER, blocks=2), seed=2)
     >>> bits, scalars = torch.tensor([[5] * GARDNER.bitboards]), torch.ones(1, GARDNER.scalars)
-    >>> take_over(old, new), torch.equal(old.eval()(bits, scalars)[0], new.eval()(bits, scalars)[0])
+    >>> copy_matching_weights(old, new), torch.equal(old.eval()(bits, scalars)[0], new.eval()(bits, scalars)[0])
     (True, True)
     """
     if source.config.channels != target.config.channels:
         return False
-    theirs = source.state_dict()
+    old = source.state_dict()
     for name, tensor in target.state_dict().items():
-        if name in theirs and theirs[name].shape == tensor.shape:
-            tensor.copy_(theirs[name])
+        if name in old and old[name].shape == tensor.shape:
+            tensor.copy_(old[name])
     return True
 
 
 @torch.no_grad()
 def without_context(net: Net, bits: Tensor, scalars: Tensor) -> Net:
-    """Copy a net whose blocks no longer see the whole board: what that did on average at these positions stays."""
+    """Copy a net, leaving out the context layers of its blocks.
+
+    The mean effect of each context at the given positions (a scale and a shift of each channel, by least squares) is
+    folded into the norm before it. `bits` is int64[B, P], `scalars` float[B, S].
+    """
     result = Net(dataclasses.replace(net.config, context="none"), seed=0).eval()
-    take_over(net, result)
-    means: list[tuple[Tensor, Tensor]] = []
-
-    def hear(module: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Find the scale and shift that make the output of the input, of each channel."""
-        x, y = (each.transpose(0, 1).flatten(1).double() for each in (inputs[0], output))
-        scale = ((x * y).mean(1) - x.mean(1) * y.mean(1)) / x.var(1, unbiased=False).clamp(min=1e-12)
-        means.append((scale, y.mean(1) - scale * x.mean(1)))
-
-    hooks = [block.context.register_forward_hook(hear) for block in net.blocks if isinstance(block, Block)]
-    net.eval()(bits, scalars)
-    for hook in hooks:
-        hook.remove()
-    for block, (scale, shift) in zip(result.blocks, means, strict=True):
-        assert isinstance(block, Block)
-        norm = block.second.norm
-        assert isinstance(norm, Norm)
-        norm.weight.copy_(norm.weight * scale)
-        norm.bias.copy_(norm.bias * scale + shift)
+    copy_matching_weights(net, result)
+    net.eval()
+    values = {PLANES: net.planes(bits, scalars)}
+    for layer in net.layers:
+        if layer.onto:
+            x, y = (
+                board.transpose(0, 1).flatten(1).double() for board in (values[layer.onto], net.branch(layer, values))
+            )
+            scale = ((x * y).mean(1) - x.mean(1) * y.mean(1)) / x.var(1, unbiased=False).clamp(min=1e-12)
+            shift = y.mean(1) - scale * x.mean(1)
+            block = layer.name.partition(".context.")[0]
+            weight, bias = (result.get_parameter(f"{block}.second.norm.{each}") for each in ("weight", "bias"))
+            weight.copy_(weight * scale)
+            bias.copy_(bias * scale + shift)
+        values[layer.writes] = net.compute(layer, values)
     return result

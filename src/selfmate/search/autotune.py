@@ -82,12 +82,12 @@ def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
     )
     pool.start(0, rows)
     try:
-        desk = evaluator.trial_desk(rows)
-        leaves = desk.gather(pool, 0)
-        desk.evaluate(leaves)
+        lane = evaluator.lane(rows, compiled=False)
+        leaves = lane.gather(pool, 0)
+        lane.evaluate(leaves)
         began, done = time.perf_counter(), 0
         while not done or time.perf_counter() - began < BATCH_SECONDS:
-            desk.evaluate(leaves)
+            lane.evaluate(leaves)
             done += leaves.size
     except DeviceError:
         return None

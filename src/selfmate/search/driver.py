@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 from selfmate._core import Pool
 from selfmate.errors import EvaluatorError
-from selfmate.evaluator.base import NATIVE, Desk, Evaluator
+from selfmate.evaluator.base import NATIVE, Evaluator, EvaluatorLane
 
 __all__ = ["BatchTiming", "drive", "one_thread"]
 
 IDLE_SECONDS: Final = 0.1
-"""Longest sleep of a lane while all games wait for answers or for moves from outside."""
+"""Longest sleep of a lane while all games wait for answers or for moves of external players."""
 
 
 def one_thread() -> None:
@@ -41,7 +41,7 @@ class BatchTiming(NamedTuple):
     answered: float
     applying: float
     applied: float
-    desk: Desk
+    evaluator_lane: EvaluatorLane
 
 
 def drive(
@@ -62,63 +62,96 @@ def drive(
 
     Each evaluation runs on the thread of its lane: threads inside one small evaluation would wait for each other longer
     than they work, above all on a busy machine. The order of the threads changes no game. A lane without a batch
-    sleeps: all games wait for answers or for moves from outside (`Pool.play`), or a small batch waits to grow.
+    sleeps: all games wait for answers or for external moves (`Pool.play`), or a small batch waits to grow.
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
-    evaluators = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
-    natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
-    nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
-    lock = threading.Lock()  # for the pool, whose calls are short; not for the evaluators
-    failures: list[BaseException] = []
-
-    def work(lane: int) -> None:
-        try:
-            prepare()
-            desks = [None if isinstance(each, str) else each.desk(pool.lane_rows) for each in evaluators]
-            while not stopping() and not failures:
-                busy, news = False, pool.news
-                # Of several nets, the one with the most waiting games: its batch is the largest, and those of the
-                # others grow meanwhile.
-                waiting = pool.waiting() if len(nets) > 1 else []
-                for index in [*natives, max(nets, key=waiting.__getitem__)] if waiting else [*natives, *nets]:
-                    evaluator, desk = evaluators[index], desks[index]
-                    asked = time.perf_counter()
-                    with lock:
-                        began = time.perf_counter()
-                        leaves = desk.gather(pool, index) if desk else pool.gather(index)
-                    gathered = time.perf_counter()
-                    if not leaves.size:
-                        continue
-                    busy = True
-                    if desk is None:
-                        assert isinstance(evaluator, str)
-                        with lock:
-                            pool.apply_native(leaves.ticket, evaluator)
-                            tell(leaves.size)
-                        continue
-                    priors, wdl, _ = desk.evaluate(leaves)
-                    answered = time.perf_counter()
-                    with lock:
-                        applying = time.perf_counter()
-                        pool.apply(leaves.ticket, priors, wdl)
-                        applied = time.perf_counter()
-                        tell(leaves.size)
-                    if watch is not None:
-                        watch(BatchTiming(lane, leaves.size, asked, began, gathered, answered, applying, applied, desk))
-                if not busy:
-                    if pool.done():
-                        return
-                    if pool.idle():  # every game is in flight, or waits for a move from outside
-                        pool.wait(news, IDLE_SECONDS)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in range(lanes)]
+    chosen = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
+    driver = _Driver(pool, chosen, stopping, prepare, tell, watch)
+    threads = [threading.Thread(target=driver.run_lane, args=(lane,), daemon=True) for lane in range(lanes)]
     for thread in threads:
         thread.start()
     for thread in threads:
         while thread.is_alive():  # with a timeout, so that Ctrl-C is handled
             thread.join(0.2)
-    if failures:
-        raise failures[0]
+    if driver.failures:
+        raise driver.failures[0]
+
+
+class _Driver:
+    """The state that the lanes of `drive` share; its arguments are those of `drive`."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        evaluators: Sequence[Evaluator | str],
+        stopping: Callable[[], bool],
+        prepare: Callable[[], None],
+        tell: Callable[[int], None],
+        watch: Callable[[BatchTiming], None] | None,
+    ) -> None:
+        self.pool = pool
+        self.evaluators = evaluators
+        self.stopping = stopping
+        self.prepare = prepare
+        self.tell = tell
+        self.watch = watch
+        self.natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
+        self.nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
+        self.lock = threading.Lock()  # for the pool, whose calls are short, and for `tell`; not for the evaluators
+        self.failures: list[BaseException] = []
+
+    def run_lane(self, lane: int) -> None:
+        """Gather, evaluate and apply until every game has ended; the body of a lane's thread."""
+        try:
+            self.prepare()
+            rows = self.pool.lane_rows
+            buffers = [None if isinstance(each, str) else each.lane(rows) for each in self.evaluators]
+            while not self.stopping() and not self.failures:
+                seen = self.pool.event_count
+                busy = [self._run_batch(lane, index, buffers[index]) for index in self._order()]
+                if any(busy):
+                    continue
+                if self.pool.done():
+                    return
+                if self.pool.idle():  # every game is in flight, or waits for a move of an external player
+                    self.pool.wait_for_event(seen, IDLE_SECONDS)
+        except BaseException as error:
+            self.failures.append(error)
+
+    def _order(self) -> list[int]:
+        """Return the evaluators to run now: all native ones, and of several nets the one with the most waiting games.
+
+        Its batch is the largest, and those of the others grow meanwhile.
+        """
+        if len(self.nets) < 2:
+            return [*self.natives, *self.nets]
+        return [*self.natives, max(self.nets, key=self.pool.games_to_evaluate().__getitem__)]
+
+    def _run_batch(self, lane: int, index: int, buffers: EvaluatorLane | None) -> bool:
+        """Run one batch for the evaluator of this number; return whether there was one."""
+        pool, evaluator = self.pool, self.evaluators[index]
+        asked = time.perf_counter()
+        with self.lock:
+            began = time.perf_counter()
+            leaves = buffers.gather(pool, index) if buffers else pool.gather(index)
+        gathered = time.perf_counter()
+        if not leaves.size:
+            return False
+        if buffers is None:
+            assert isinstance(evaluator, str)
+            with self.lock:
+                pool.apply_native(leaves.ticket, evaluator)
+                self.tell(leaves.size)
+            return True
+        priors, wdl, _ = buffers.evaluate(leaves)
+        answered = time.perf_counter()
+        with self.lock:
+            applying = time.perf_counter()
+            pool.apply(leaves.ticket, priors, wdl)
+            applied = time.perf_counter()
+            self.tell(leaves.size)
+        if self.watch is not None:
+            times = (asked, began, gathered, answered, applying, applied)
+            self.watch(BatchTiming(lane, leaves.size, *times, buffers))
+        return True

@@ -30,7 +30,7 @@ from typing import Final
 from selfmate import _core
 from selfmate._core import Leaves, Move, Search, SearchConfig, SearchResult
 from selfmate.errors import PlayerError
-from selfmate.evaluator.base import Answer, Evaluator
+from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.cache import CachedEvaluator
 from selfmate.search.config import batch_size, play_config
 from selfmate.search.limit import MAX_VISITS, Limit
@@ -84,7 +84,7 @@ class TreeSession:
             # A power of two: the cache would round up, and exceed the limit.
             self.evaluator = CachedEvaluator(evaluator, 1 << max(4, (cache_bytes // CACHED_BYTES).bit_length() - 1))
         self._executor: ThreadPoolExecutor | None = None
-        self._in_flight: set[Future[tuple[int, Answer]]] = set()
+        self._in_flight: set[Future[tuple[int, Evaluation]]] = set()
         self._seconds_per_leaf = 0.0
         self._search: Search | None = None
         self._limit = Limit()
@@ -320,7 +320,7 @@ class TreeSession:
                 break
             self._in_flight.add(self._submit(evaluator, leaves))
         # 2. The first that is finished.
-        finished: set[Future[tuple[int, Answer]]] = set()
+        finished: set[Future[tuple[int, Evaluation]]] = set()
         while self._in_flight and not finished and not until():
             finished = wait(self._in_flight, POLL_SECONDS, FIRST_COMPLETED).done
         for future in finished:
@@ -328,12 +328,12 @@ class TreeSession:
             ticket, answer = future.result()
             tree.apply(ticket, answer.priors, answer.wdl)
 
-    def _submit(self, evaluator: Evaluator, leaves: Leaves) -> Future[tuple[int, Answer]]:
+    def _submit(self, evaluator: Evaluator, leaves: Leaves) -> Future[tuple[int, Evaluation]]:
         if self._executor is None:
             self._executor = ThreadPoolExecutor(self.threads, "net")
         return self._executor.submit(self._evaluate, evaluator, leaves)
 
-    def _evaluate(self, evaluator: Evaluator, leaves: Leaves) -> tuple[int, Answer]:
+    def _evaluate(self, evaluator: Evaluator, leaves: Leaves) -> tuple[int, Evaluation]:
         began = time.perf_counter()
         answer = evaluator.evaluate(leaves)
         seconds = (time.perf_counter() - began) / max(leaves.size, SMALLEST_PIECE)

@@ -33,8 +33,9 @@ from torch.nn import functional
 from selfmate._core import Buffer, Samples
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.cuda import device_errors
+from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT
 from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
-from selfmate.nn.net import NO_MOVE, PLIES_UNIT, Net
+from selfmate.nn.net import Net
 from selfmate.recipe.schedule import at, values_at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
@@ -286,7 +287,7 @@ class Learner:
         # 1. Policy: the search's weights against the softmax over the legal moves
         width = batch.legal_index.shape[1]
         real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
-        legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, NO_MOVE)
+        legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, PADDING_LOGIT)
         weight = batch.policy_weight
         weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
         policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()

@@ -181,7 +181,7 @@ class SelfPlay:
 
         drive(pool, [self._evaluator], lanes=self.lanes, stopping=is_over, prepare=one_thread, tell=count)
         games = drain()
-        self.in_flight = [*later, *pool.in_flight()]
+        self.in_flight = [*later, *pool.unfinished_games()]
         self._ended = {record.game_id for record in later}
         return games._replace(records=sorted(mine, key=lambda record: record.game_id))
 

@@ -16,7 +16,7 @@ from selfmate._core import Buffer
 from selfmate.nn.checkpoint import read_card
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
-from selfmate.nn.transfer import take_over, without_context
+from selfmate.nn.transfer import copy_matching_weights, without_context
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run, read_run
@@ -104,4 +104,4 @@ def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
     if learner.net.config.context == "none" != theirs.config.context:
         batch = as_tensors(games.sample(CONTEXT_POSITIONS, 0, False))
         theirs = without_context(theirs, batch.bits, batch.scalars)
-    return take_over(theirs, learner.net) and take_over(theirs, learner.average)
+    return copy_matching_weights(theirs, learner.net) and copy_matching_weights(theirs, learner.average)

@@ -82,8 +82,6 @@ def _open_net(source: str | Path, settings: Settings, say: Callable[[str], None]
 
 def _open_player(source: str | Path, backend: str) -> Player:
     """Open a net, or an evaluator of the core. A net has one thread: `Threads` of them run side by side."""
-    if backend == "cuda":
-        return Player(str(source), device="cuda")
     return Player(str(source), threads=1, backend=backend)
 
 
@@ -112,8 +110,8 @@ def _backend_of(player: Player) -> str:
     """Return the name of the backend, and why it was chosen where the choice was automatic."""
     if isinstance(player.evaluator, str):
         return player.evaluator
-    chosen = player.evaluator.chosen
-    return f"{player.evaluator.name}{f'; auto: {chosen}' if chosen else ''}"
+    reason = player.evaluator.choice_reason
+    return f"{player.evaluator.name}{f'; auto: {reason}' if reason else ''}"
 
 
 def _shipped(variant: str) -> Path | None:

@@ -24,6 +24,7 @@ from typing import Any, Final, TypeVar
 
 from selfmate._core import VARIANTS, Position
 from selfmate.errors import SelfmateError, UnknownVariant, clip
+from selfmate.evaluator.backends import BACKEND_CHOICES
 
 __all__ = ["CLEAR_HASH", "OPTIONS", "Option", "OptionError", "Settings", "has_960", "set_option"]
 
@@ -31,12 +32,6 @@ T = TypeVar("T", bool, int, float, str)
 
 EMPTY: Final = "<empty>"
 """How UCI writes an empty string."""
-
-BACKENDS: Final = (
-    *("auto", "winograd", "onnx", "onnx-int8", "openvino", "openvino-bf16", "openvino-int8", "torch"),
-    "cuda",
-)
-"""Those of `selfmate.evaluator.open`, whose import is too slow before `uciok` (a test compares them), and a GPU."""
 
 
 class OptionError(SelfmateError):
@@ -132,7 +127,7 @@ class Settings:
         "what computes a net: `winograd` (the core itself), `onnx`, `openvino`, … or `cuda`. `auto` is the core for a "
         "net's folder and depends on the processor for an ONNX file ([which](results/cpu-play.md)); an `info string` "
         "names it",
-        choices=BACKENDS,
+        choices=BACKEND_CHOICES,
     )
     threads: int = option(
         "Threads",
