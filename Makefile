@@ -63,13 +63,16 @@ run: .venv/installed  ## train Gardner chess for two minutes, then play against 
 
 # -- proving ----------------------------------------------------------------------------------
 
-.PHONY: test testengines check format stub sanitize tsan fuzz soak crash bench
+.PHONY: test testengines mutate check format stub sanitize tsan fuzz soak crash bench
 test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doctests)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
 	pytest --numprocesses=auto
 
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
 	pytest -m engine
+
+mutate: .venv/installed-dev  ## one-line faults, each of which a named test must catch, half an hour
+	python tools/mutate.py --out docs/results/mutations.md
 
 check: .venv/installed-dev  ## linters, types, import layers, formats, C++ warnings
 	ruff check

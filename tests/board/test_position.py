@@ -36,6 +36,27 @@ def test_chess960_start_by_variant() -> None:
         Position.chess960_start(5, "gardner")
 
 
+@pytest.mark.parametrize(
+    ("fen", "kept"),
+    [
+        pytest.param("8/8/8/2k5/2pP4/8/B7/4K3 b - d3 0 3", "d3", id="a pawn beside it"),
+        pytest.param("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", "-", id="no pawn beside it"),
+        pytest.param("8/8/8/8/k1pP3R/8/8/n4K2 b - d3 0 1", "-", id="both pawns leave the rank of the king"),
+    ],
+)
+def test_the_en_passant_square_of_a_fen_is_kept_where_a_capture_is_legal(fen: str, kept: str) -> None:
+    fields = fen.split()
+    position, without = Position("chess", fen), Position("chess", " ".join([*fields[:3], "-", *fields[4:]]))
+    assert position.fen().split()[3] == kept
+    assert (position.key == without.key) == (kept == "-")
+
+
+def test_san_names_file_and_rank_where_neither_is_enough() -> None:
+    position = Position("chess", "1k6/8/8/8/4Q2Q/8/8/K6Q w - - 0 1")
+    found = {uci: position.san(position.parse_uci(uci)) for uci in ("e4e1", "h1e1", "h4e1")}
+    assert found == {"e4e1": "Qee1", "h1e1": "Q1e1", "h4e1": "Qh4e1"}
+
+
 def test_copies_are_of_our_class_and_independent() -> None:
     position = Position("chess")
     position.play("e2e4")

@@ -323,6 +323,34 @@ def test_threads_lose_no_visit(variant: str) -> None:
             line.play(move)
 
 
+def test_threads_back_up_what_the_evaluator_says() -> None:
+    """A move with one visit has the value of its one evaluation; a move with more has the mean below it."""
+    search = Search(Position("chess"), SearchConfig(cpuct=8.0), 500)
+    while not search.done():
+        search.run_for(0.01, "heuristic-1", threads=4)
+    once = 0
+    for stats in search.result().moves:
+        after = search.result_after(stats.move)
+        assert after is not None
+        assert after.visits == stats.visits
+        assert after.value == pytest.approx(-stats.value, abs=1e-4)
+        for reply in after.moves:
+            if reply.visits == 1 and reply.proven is None:
+                assert reply.value == pytest.approx(reply.net_value, abs=1e-6)
+                once += 1
+    assert once > 50
+
+
+def test_threads_see_draws() -> None:
+    """Every king move is the hundredth ply without progress."""
+    search = Search(Position("chess", "8/8/4k3/8/8/3K4/3P4/8 w - - 99 80"), SearchConfig(), 2000)
+    while not search.done():
+        search.run_for(0.01, "uniform", threads=4)
+    king_moves = [stats for stats in search.result().moves if stats.move.from_square == 19 and stats.visits]
+    assert king_moves
+    assert all(stats.proven == 0 for stats in king_moves)
+
+
 def test_threads_and_pruning_and_reuse_together() -> None:
     position = Position("atomic")
     config = SearchConfig(stop_when_proven=False, max_bytes=1 << 20)

@@ -30,6 +30,7 @@ from selfmate.evaluator.winograd import WinogradEvaluator
 from selfmate.match import runner
 from selfmate.match.openings import balanced_openings
 from selfmate.match.runner import MatchProgress, play_match
+from selfmate.nn.checkpoint import read_card
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import load
@@ -263,6 +264,28 @@ def test_only_a_candidate_that_passes_the_gate_plays(tmp_path: Path, monkeypatch
     assert found == [(0.5, False, 0), (0.75, True, 0), (0.5, False, 2)]
     assert state.champion == 2
     assert [(shard.cycle, shard.net) for shard in state.shards] == [(0, 0), (1, 0), (2, 2)]
+
+
+def test_a_gate_match_is_candidate_against_champion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two games from each opening, new openings in every cycle, the visits of the recipe, and no noise."""
+    seen: list[tuple[str, str, list[str], SearchConfig, int]] = []
+    even = Match(wins=(1, 1), draws=(0, 0), losses=(1, 1))
+
+    def play(
+        variant: str, first: Evaluator, second: Evaluator, openings: list[str], **options: Any
+    ) -> tuple[Match, list[GameRecord]]:
+        seen.append((first.net_id, second.net_id, openings, options["search"], options["visits"]))
+        return even, []
+
+    monkeypatch.setattr(loop_matches_module, "play_match", play)
+    go(tmp_path / "run", "gate.threshold=0.75", "gate.final_games=0", "gate.games=6", "gate.visits=5")
+    nets = [read_card(tmp_path / "run" / each.name).net_id for each in state_of(tmp_path / "run").checkpoints]
+    assert len(set(nets)) == 3  # the first cycle has nothing to learn from
+    assert [(first, second) for first, second, *_ in seen] == [(net, nets[0]) for net in nets[1:]]
+    assert [len(openings) for _, _, openings, _, _ in seen] == [3, 3, 3]
+    assert seen[0][2] != seen[1][2] != seen[2][2]
+    for *_, search, visits in seen:
+        assert (search.gumbel_scale, search.noise_epsilon, visits) == (0.0, 0.0, 5)
 
 
 def test_without_a_gate_every_candidate_plays(tmp_path: Path) -> None:

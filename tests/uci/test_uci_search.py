@@ -50,6 +50,26 @@ def test_a_move_without_a_visit_has_the_value_of_the_position() -> None:
     assert "wdl 650 200 150" in line
 
 
+@pytest.mark.parametrize(
+    ("value", "proven", "score", "wdl"),
+    [
+        (0.5, None, "score cp 89 ", "wdl 650 200 150 "),
+        (-0.5, None, "score cp -89 ", "wdl 150 200 650 "),
+        (0.1, 3, "score mate 2 ", "wdl 1000 0 0 "),
+        (0.1, -2, "score mate -1 ", "wdl 0 0 1000 "),
+        (0.1, 0, "score cp 0 ", "wdl 0 1000 0 "),
+    ],
+)
+def test_the_score_of_a_searched_move_is_that_of_the_side_to_move(
+    value: float, proven: int | None, score: str, wdl: str
+) -> None:
+    found = result([9, 1], value=value, proven=[proven, None])
+    position_value = result([9, 1], value=0.0)
+    lines = info_lines(Position("chess"), position_value, found.moves[:1], milliseconds=5, fullness=0.0, show_wdl=True)
+    assert score in lines[0]
+    assert wdl in lines[0]
+
+
 @pytest.mark.parametrize(("weights", "silent"), [("", False), ("heuristic-1", True)])
 def test_a_net_that_had_no_time_to_answer_is_said(weights: str, silent: bool) -> None:
     said: list[str] = []
