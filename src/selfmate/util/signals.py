@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import threading
 import time
@@ -36,25 +37,37 @@ class Stop:
 def stop_on_signals(stop: Stop, say: Callable[[str], None], close: Callable[[], None]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM request a stop; a second one calls `close` and exits at once.
 
-    `say` prints one line that acknowledges the first signal. Outside the main thread nothing is installed.
+    `say` prints one line that acknowledges the first signal, in a thread of its own: a handler that prints would fail
+    where it interrupts the main thread within a print. Outside the main thread nothing is installed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    messages: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # its `put` may be called from a signal handler
+
+    def print_messages() -> None:
+        while (message := messages.get()) is not None:
+            with contextlib.suppress(OSError):  # a closed pipe ends the main thread's own prints
+                say(message)
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.asked:
             close()
             os._exit(128 + number)
         stop.asked, stop.signal = True, number
-        say("Stopping after this step; press Ctrl-C again to quit now.")
+        messages.put("Stopping after this step; press Ctrl-C again to quit now.")
 
+    printer = threading.Thread(target=print_messages, name="stop message", daemon=True)
+    printer.start()
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        messages.put(None)
+        printer.join()
 
 
 class Interrupt:
