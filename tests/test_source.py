@@ -27,19 +27,9 @@ REASON = "long because"
 """A longer module gives this reason in its docstring, a longer function in its docstring or first comment."""
 PERSONS = re.compile(r"\b(somebody|nobody|everyone|everybody|anybody|whoever)\b", re.IGNORECASE)
 
-# Sub-packages and names that are older than these checks and do not pass them yet. Entries are removed, never added.
-LONG_MODULES: set[str] = set()
-LONG_FUNCTIONS: set[str] = set()
-WITH_PERSONS: set[str] = set()
-SHARED_CLASS_NAMES: set[str] = set()
-
 
 def parsed(name: str) -> ast.Module:
     return ast.parse((PACKAGE / name).read_text(encoding="utf-8"))
-
-
-def package_of(name: str) -> str:
-    return name.partition("/")[0]
 
 
 @EVERY_FILE
@@ -63,7 +53,7 @@ def test_no_file_can_run_code_that_it_reads(name: str) -> None:
 @EVERY_FILE
 def test_a_long_module_has_a_reason(name: str) -> None:
     lines = len((PACKAGE / name).read_text(encoding="utf-8").splitlines())
-    if lines > MAX_MODULE_LINES and package_of(name) not in LONG_MODULES:
+    if lines > MAX_MODULE_LINES:
         reason = ast.get_docstring(parsed(name)) or ""
         assert REASON in reason, f"{name} has {lines} lines: split it, or write '{REASON} …' into its docstring"
 
@@ -87,9 +77,8 @@ def long_functions(source: str) -> Iterator[tuple[str, int]]:
 
 @EVERY_FILE
 def test_a_long_function_has_a_reason(name: str) -> None:
-    if package_of(name) not in LONG_FUNCTIONS:
-        found = list(long_functions((PACKAGE / name).read_text(encoding="utf-8")))
-        assert not found, f"{name}: split {found}, or write '# {REASON} …' at the top of each"
+    found = list(long_functions((PACKAGE / name).read_text(encoding="utf-8")))
+    assert not found, f"{name}: split {found}, or write '# {REASON} …' at the top of each"
 
 
 def test_lengths_are_counted_without_docstrings() -> None:
@@ -105,7 +94,7 @@ def test_lengths_are_counted_without_docstrings() -> None:
 
 def test_every_class_name_has_one_meaning() -> None:
     counts = Counter(node.name for name in NAMES for node in ast.walk(parsed(name)) if isinstance(node, ast.ClassDef))
-    assert {name for name, count in counts.items() if count > 1} <= SHARED_CLASS_NAMES
+    assert [name for name, count in counts.items() if count > 1] == []
 
 
 def prose(source: str) -> Iterator[tuple[int, str]]:
@@ -120,6 +109,5 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
 
 @EVERY_FILE
 def test_no_persons_in_comments_and_docstrings(name: str) -> None:
-    if package_of(name) not in WITH_PERSONS:
-        found = [(line, text) for line, text in prose((PACKAGE / name).read_text("utf-8")) if PERSONS.search(text)]
-        assert not found, f"{name}: {found}"
+    found = [(line, text) for line, text in prose((PACKAGE / name).read_text("utf-8")) if PERSONS.search(text)]
+    assert not found, f"{name}: {found}"

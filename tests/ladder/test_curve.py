@@ -1,4 +1,4 @@
-"""Strength over training: who plays whom, games that are kept, one scale, and what is told and drawn."""
+"""Strength over training: pairings, games that are kept, one scale, the report and the plot."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-# -- who plays --------------------------------------------------------------------------------------------------------
+# -- pairings ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_larger_choice_of_checkpoints_holds_the_smaller_ones() -> None:

@@ -1,4 +1,4 @@
-"""Engines that are measured with: their counts and their answers, who is refused, and who is passed over."""
+"""Reference engines: their perft counts and their answers, which are refused, and which are passed over."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def test_players_in_a_batch_resign_and_agree_on_draws_when_asked_to(tmp_path: Pa
         resigned = game.end().comment.endswith(" resigns by score")
         assert resigned == (game.headers["Termination"] == "adjudication")
         assert resigned == (len(own) > 1 and own[0] <= -1 and own[1] <= -1 and "mate" not in game.end().comment)
-        if resigned:  # who moved last
+        if resigned:  # the side that moved last
             assert game.result == ("0-1" if game.start.turn == (len(nodes) % 2 == 1) else "1-0")
     assert "drawn by score" in ends(draw="30,2,4")
     assert "won by score" in ends(win="100,1")

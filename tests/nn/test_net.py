@@ -189,7 +189,7 @@ def test_unknown_size() -> None:
 
 @pytest.mark.parametrize("context", ["se", "pool", "none"])
 def test_net_learns(context: Context) -> None:
-    """Which of three moves, and who wins: by where a piece stands, and who has more of them."""
+    """Which of three moves, and the result: by where a piece stands, and which side has more of them."""
     net = small_net(context).train()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
     losses = []

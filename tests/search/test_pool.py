@@ -1,4 +1,4 @@
-"""The pool: leaves in memory of others, games that are stopped and taken up, and who sits at the board."""
+"""The pool: leaves in buffers of the caller, games that are stopped and resumed, and seats."""
 
 from __future__ import annotations
 
@@ -477,7 +477,7 @@ def test_searches_say_what_they_found_and_resign() -> None:
     both, one = pool.drain()
     assert (both.result, both.reason, both.scores.count(None)) == ("1-0", "Black resigns by score", 0)
     assert [score <= -200 for score in both.scores[1::2] if score is not None][-2:] == [True, True]
-    assert one.scores[1::2] == [None] * (len(one.moves) // 2)  # who moves at random has nothing to say
+    assert one.scores[1::2] == [None] * (len(one.moves) // 2)  # a random mover has no score
     assert one.reason == "checkmate"
     assert GameRecord.from_bytes(both.to_bytes()).scores == []
 
@@ -539,7 +539,7 @@ def test_lanes_run_while_somebody_outside_plays(lanes: int) -> None:
 
 
 def test_an_idle_lane_sleeps() -> None:
-    """Nobody plays outside: the lane waits without turning, until a move comes."""
+    """The external seat has no move yet: the lane blocks, without polling, until one comes."""
     pool = outside_pool(games=1, slots=1)
     gathers: list[float] = []
 

@@ -143,7 +143,7 @@ def test_it_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monkeypat
     assert state.champion == 0
     assert state.learner is not None
     assert 0 < state.learner.step < state.goal
-    # On it goes without --from; with it somebody is told so.
+    # A resumed run needs no --from; with it, a line says so.
     with pytest.raises(RunError, match="already exists; run the same command without --from to resume it"):
         go(tmp_path / "new", *settings, source=source)
     assert go(tmp_path / "new", *settings).reason == "complete"
