@@ -1,42 +1,58 @@
-"""Stop requests by signals."""
+"""Stop requests by signals, each in a process of its own: a worker of pytest has other handlers."""
 
 from __future__ import annotations
 
 import signal
-import threading
+import subprocess
+import sys
 
 import pytest
 
+WITHIN_A_PRINT = """
+import signal, sys, threading
 from selfmate.util.signals import Stop, stop_on_signals
+
+number, printing, lines, stop = int(sys.argv[1]), threading.Lock(), [], Stop()
+
+def say(line):
+    with printing:
+        lines.append(line)
+
+before = signal.getsignal(number)
+with stop_on_signals(stop, say, close=lambda: None):
+    with printing:  # the main thread is within a print
+        signal.raise_signal(number)
+        print(stop(), stop.signal == number, lines)
+print(lines, signal.getsignal(number) is before)
+"""
+
+CLOSED_PIPE = """
+import signal, sys
+from selfmate.util.signals import Stop, stop_on_signals
+
+def say(line):
+    raise BrokenPipeError
+
+stop = Stop()
+with stop_on_signals(stop, say, close=lambda: None):
+    signal.raise_signal(int(sys.argv[1]))
+print(stop.signal)
+"""
+
+
+def run(program: str, number: signal.Signals) -> list[str]:
+    command = [sys.executable, "-c", program, str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_within_a_print_is_acknowledged_after_it(number: signal.Signals) -> None:
-    printing = threading.Lock()
-    lines: list[str] = []
-
-    def say(line: str) -> None:
-        assert threading.current_thread() is not threading.main_thread()
-        with printing:
-            lines.append(line)
-
-    stop = Stop()
-    before = signal.getsignal(number)
-    close = lambda: pytest.fail("the first signal does not exit")  # noqa: E731
-    with stop_on_signals(stop, say, close), printing:  # the main thread is within a print
-        signal.raise_signal(number)
-        assert stop()
-        assert lines == []
-    assert lines == ["Stopping after this step; press Ctrl-C again to quit now."]
-    assert stop.signal == number
-    assert signal.getsignal(number) is before
+    during, after = run(WITHIN_A_PRINT, number)
+    assert during == "True True []"
+    assert after == "['Stopping after this step; press Ctrl-C again to quit now.'] True"
 
 
 def test_a_closed_pipe_does_not_hinder_the_stop() -> None:
-    def say(line: str) -> None:
-        raise BrokenPipeError
-
-    stop = Stop()
-    with stop_on_signals(stop, say, close=lambda: None):
-        signal.raise_signal(signal.SIGINT)
-    assert stop.signal == signal.SIGINT
+    assert run(CLOSED_PIPE, signal.SIGINT) == ["2"]

@@ -90,27 +90,33 @@ def train(
             deadline=None if minutes is None else began + 60 * minutes,
         )
         stop = Stop()
-        with make_view(status) as view, stop_on_signals(stop, view.say, view.close), _shared_processor():
-            _say_where(opened, view)
-            trainer = Trainer(
-                opened, stop, status, view, device=device, source=None if source is None else Path(source)
-            )
-            return _work(trainer, command)
+        with make_view(status) as view:
+            # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
+            with stop_on_signals(stop, view.say, view.close), _shared_processor():
+                _say_where(opened, view)
+                trainer = Trainer(
+                    opened, stop, status, view, device=device, source=None if source is None else Path(source)
+                )
+                scores = _train(trainer)
+            return _summarise(trainer, scores, command)
 
 
-def _work(trainer: Trainer, command: str) -> Summary:
-    """Train until the session ends, play the final matches, and print the last line."""
-    run, stop, view = trainer.run, trainer.stop, trainer.view
-    # 1. Cycles
+def _train(trainer: Trainer) -> dict[str, Match]:
+    """Train until the session ends; return the scores of the final matches, none when a stop was requested."""
     trainer.begin()
-    cycles = run.recipe.selfplay.cycles
-    while run.state.cycle < cycles and not stop():
+    while trainer.run.state.cycle < trainer.run.recipe.selfplay.cycles and not trainer.stop():
         if trainer.run_cycle():
-            view.cycle_done()
+            trainer.view.cycle_done()
     trainer.save_in_flight()
-    # 2. The final matches, or how to resume
-    is_complete = run.state.cycle >= cycles
-    scores = {} if stop.asked else trainer.matches.final()
+    scores = {} if trainer.stop.asked else trainer.matches.final()
+    trainer.log.close()
+    return scores
+
+
+def _summarise(trainer: Trainer, scores: dict[str, Match], command: str) -> Summary:
+    """Print the final scores or how to resume, as the last lines."""
+    run, stop, view = trainer.run, trainer.stop, trainer.view
+    is_complete = run.state.cycle >= run.recipe.selfplay.cycles
     view.close()  # before the last line, so that nothing is drawn below it
     if stop.asked:
         view.say(f"Stopped; everything up to here is saved. Run the same command again to resume:\n{command}")
@@ -118,7 +124,6 @@ def _work(trainer: Trainer, command: str) -> Summary:
         view.say(_describe_final(run, scores))
     elif not is_complete:
         view.say(f"The time is over; everything up to here is saved. Run the same command again to resume:\n{command}")
-    trainer.log.close()
     return Summary(
         reason="stopped" if stop.asked else "complete" if is_complete else "time",
         signal=stop.signal if stop.asked else None,
