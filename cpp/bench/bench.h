@@ -12,6 +12,10 @@ struct Rate {
 // Generates the legal moves of positions from random games for `seconds`, on one thread.
 Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_t seed, double seconds);
 
+// Plays random games one after another for `seconds`, on one thread, and writes dense planes and the mask of the legal
+// actions after each move; returns moves per second. The bound of what environments can reach (bench/environments.py).
+double observation_rate(const Variant& variant, std::uint64_t seed, double seconds);
+
 // A checksum over all variants: keys and legal moves of trees from fixed positions, and the visits of searches from
 // there with the `fake` evaluator. Equal on every machine.
 std::uint64_t signature();

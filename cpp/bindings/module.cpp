@@ -41,6 +41,8 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_board(m);
     bind_position(m);
     bind_encoding(m);
+    bind_dense(m);
+    bind_game_batch(m);
     bind_configs(m);
     bind_search(m);
     bind_records(m);
@@ -93,6 +95,17 @@ NB_MODULE(SELFMATE_MODULE, m) {
         },
         "variant"_a, "positions"_a, "seed"_a, "seconds"_a,
         "Return (positions, legal moves) per second of move generation on one thread, over positions of random games.");
+    m.def(
+        "observation_rate",
+        [](nb::str name, std::uint64_t seed, double seconds) {
+            const VariantName variant = resolve_variant(text_of(name));
+            if (!(seconds > 0 && seconds <= 3600)) throw nb::value_error("seconds go from 0 to 3600");
+            nb::gil_scoped_release release;
+            return observation_rate(*variant.variant, seed, seconds);
+        },
+        "variant"_a, "seed"_a, "seconds"_a,
+        "Return the moves per second of random games in which dense planes and action masks are written, on one\n"
+        "thread.");
 }
 
 }  // namespace

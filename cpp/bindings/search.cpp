@@ -1,5 +1,7 @@
 // Python: MoveStats, SearchResult, Search.
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/search_tree.h"
 #include "bindings/single_search.h"
 
 namespace selfmate {
@@ -194,7 +196,18 @@ void bind_single_search(nb::module_& m) {
                     return std::nullopt;
                 return result_of(self.search, at);
             },
-            "move"_a, "Return the result at the position after a root move, or None if it is not evaluated.");
+            "move"_a, "Return the result at the position after a root move, or None if it is not evaluated.")
+        .def(
+            "tree_rows",
+            [](const SingleSearch& self, std::uint32_t max_depth, std::size_t max_nodes, std::uint32_t min_visits) {
+                if (self.search.tree().nodes.empty() || self.search.root().unevaluated)
+                    throw Error("SearchError", "the root has not been evaluated yet", "");
+                return tree_rows(self.search, max_depth, max_nodes, min_visits);
+            },
+            "max_depth"_a, "max_nodes"_a, "min_visits"_a,
+            "Return the root and the moves below it, the most visited first: row of the parent, depth, move, visits,\n"
+            "value, draw, prior, net_value, proven, seen by the side to move at the root. Raises SearchError if the\n"
+            "root is not evaluated.");
 }
 
 }  // namespace
