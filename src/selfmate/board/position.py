@@ -62,6 +62,25 @@ class Position(_core.Position):
         name = variant if variant.endswith("960") else f"{variant}960"
         return Position(name, chess960_fen(number))
 
+    def push(self, move: Move | str) -> Move:
+        """Play a move, and return it: `play`, by the name that python-chess has. Raises what `play` raises.
+
+        >>> position = Position("chess")
+        >>> position.push("e2e4"), position.push(position.parse_san("e5"))
+        (Move.from_uci('e2e4'), Move.from_uci('e7e5'))
+        """
+        return self.play(move)
+
+    def pop(self) -> Move:
+        """Take the last move back, and return it: `undo`, by the name that python-chess has. Raises `IndexError`.
+
+        >>> position = Position("chess")
+        >>> _ = position.push("e2e4")
+        >>> position.pop(), position == Position("chess")
+        (Move.from_uci('e2e4'), True)
+        """
+        return self.undo()
+
     def copy(self) -> Position:
         """Return an independent copy, with the history.
 
