@@ -36,6 +36,7 @@ from selfmate.search.config import batch_size, play_config
 from selfmate.search.limit import MAX_VISITS, Limit
 from selfmate.search.result import Result, result_of
 from selfmate.search.spec import RANDOM
+from selfmate.search.tree import SearchTree, read_tree
 
 __all__ = ["TreeSession"]
 
@@ -237,6 +238,13 @@ class TreeSession:
         """Return what is known of the root, or of the position after a root move; None while that is nothing."""
         found = self.snapshot(after)
         return None if found is None else result_of(found, self.seconds)
+
+    def tree(
+        self, position: _core.Position, *, max_depth: int = 1000, max_nodes: int = 10_000, min_visits: int = 1
+    ) -> SearchTree:
+        """Return the tree of the present search, of `position`, as objects (see `Player.search_tree`)."""
+        self._settle_pruning()
+        return read_tree(self._tree, position, max_depth=max_depth, max_nodes=max_nodes, min_visits=min_visits)
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
