@@ -96,16 +96,17 @@ NB_MODULE(SELFMATE_MODULE, m) {
         "variant"_a, "positions"_a, "seed"_a, "seconds"_a,
         "Return (positions, legal moves) per second of move generation on one thread, over positions of random games.");
     m.def(
-        "observation_rate",
-        [](nb::str name, std::uint64_t seed, double seconds) {
+        "observe_random_games",
+        [](nb::str name, std::uint64_t seed, std::size_t moves) {
             const VariantName variant = resolve_variant(text_of(name));
-            if (!(seconds > 0 && seconds <= 3600)) throw nb::value_error("seconds go from 0 to 3600");
+            if (moves > 1'000'000'000) throw nb::value_error("moves go from 0 to 1,000,000,000");
             nb::gil_scoped_release release;
-            return observation_rate(*variant.variant, seed, seconds);
+            return observe_random_games(*variant.variant, seed, moves);
         },
-        "variant"_a, "seed"_a, "seconds"_a,
-        "Return the moves per second of random games in which dense planes and action masks are written, on one\n"
-        "thread.");
+        "variant"_a, "seed"_a, "moves"_a,
+        "Play random moves in one game after another, writing dense planes and action masks after each, on one "
+        "thread;\n"
+        "return the number of games that ended.");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ from selfmate._core import (
     ROOK,
     VARIANTS,
     WHITE,
+    Buffer,
     GameRecord,
     Move,
     Outcome,
@@ -67,7 +68,15 @@ from selfmate.errors import (
 
 if TYPE_CHECKING:
     from selfmate.board import board_svg as svg
-    from selfmate.board.encoding import PLANE_NAMES, action_masks, action_of, encode_planes, encoding, move_of
+    from selfmate.board.encoding import (
+        PLANE_NAMES,
+        action_masks,
+        action_of,
+        dense_planes,
+        encode_planes,
+        encoding,
+        move_of,
+    )
     from selfmate.board.epd import Epd, PerftLine, Tactic, parse_epd, read_epd, read_perft_suite, read_tactics
     from selfmate.board.game_tree import MoveNode, Node
     from selfmate.board.pgn import Game, read_games
@@ -106,6 +115,7 @@ __all__ = [
     "BadChecks",
     "BadClock",
     "BadEnPassant",
+    "Buffer",
     "EmptyBoard",
     "EnvError",
     "Epd",
@@ -162,6 +172,7 @@ __all__ = [
     "action_masks",
     "action_of",
     "chess960_fen",
+    "dense_planes",
     "encode_planes",
     "encoding",
     "evaluate",
@@ -203,6 +214,7 @@ _LATER = {
     "TreeNode": "search.tree",
     "action_masks": "board.encoding",
     "action_of": "board.encoding",
+    "dense_planes": "board.encoding",
     "encode_planes": "board.encoding",
     "encoding": "board.encoding",
     "evaluate": "search.evaluate",

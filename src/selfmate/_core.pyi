@@ -1360,8 +1360,8 @@ def generate_rate(variant: str, positions: int, seed: int, seconds: float) -> tu
     Return (positions, legal moves) per second of move generation on one thread, over positions of random games.
     """
 
-def observation_rate(variant: str, seed: int, seconds: float) -> float:
+def observe_random_games(variant: str, seed: int, moves: int) -> int:
     """
-    Return the moves per second of random games in which dense planes and action masks are written, on one
-    thread.
+    Play random moves in one game after another, writing dense planes and action masks after each, on one thread;
+    return the number of games that ended.
     """

@@ -167,11 +167,11 @@ def test_bad_input_raises_the_documented_exception(name: str) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_the_core_reports_its_speed() -> None:
-    assert _core.observation_rate("gardner", 1, 0.05) > 10_000
-    for seconds in (0.0, float("nan"), 1e9):
-        with pytest.raises(ValueError, match="seconds"):
-            _core.observation_rate("gardner", 1, seconds)
+def test_the_loop_of_the_core_plays_random_games() -> None:
+    assert _core.observe_random_games("gardner", 1, 0) == 0
+    assert 20 < _core.observe_random_games("gardner", 1, 10_000) < 1000
+    with pytest.raises(ValueError, match="moves go from"):
+        _core.observe_random_games("gardner", 1, 10**12)
 
 
 def test_the_names_of_the_package() -> None:

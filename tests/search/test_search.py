@@ -121,7 +121,7 @@ def test_a_position_repeated_below_the_root_is_never_evaluated() -> None:
             assert leaves.bits[0].tolist() != root
         assert leaves.bits[0, 15] == 0
         deep += 1
-        priors = np.full(leaves.moves.shape, 0.05, dtype=np.float32)
+        priors = np.full(leaves.moves.shape, 1 / leaves.counts[0], dtype=np.float32)
         search.apply(leaves.ticket, priors, np.full((1, 3), 1 / 3, dtype=np.float32))
     assert deep > 1000
     assert search.result().seldepth >= 5  # deep enough for a rook to go and come back

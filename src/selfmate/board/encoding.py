@@ -14,7 +14,7 @@ side to move. `docs/api.md` lists the planes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,17 @@ from selfmate._core import Encoding, Move
 from selfmate.board.position import Position
 from selfmate.errors import ArrayError, IllegalMove, clip
 
-__all__ = ["PLANE_NAMES", "action_masks", "action_of", "checked_positions", "encode_planes", "encoding", "move_of"]
+__all__ = [
+    "PLANE_NAMES",
+    "Encoded",
+    "action_masks",
+    "action_of",
+    "checked_positions",
+    "dense_planes",
+    "encode_planes",
+    "encoding",
+    "move_of",
+]
 
 PLANE_NAMES: Final = (
     *(
@@ -83,6 +93,33 @@ def encode_planes(positions: Sequence[Position], out: NDArray[np.float32] | None
         sizes = _core.encoding(checked[0].variant)
         out = np.empty((len(checked), _core.DENSE_PLANES, sizes.ranks, sizes.files), np.float32)
     _core.write_planes(checked, out)
+    return out
+
+
+class Encoded(Protocol):
+    """Positions as a search or a buffer encodes them: leaves, or samples."""
+
+    @property
+    def bits(self) -> NDArray[np.uint64]:
+        """[B, P] sets of squares."""
+
+    @property
+    def scalars(self) -> NDArray[np.float32]:
+        """[B, S]."""
+
+
+def dense_planes(variant: str, encoded: Encoded) -> NDArray[np.float32]:
+    """Return the planes, float32 [B, C, H, W], of what is encoded already: leaves of a search, samples of a buffer.
+
+    Raises `UnknownVariant`, and `ArrayError` for arrays of another shape or dtype.
+
+    >>> leaves = _core.encode_positions([Position("gardner")])
+    >>> bool((dense_planes("gardner", leaves) == encode_planes([Position("gardner")])).all())
+    True
+    """
+    sizes = _core.encoding(variant)
+    out = np.empty((len(encoded.bits), _core.DENSE_PLANES, sizes.ranks, sizes.files), np.float32)
+    _core.leaf_planes(variant, encoded.bits, encoded.scalars, out)
     return out
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfmate import _core
+from selfmate.board.encoding import dense_planes
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import LeafBatch, Leaves
@@ -56,9 +57,7 @@ class FunctionEvaluator(Evaluator):
         """Evaluate a batch of any size."""
         sizes = self._sizes
         batch = LeafBatch.of(leaves, sizes.bitboards, sizes.scalars, sizes.policy_size)
-        planes = np.empty((batch.size, _core.DENSE_PLANES, sizes.ranks, sizes.files), np.float32)
-        _core.leaf_planes(self.variant, batch.bits, batch.scalars, planes)
-        answer: Any = self._function(planes)
+        answer: Any = self._function(dense_planes(self.variant, batch))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise EvaluatorError(f"{self.name}: a tuple of logits and wdl is needed, not {type(answer).__name__}")
         logits = self._checked("logits", answer[0], (batch.size, sizes.policy_size))
