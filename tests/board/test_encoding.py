@@ -164,5 +164,8 @@ def test_a_move_without_an_action() -> None:
         action_of(CHESS, "e2e5")
     with pytest.raises(InvalidMove):
         action_of(CHESS, "hello")
+    for action in (lambda: action_of(CHESS, 5), lambda: Position("chess").push(None)):  # type: ignore[arg-type]
+        with pytest.raises(InvalidMove, match="a move is a Move or UCI text, not"):
+            action()
     with pytest.raises(UnknownVariant):
         encoding("go")

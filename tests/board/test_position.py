@@ -10,7 +10,7 @@ import chess
 import pytest
 
 import selfmate
-from selfmate import Game, Move, Position, SelfmateError, Setup, UnknownVariant, chess960_fen
+from selfmate import Game, Move, MoveError, Position, SelfmateError, Setup, UnknownVariant, chess960_fen
 
 
 def test_chess960_numbers() -> None:
@@ -85,3 +85,21 @@ def test_public_names() -> None:
     assert selfmate.__version__[0].isdigit()
     with pytest.raises(AttributeError, match="nonsense"):
         selfmate.nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_push_and_pop_are_play_and_undo() -> None:
+    position, other = Position("chess"), Position("chess")
+    for move in ("e2e4", "e7e5", "g1f3"):
+        assert position.push(move) == other.play(move)
+        assert position == other
+    assert position.move_stack == other.move_stack
+    assert [position.pop(), position.pop()] == [other.undo(), other.undo()]
+    assert position == other
+    before = position.fen()
+    for wrong in ("e2e4", "e7e9", "hello", 5):
+        with pytest.raises(MoveError):
+            position.push(wrong)  # type: ignore[arg-type]
+        assert position.fen() == before
+    position.pop()
+    with pytest.raises(IndexError):
+        position.pop()

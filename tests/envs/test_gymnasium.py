@@ -160,6 +160,13 @@ WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "over": (EnvError, lambda: VariantEnv("chess", starts=["8/8/4k3/8/8/4K3/8/8 w - - 0 1"]), "where it is over"),
     "seed": (EnvError, lambda: VariantEnv("chess").reset(seed=-3), "seed must be"),
     "fen": (FenError, lambda: VariantEnv("chess").reset(options={"fen": "x" * 9999}), "FEN"),
+    "lost at once": (
+        EnvError,
+        lambda: VariantEnv("chess", opponent="heuristic-1", seat="black", starts=[MATE_IN_ONE]).reset(seed=1),
+        "first move has ended 100 games",
+    ),
+    "one ply": (EnvError, lambda: VariantEnv("chess", seat="black", max_plies=1).reset(), "has ended 100 games"),
+    "no player": (PlayerError, lambda: VariantEnv("chess", opponent=5), "not int"),  # type: ignore[arg-type]
     "vector seed": (EnvError, lambda: GamesVectorEnv("chess", 2).reset(seed=[1, 2]), "seed must be"),
     "vector actions": (ArrayError, lambda: GamesVectorEnv("chess", 2).step([0.5, 1]), "int64[2] is needed"),
     "vector illegal": (IllegalMove, lambda: GamesVectorEnv("chess", 2).step([0, 0]), "not legal in game 0"),

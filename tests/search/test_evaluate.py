@@ -97,6 +97,7 @@ MATED = Position("chess", "R5k1/5ppp/8/8/8/8/8/4K3 b - - 0 1")
 BAD_CALLS: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "variant": (PlayerError, lambda: evaluate(NET, [Position("chess")]), "plays gardner, not chess"),
     "random": (PlayerError, lambda: evaluate("random", [Position("chess")]), "does not evaluate"),
+    "a number": (PlayerError, lambda: evaluate(5, [Position("chess")]), "not int"),  # type: ignore[arg-type]
     "no such net": (PlayerError, lambda: evaluate("heuristik", [Position("chess")]), "no player is called"),
     "mate": (SearchError, lambda: evaluate("uniform", [Position("chess"), MATED]), "position 1 has no legal moves"),
     "nothing": (ArrayError, lambda: evaluate("uniform", []), "at least one"),

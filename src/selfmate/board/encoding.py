@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from selfmate import _core
 from selfmate._core import Encoding, Move
 from selfmate.board.position import Position
-from selfmate.errors import ArrayError, IllegalMove, clip
+from selfmate.errors import ArrayError, IllegalMove, InvalidMove, clip
 
 __all__ = [
     "PLANE_NAMES",
@@ -145,7 +145,11 @@ def action_of(position: _core.Position, move: Move | str) -> int:
     >>> action_of(Position("chess"), "g1f3")
     4038
     """
-    return _core.move_index(position, position.parse_uci(move) if isinstance(move, str) else move)
+    try:
+        return _core.move_index(position, position.parse_uci(move) if isinstance(move, str) else move)
+    except TypeError:
+        kind = type(move).__name__
+        raise InvalidMove(f"a move is a Move or UCI text, not {kind}", kind) from None
 
 
 def move_of(position: _core.Position, action: int) -> Move:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from selfmate import _core
 from selfmate._core import Move, Setup
-from selfmate.errors import SelfmateError
+from selfmate.errors import InvalidMove, SelfmateError
 
 if TYPE_CHECKING:
     from selfmate.board.board_svg import BoardOptions
@@ -63,13 +63,19 @@ class Position(_core.Position):
         return Position(name, chess960_fen(number))
 
     def push(self, move: Move | str) -> Move:
-        """Play a move, and return it: `play`, by the name that python-chess has. Raises what `play` raises.
+        """Play a move, and return it: `play`, by the name that python-chess has.
+
+        Raises `IllegalMove`, or `InvalidMove` for what is no move; the position is unchanged then.
 
         >>> position = Position("chess")
         >>> position.push("e2e4"), position.push(position.parse_san("e5"))
         (Move.from_uci('e2e4'), Move.from_uci('e7e5'))
         """
-        return self.play(move)
+        try:
+            return self.play(move)
+        except TypeError:
+            kind = type(move).__name__
+            raise InvalidMove(f"a move is a Move or UCI text, not {kind}", kind) from None
 
     def pop(self) -> Move:
         """Take the last move back, and return it: `undo`, by the name that python-chess has. Raises `IndexError`.

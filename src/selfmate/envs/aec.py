@@ -75,6 +75,8 @@ class VariantAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self.agents: list[str] = []
         self.observation_spaces = {agent: observation_space(self.game) for agent in AGENTS}
         self.action_spaces = {agent: spaces.Discrete(self.game.sizes.policy_size) for agent in AGENTS}
+        self.terminations: dict[str, bool] = {}
+        self.truncations: dict[str, bool] = {}
         self._random = np.random.default_rng()
 
     def observation_space(self, agent: str) -> Any:

@@ -33,6 +33,8 @@ __all__ = ["SEATS", "VariantEnv", "observation_space"]
 
 SEATS: Final = ("white", "black", "random")
 RENDER_MODES: Final = ("ansi", "svg")
+MAX_STARTS: Final = 100
+"""Games that `reset` begins before it gives up, because the opponent's first move ended them all."""
 
 Observation = dict[str, NDArray[Any]]
 
@@ -111,13 +113,12 @@ class VariantEnv(gymnasium.Env[Observation, int]):
         super().reset(seed=None if seed is None else checked_seed(seed))
         random = self.np_random
         self.white = self.seat == "white" if self.seat != "random" else bool(random.integers(2))
-        while True:
+        for _ in range(MAX_STARTS):  # a game that the opponent's first move ends is begun again
             self.game.start(random, options)
-            end = None if self.game.position.turn == self.white else self._reply()
-            if end is None:
-                break  # a game that the opponent's first move ends is begun again
-        self._is_over = False
-        return self._observe(), {}
+            if self.game.position.turn == self.white or self._reply() is None:
+                self._is_over = False
+                return self._observe(), {}
+        raise EnvError(f"the opponent's first move has ended {MAX_STARTS} games; choose other starts")
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play an action and the opponent's answer; return observation, reward, terminated, truncated and info."""

@@ -73,6 +73,9 @@ class Player:
             self.name = "".join(letter if letter.isprintable() else "?" for letter in name)
             self.path = where if isinstance(where, Path) else None
             self.evaluator = where if isinstance(where, str) else open_evaluator(where, **options)
+        elif not hasattr(source, "config"):
+            kind = type(source).__name__
+            raise PlayerError(f"a player is a spec, an evaluator or a net, not {kind}", kind)
         else:
             self.evaluator = open_evaluator(source, **options)
             self.name = self.evaluator.net_id[:12]
