@@ -94,8 +94,8 @@ void bind_outcome(nb::module_& m) {
                         "('1/2-1/2', 'stalemate')\n")
         .def(
             "__init__",
-            [](Outcome* self, Termination termination, std::optional<bool> winner) {
-                new (self) Outcome{termination, !winner ? Winner::NONE : *winner ? Winner::WHITE : Winner::BLACK};
+            [](Outcome* self, Termination reason, std::optional<bool> winner) {
+                new (self) Outcome{reason, !winner ? Winner::NONE : *winner ? Winner::WHITE : Winner::BLACK};
             },
             "termination"_a, "winner"_a.none() = nb::none())
         .def_ro("termination", &Outcome::termination)
