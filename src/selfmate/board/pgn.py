@@ -187,14 +187,24 @@ def read_and_report(source: Source, name: str, *, variant: str = "chess") -> Ite
     """Yield the games of a file as commands read them: leniently, with one line per repair on standard error.
 
     `name` is that of the file in these lines. At most `REPORTED_REPAIRS` are printed, and at the end how many more
-    there were.
+    there were. A file of which no game can be read raises the `PgnError` of its first one.
     """
+    unread: list[Game] = []  # games without a move that could be read, at the start of the file
+    any_read = False
     count = 0
     for game in read_games(source, variant=variant, lenient=True):
-        for repair in game.repairs:
-            count += 1
-            if count <= REPORTED_REPAIRS:
-                print(f"{name}: {repair}", file=sys.stderr)
-        yield game
+        if not any_read and game.error is not None and not game.variations and len(unread) < REPORTED_REPAIRS:
+            unread.append(game)
+            continue
+        any_read = True
+        for each in (*unread, game):
+            for repair in each.repairs:
+                count += 1
+                if count <= REPORTED_REPAIRS:
+                    print(f"{name}: {repair}", file=sys.stderr)
+            yield each
+        unread.clear()
+    if unread and unread[0].error is not None:
+        raise unread[0].error
     if count > REPORTED_REPAIRS:
         print(f"{name}: {count - REPORTED_REPAIRS} more repairs, which are not listed", file=sys.stderr)

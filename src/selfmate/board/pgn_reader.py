@@ -172,7 +172,8 @@ class GameReader(Generic[G]):
         game = self.game
         assert game is not None
         if self.lenient:
-            if self.repairs and not self.tags and not game.variations and not game._comment:
+            empty = not (self.tags or self.error or game.variations or game._comment)
+            if empty and self.repairs:
                 return None  # nothing was understood
             game.repairs = tuple(self.repairs)
         return game
