@@ -67,19 +67,16 @@ std::string_view without_marks(std::string_view text) {
     return text;
 }
 
-// The number of kings' and rooks' letters in a text like O-O or 0-0-0, else 0. Lichess also reads the letter o, and the
-// non-breaking hyphen and the dash of U+2011 and U+2013.
+// The number of letters in a text like O-O or 0-0-0, else 0. Lichess also reads the letter o, and the non-breaking hyphen
+// and the dash of U+2011 and U+2013.
 int castling_letters(std::string_view text) {
-    int letters = 0;
-    while (!text.empty() && std::string_view("Oo0").find(text.front()) != text.npos) {
+    for (int letters = 1; !text.empty() && std::string_view("Oo0").find(text.front()) != text.npos; ++letters) {
         text.remove_prefix(1);
-        ++letters;
         if (text.empty()) return letters;
-        for (const std::string_view hyphen : {"-", "\u2011", "\u2013"})
-            if (text.starts_with(hyphen)) {
-                text.remove_prefix(hyphen.size());
-                break;
-            }
+        const auto hyphens = {std::string_view("-"), std::string_view("\u2011"), std::string_view("\u2013")};
+        const auto* const hyphen = std::ranges::find_if(hyphens, [&](auto each) { return text.starts_with(each); });
+        if (hyphen == hyphens.end()) return 0;
+        text.remove_prefix(hyphen->size());
     }
     return 0;
 }

@@ -15,7 +15,7 @@ from typing import Final, Generic, Literal, NamedTuple, TypeVar
 from selfmate._core import Move
 from selfmate.board.game_tree import MAX_NAG, GameTree, MoveNode, Node
 from selfmate.board.pgn_start import repaired_start, start_position
-from selfmate.board.pgn_tags import parse_broken_tag, parse_tag
+from selfmate.board.pgn_tags import Tag, parse_broken_tag, parse_tag
 from selfmate.board.pgn_tokens import (
     AFTER_END,
     FIRST_MOVE,
@@ -293,19 +293,22 @@ class GameReader(Generic[G]):
                 )
                 if (tag := parse_broken_tag(line, end)) is None:
                     return len(line)
-            value = tag.value
-            try:
-                check_tag(tag.name, value)
-            except PgnError as error:
-                self._fault(str(error), value, self.line, self._column(line, end), remedy="removed")
-                value = "".join(character for character in value if character >= " " and character != "\x7f")
-            self.tags[tag.name] = value
+            self._add_tag(tag, self._column(line, end))
             end = tag.end
         if end == 0 and self.lenient and (tag := parse_broken_tag(line)):
             self._note(f"not a tag: {clip(line)!r}; read as {tag.name}", self.line, self._column(line, 0))
-            self.tags[tag.name] = tag.value
+            self._add_tag(tag, self._column(line, 0))
             end = tag.end
         return end
+
+    def _add_tag(self, tag: Tag, column: int) -> None:
+        value = tag.value
+        try:
+            check_tag(tag.name, value)
+        except PgnError as error:
+            self._fault(str(error), value, self.line, column, remedy="removed")
+            value = "".join(character for character in value if character >= " " and character != "\x7f")
+        self.tags[tag.name] = value
 
     def _begin_moves(self) -> None:
         self.in_moves = True
