@@ -65,7 +65,7 @@ def test_columns_count_from_the_start_of_a_line_with_two_games() -> None:
         (None, "nf3", "Nf3"),
         (None, "NF3", "Nf3"),
         (None, "♘f3", "Nf3"),
-        ("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "d5", "exd5"),
+        ("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "EXD5", "exd5"),
         ("7k/P7/8/8/8/8/8/4K3 w - - 0 1", "a8", "a8=Q+"),
         ("7k/P7/8/8/8/8/8/4K3 w - - 0 1", "a7a8n", "a8=N"),
         ("7k/P7/8/8/8/8/8/4K3 w - - 0 1", "a8q", "a8=Q+"),
@@ -80,6 +80,21 @@ def test_moves_that_can_be_understood(fen: str | None, word: str, san: str) -> N
     assert sans(game) == [san]
     assert len(game.repairs) == 1
     assert f"{word!r} read as {san}" in game.repairs[0].message
+
+
+@pytest.mark.parametrize(
+    ("fen", "word"),
+    [
+        ("4k3/8/8/8/2p5/1P6/8/4K3 w - - 0 1", "Bc4"),  # not bxc4
+        ("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "d5"),  # not exd5
+        ("4k3/8/8/8/2p5/1P6/4B3/4K3 w - - 0 1", "BXC4"),  # bxc4 or Bxc4
+        ("4k3/8/8/8/8/8/8/1N2KN2 w - - 0 1", "nd2"),  # two knights
+    ],
+)
+def test_moves_that_might_be_others_are_not_guessed(fen: str, word: str) -> None:
+    game = one(f'[FEN "{fen}"]\n\n1. {word} Kd7 *')
+    assert sans(game) == []
+    assert game.error is not None
 
 
 @pytest.mark.parametrize("word", ["--", "Z0", "null", "pass", "@@@@"])

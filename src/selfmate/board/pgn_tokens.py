@@ -8,6 +8,7 @@ r"""The tokens of PGN movetext, as the standard has them and as Lichess and othe
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Final
 
@@ -88,48 +89,43 @@ def split_glyph(word: str) -> tuple[str, int] | None:
     return (found[1], NAG_OF_GLYPH[found[2]]) if found else None
 
 
-def respellings(position: Position, word: str) -> list[str]:
-    """Return what a word that is not SAN may mean, as UCI and SAN, best first.
+def respellings(word: str) -> list[list[str]]:
+    """Return what a word that is not SAN may mean, as groups of UCI or SAN texts, the likeliest group first.
 
-    UCI, figurines, letters of the wrong case, words for check, a promotion without its piece (a queen), and a pawn's
-    capture without its file if there is only one.
+    UCI, figurines, letters of the wrong case, words for check, and a promotion without its piece, which is a queen. The
+    case of a piece's letter is not doubted where it is the only capital: Bc4 is no capture by the b-pawn.
 
-    >>> respellings(Position("chess"), "G1F3")[0], respellings(Position("chess"), "nf3ch")[1]
-    ('g1f3', 'Nf3')
+    >>> respellings("G1F3")
+    [['g1f3'], ['g1f3', 'G1f3'], ['g1f3=Q']]
+    >>> respellings("nf3ch")[0], respellings("Bc4")[0]
+    (['nf3', 'Nf3'], ['Bc4'])
     """
     plain = CHECK_WORDS.sub("", clip(word)).translate(FIGURINES).replace(" ", "")
-    lower = plain.lower()
-    if not lower:
+    if not plain:
         return []
-    found = [lower.replace("-", "").replace("=", "")] if UCI.fullmatch(lower) else []
-    square = lower[-2:] if lower[-1].isdigit() else lower[:-1].rstrip("=(/")[-2:]
-    promotion = "" if lower[-1].isdigit() else f"={lower[-1].upper()}"
-    head = lower[: lower.rfind(square)] if square else ""
-    for piece in (head, head[:1].upper() + head[1:]):
-        found += [f"{piece}{square}{promotion}"]
-    found += [f"{head}{square}=Q"]
-    captures = [
-        move
-        for move in position.legal_moves
-        if position.piece_at(move.from_square) in ("P", "p")
-        and position.is_capture(move)
-        and position.san(move).partition("x")[2].rstrip("+#") == f"{square}{promotion}"
-    ]
-    if len(captures) == 1 and head in ("", "x"):
-        found += [position.uci(captures[0])]
-    return found
+    lower = plain.lower()
+    end = lower.rstrip("qrbnk").rstrip("=/(")  # with the square that the move leads to
+    head, square = end[:-2], end[-2:]
+    promotion = f"={lower[-1].upper()}" if lower[-1].isalpha() else ""
+    heads = [head[:1].upper() + head[1:]]
+    if plain[0] not in "KQRBN" or plain[1:] != lower[1:]:
+        heads.insert(0, head)
+    uci = [[lower.replace("-", "").replace("=", "")]] if UCI.fullmatch(lower) else []
+    return [*uci, [f"{each}{square}{promotion}" for each in heads], [f"{head}{square}=Q"]]
 
 
 def understand(position: Position, word: str) -> Move | None:
-    """Return the legal move that a word means which is not SAN, or None.
+    """Return the legal move that a word means which is not SAN, or None if it means none or several.
 
     >>> understand(Position("chess"), "E2-E4"), understand(Position("chess"), "e5")
     (Move.from_uci('e2e4'), None)
     """
-    for text in respellings(position, word):
-        for parse in (position.parse_uci, position.parse_san):
-            try:
-                return parse(text)
-            except MoveError:
-                continue
+    for group in respellings(word):
+        found: set[Move] = set()
+        for text in group:
+            for parse in (position.parse_uci, position.parse_san):
+                with contextlib.suppress(MoveError):
+                    found.add(parse(text))
+        if found:
+            return found.pop() if len(found) == 1 else None
     return None
