@@ -179,9 +179,9 @@ def test_text_between_tags_and_after_them_is_left_out() -> None:
     ],
 )
 def test_a_fen_is_read_as_far_as_possible(fen: str, start: str) -> None:
-    game = one(f'[FEN "{fen}"]\n\n*')
+    game = one(f'[White "A"]\n [FEN "{fen}"]\n\n*')
     assert game.start.fen() == start
-    assert len(game.repairs) == 1
+    assert [(repair.line, repair.column) for repair in game.repairs] == [(2, 1)]
     with pytest.raises(PgnError):
         Game.from_pgn(f'[FEN "{fen}"]\n\n*')
 
@@ -191,7 +191,9 @@ def test_a_start_that_cannot_be_understood_leaves_the_tags(tag: str) -> None:
     games = lenient(f'[White "A"]\n{tag}\n\n1. e4 e5 1-0\n\n[White "B"]\n\n1. d4 *')
     assert [(game.headers["White"], sans(game)) for game in games] == [("A", []), ("B", ["d4"])]
     assert games[0].error is not None
-    assert "the rest of the game is left out" in notes(games[0])[0]
+    assert games[0].error.line == 2
+    assert notes(games[0])[0].startswith("line 2, column 1: ")
+    assert notes(games[0])[0].endswith("; the rest of the game is left out")
 
 
 def test_garbage_is_no_game_and_repairs_are_bounded() -> None:

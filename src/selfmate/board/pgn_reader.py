@@ -29,7 +29,7 @@ from selfmate.board.pgn_tokens import (
 )
 from selfmate.board.pgn_writer import RESULTS, START_TAGS, Headers, check_tag, start_tags, variant_of_tag
 from selfmate.board.position import Position
-from selfmate.errors import InvalidSan, MoveError, PgnError, SanError, SelfmateError, clip
+from selfmate.errors import InvalidSan, MoveError, PgnError, SanError, SelfmateError, UnknownVariant, clip
 
 __all__ = ["GameReader", "OnError", "Repair", "TaggedTree"]
 
@@ -109,6 +109,7 @@ class GameReader(Generic[G]):
         self.error: PgnError | None = None
         self.repairs: list[Repair] = []
         self.tags: dict[str, str] = {}
+        self.tag_places: dict[str, tuple[int, int]] = {}  # line and column of each tag
         self.after_blank = False
         self.in_moves = False
         self.ended = False
@@ -137,7 +138,7 @@ class GameReader(Generic[G]):
             return self._pass_over(line)
         try:
             if self.chars > self.max_chars:
-                raise self._give_up(f"the game is longer than {self.max_chars} characters", line, 1)
+                raise self._give_up(f"the game is longer than {self.max_chars} characters", line, number, 1)
             return self._read(line)
         except PgnError as error:
             self.error = error
@@ -263,11 +264,11 @@ class GameReader(Generic[G]):
         if len(self.repairs) < MAX_REPAIRS:
             self.repairs.append(Repair(line, column, message))
 
-    def _give_up(self, message: str, part: str, column: int) -> PgnError:
+    def _give_up(self, message: str, part: str, line: int, column: int) -> PgnError:
         """Return the error that ends the game; a lenient reader notes that the rest is left out."""
         if self.lenient:
-            self._note(f"{message}; the rest of the game is left out", self.line, column)
-        return PgnError(message, part, self.line)
+            self._note(f"{message}; the rest of the game is left out", line, column)
+        return PgnError(message, part, line)
 
     def _column(self, line: str, index: int) -> int:
         """Return the column, from 1, of an index of `line`, which may be the end of a longer line."""
@@ -309,6 +310,7 @@ class GameReader(Generic[G]):
             self._fault(str(error), value, self.line, column, remedy="removed")
             value = "".join(character for character in value if character >= " " and character != "\x7f")
         self.tags[tag.name] = value
+        self.tag_places[tag.name] = (self.line, column)
 
     def _begin_moves(self) -> None:
         self.in_moves = True
@@ -316,7 +318,8 @@ class GameReader(Generic[G]):
         try:
             start = self._start()
         except SelfmateError as error:
-            raise self._give_up(str(error), error.part, 1) from error
+            wrong = "Variant" if isinstance(error, UnknownVariant) else "FEN"
+            raise self._give_up(str(error), error.part, *self.tag_places.get(wrong, (self.line, 1))) from error
         game = self.make(start)
         own = game.headers._tags
         own |= {name: value for name, value in tags.items() if name not in START_TAGS}
@@ -333,7 +336,7 @@ class GameReader(Generic[G]):
             if not self.lenient or "FEN" not in self.tags:
                 raise
             start = repaired_start(self.tags, self.variant)
-            self._note(f"FEN: {error}; read as {start.fen()}", self.line, 1)
+            self._note(f"FEN: {error}; read as {start.fen()}", *self.tag_places["FEN"])
             return start
 
     # 4. Moves
@@ -471,7 +474,7 @@ class GameReader(Generic[G]):
             self.skipped, self.skipped_opened = 1, True
             return None
         self.stopped_at = end
-        raise self._give_up(message, word, column) from error
+        raise self._give_up(message, word, self.line, column) from error
 
     def _read_after_end(self, line: str, start: int) -> str | None:
         """Read comments after the result; return the rest of the line if it belongs to the next game, else None."""
