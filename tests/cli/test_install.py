@@ -135,7 +135,7 @@ def test_a_needed_package_that_is_missing_or_old_is_a_problem(
             return installed
         return true_version(name)
 
-    monkeypatch.setattr(diagnosis.metadata, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     answer = run("doctor")
     assert answer.code == (1 if wrong else 0)
     assert answer.out.endswith(f"  {wrong}; run: pip install 'numpy>=1.26'\n" if wrong else "Problems\n  none\n")
