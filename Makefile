@@ -76,6 +76,7 @@ wheels: .venv/tools  ## wheels for Python 3.11 and for 3.12 and later, and the s
 docs: .venv/installed  ## the documentation as a site in build/docs; a link that leads nowhere is an error
 	$(INSTALL) furo myst-parser sphinx
 	python -m sphinx -E -a -q -W --keep-going -d build/docs-trees docs build/docs
+	python tools/check_site.py build/docs
 	@echo "build/docs/index.html"
 
 # -- proving ----------------------------------------------------------------------------------

@@ -40,7 +40,11 @@ myst_enable_extensions = ["colon_fence"]
 default_role = "code"  # docstrings write `name`
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": "__init__"}
+autodoc_default_options = {
+    "members": True,
+    "undoc-members": True,
+    "inherited-members": "object,tuple,MutableMapping,Enum",
+}
 # The text of a fence may be shell output, PGN or a diff that no lexer accepts.
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -165,12 +169,14 @@ def api() -> str:
 
 def directive(kind: str, name: str) -> str:
     """Return the directive that documents a name of `selfmate`."""
+    value = getattr(importlib.import_module("selfmate"), name)
     if kind == "module":
-        module = importlib.import_module("selfmate").__dict__[name].__name__
-        return f"```{{eval-rst}}\n.. py:data:: selfmate.{name}\n\n   The module `{module}`.\n```\n"
-    options = "   :no-value:\n" if kind == "data" and name == "__version__" else ""
-    options = "   :no-members:\n" if kind == "exception" else options
-    return f"```{{eval-rst}}\n.. auto{kind}:: selfmate.{name}\n{options}```\n"
+        text = f".. py:data:: selfmate.{name}\n\n   The module `{value.__name__}`."
+    elif kind == "data":  # a value of a built-in type, whose docstring says nothing about it
+        text = f".. py:data:: selfmate.{name}\n   :type: {type(value).__name__}\n   :value: {value!r}"
+    else:
+        text = f".. auto{kind}:: selfmate.{name}" + ("\n   :no-members:" if kind == "exception" else "")
+    return f"```{{eval-rst}}\n{text}\n```\n"
 
 
 def setup(app: Sphinx) -> None:

@@ -157,7 +157,7 @@ def test_a_backend_that_raises_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
         raise RuntimeError("no such\ninstruction")
 
     monkeypatch.setattr("selfmate.search.player.open_evaluator", fail)
-    net = diagnosis.Net("gardner-laptop", "gardner", "ready")
+    net = diagnosis.NetReport("gardner-laptop", "gardner", "ready")
     found = diagnosis._try_backend(BACKENDS["onnx"], net, diagnosis.Graphics((), "none"))
     assert found == diagnosis.BackendReport("onnx", "broken", "no such instruction")
     cuda = diagnosis._try_backend(BACKENDS["cuda"], net, diagnosis.Graphics((), "no driver"))

@@ -105,7 +105,7 @@ class Engine(Struct, frozen=True):
     """As it reports it; of a broken engine, what is wrong with it."""
 
 
-class Net(Struct, frozen=True):
+class NetReport(Struct, frozen=True):
     """A shipped net, after its files were compared with their checksums."""
 
     name: str
@@ -133,7 +133,7 @@ class Diagnosis(Struct, frozen=True):
     packages: tuple[Package, ...]
     stockfish: Engine | None
     fairy_stockfish: tuple[Engine, ...]
-    nets: tuple[Net, ...]
+    nets: tuple[NetReport, ...]
     runs: Folder
     problems: tuple[str, ...]
     """Needed things that are broken, a line each."""
@@ -148,7 +148,7 @@ def diagnose(runs: Path = Path("runs")) -> Diagnosis:
     """Return what this machine can do; `runs` is the folder that runs are written to. Takes some seconds."""
     packages, graphics = _packages(), _graphics()
     problems = [_package_problem(each) for each in packages if not each.extra and each.state != "ready"]
-    nets: tuple[Net, ...] = ()
+    nets: tuple[NetReport, ...] = ()
     try:
         nets = _nets()
     except SelfmateError as error:
@@ -257,7 +257,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in matched[0].split(".")) if matched else ()
 
 
-def _backends(nets: tuple[Net, ...], graphics: Graphics) -> tuple[BackendReport, ...]:
+def _backends(nets: tuple[NetReport, ...], graphics: Graphics) -> tuple[BackendReport, ...]:
     """Evaluate the start position with each backend and the smallest of the nets; nothing without a net."""
     folders = {net.name: net.folder for net in shipped.shipped()} if nets else {}
     usable = [net for net in nets if net.state == "ready"]
@@ -267,7 +267,7 @@ def _backends(nets: tuple[Net, ...], graphics: Graphics) -> tuple[BackendReport,
     return tuple(_try_backend(backend, net, graphics) for backend in BACKENDS.values())
 
 
-def _try_backend(backend: Backend, net: Net, graphics: Graphics) -> BackendReport:
+def _try_backend(backend: Backend, net: NetReport, graphics: Graphics) -> BackendReport:
     if not backend.is_installed:
         return BackendReport(backend.name, "missing", pip_line(backend.extra))
     if backend.device == "cuda" and not graphics.gpus:
@@ -296,7 +296,7 @@ def _start(command: tuple[str, ...]) -> Engine:
         return Engine(command, "broken", _one_line(error))
 
 
-def _nets() -> tuple[Net, ...]:
+def _nets() -> tuple[NetReport, ...]:
     found = []
     for net in shipped.shipped():
         state: State = "ready"
@@ -304,7 +304,7 @@ def _nets() -> tuple[Net, ...]:
             shipped.check(net)
         except (SelfmateError, OSError):
             state = "broken"
-        found.append(Net(net.name, net.variant, state))
+        found.append(NetReport(net.name, net.variant, state))
     return tuple(found)
 
 
