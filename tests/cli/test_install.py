@@ -87,6 +87,7 @@ def test_report_says_how_to_add_what_is_missing(found: Diagnosis) -> None:
     )
     bare = msgspec.structs.replace(found, packages=packages, stockfish=None, fairy_stockfish=())
     assert bare.missing_extras == ["train"] + [name for name in found.missing_extras if name != "train"]
+    assert "pip install 'selfmate[train]'" in report(bare, 44)  # never broken: it is there to be copied
     text = " ".join(report(bare, 80).split())
     assert "torch missing; to install: pip install 'selfmate[train]'" in text
     assert "stockfish not found on PATH (Debian: apt install stockfish)" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator
@@ -19,6 +20,10 @@ __all__ = ["doctor", "report"]
 
 INDENT: Final = 18
 """Columns before the text of a row: two spaces and its name."""
+PIP: Final = re.compile(r"pip install '[^']*'")
+"""Commands to copy, which are kept on one line."""
+NO_BREAK: Final = "\0"
+"""Stands for a space at which no line ends."""
 WIDEST: Final = 100
 """Columns of a line at most; the width of the terminal where it is narrower."""
 
@@ -52,14 +57,14 @@ def report(found: Diagnosis, columns: int) -> str:
         lines += ["", section]
         for name, text in rows:
             lines += textwrap.wrap(
-                text or name,
+                PIP.sub(lambda line: line[0].replace(" ", NO_BREAK), text or name),
                 max(min(columns, WIDEST), INDENT + 20),
                 initial_indent=f"  {name}".ljust(INDENT) if text else "  ",
                 subsequent_indent=" " * (INDENT if text else 2),
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-    return "\n".join(lines[1:])
+    return "\n".join(lines[1:]).replace(NO_BREAK, " ")
 
 
 Rows = list[tuple[str, str]]
