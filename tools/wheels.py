@@ -222,7 +222,8 @@ def main() -> None:
         print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
     interpreters = find_interpreters([sys.executable] if arguments.dev else arguments.python)
-    shutil.rmtree(DIST, ignore_errors=True)
+    if not arguments.dev:
+        shutil.rmtree(DIST, ignore_errors=True)
     wheels: list[Path] = []
     for interpreter in interpreters:
         if wheel_of(interpreter, wheels) is None:
