@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     )
     from selfmate.board.epd import Epd, PerftLine, Tactic, parse_epd, read_epd, read_perft_suite, read_tactics
     from selfmate.board.game_tree import MoveNode, Node
-    from selfmate.board.pgn import Game, read_games
+    from selfmate.board.pgn import Game, Repair, read_games
     from selfmate.board.pgn_writer import Headers
     from selfmate.evaluator.base import Evaluation, Evaluator
     from selfmate.evaluator.function import FunctionEvaluator
@@ -150,6 +150,7 @@ __all__ = [
     "Position",
     "PositionEvaluation",
     "RecordError",
+    "Repair",
     "Result",
     "Run",
     "RunError",
@@ -206,6 +207,7 @@ _LATER = {
     "PerftLine": "board.epd",
     "Player": "search.player",
     "PositionEvaluation": "search.evaluate",
+    "Repair": "board.pgn",
     "Result": "search.result",
     "RunError": "rundir.format",
     "RunSample": "rundir.reader",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from selfmate.cli.common import Settings
+from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
 
 __all__ = ["pack", "train"]
@@ -16,7 +17,12 @@ __all__ = ["pack", "train"]
 
 def train(
     recipe: Annotated[
-        str, typer.Argument(help="gardner-laptop, atomic-laptop, atomic (one GPU), or a TOML file.", show_default=False)
+        str,
+        typer.Argument(
+            help="gardner-laptop, atomic-laptop, atomic (one GPU), or a TOML file.",
+            show_default=False,
+            autocompletion=complete_recipe,
+        ),
     ],
     run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
     minutes: Annotated[
