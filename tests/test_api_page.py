@@ -1,36 +1,13 @@
-"""The programs of examples/ run, and the code of docs/api.md prints what stands there."""
+"""The code of docs/api.md prints what stands there."""
 
 from __future__ import annotations
 
 import doctest
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = {
-    "evaluate_positions.py": (["--visits", "20"], "prior of"),
-    "own_evaluator.py": ([], "pupil against teacher"),
-    "random_rollouts.py": (["gardner", "--games", "50", "--steps", "100"], "gardner: White won"),
-}
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_example(name: str) -> None:
-    arguments, words = EXAMPLES[name]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "examples" / name, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "PYTHONUTF8": "1"},
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert words in done.stdout
 
 
 def test_the_api_page() -> None:
