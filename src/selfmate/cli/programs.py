@@ -16,7 +16,13 @@ __all__ = ["analyse", "demo", "play", "uci"]
 
 
 def play(
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {PLAYER_HELP}.")] = "heuristic-1",
+    player: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PLAYER",
+            help=f"Your opponent: {PLAYER_HELP} (default: the shipped net of the variant, else heuristic-1).",
+        ),
+    ] = None,
     variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,
     color: Annotated[str, typer.Option("--color", help="Your colour: white, black or random.")] = "white",
     level: Annotated[
@@ -42,9 +48,11 @@ def play(
     from rich.console import Console
 
     from selfmate.app.play import LEVEL_VISITS, PlaySession
-    from selfmate.board.position import Position, chess960_fen
+    from selfmate.board.position import chess960_fen
+    from selfmate.cli.common import read_fen
     from selfmate.search.limit import Limit
     from selfmate.search.player import Player
+    from selfmate.search.spec import default_player
     from selfmate.util.files import check_target
 
     check_target(pgn)
@@ -55,15 +63,16 @@ def play(
         raise SelfmateError(f"--color: white, black or random, not {color!r}", color)
     if visits is None and seconds is None:
         visits = LEVEL_VISITS[(level or 6) - 1]
-    opponent = Player(player)
-    name = variant or opponent.variant or "chess"
+    opponent = None if player is None else Player(player)
+    name = variant or (opponent and opponent.variant) or "chess"
     if fen is None and name.endswith("960"):
         fen = chess960_fen(secrets.randbelow(960))
+    start = read_fen(name, fen, hint=variant is None)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
     session = PlaySession(
-        opponent,
-        Position(name, fen),
+        opponent or Player(default_player(name)),
+        start,
         Limit(visits=visits, seconds=seconds),
         Console(highlight=False),
         color=colors[color.lower()],

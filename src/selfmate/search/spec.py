@@ -19,10 +19,12 @@ from selfmate.nn import shipped as nets
 from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME
 from selfmate.nn.onnx import ONNX_NAME
 
-__all__ = ["RANDOM", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
+__all__ = ["RANDOM", "default_player", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
 
 RANDOM: Final = "random"
 """The player of random legal moves."""
+HEURISTIC: Final = "heuristic-1"
+"""The evaluator of the core that plays every variant without a net."""
 FAKE: Final = "fake"
 """An evaluator of the core for tests; messages do not list it."""
 MAX_STATE_BYTES: Final = 64 << 20
@@ -60,6 +62,16 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
         meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
         raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run{meant}", spec)
     raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
+
+
+def default_player(variant: str) -> str:
+    """Return the spec of the player of a variant where none is named: its shipped net, else heuristic-1.
+
+    >>> default_player("gardner"), default_player("racingkings")
+    ('gardner-laptop', 'heuristic-1')
+    """
+    plain = variant.removesuffix("960")
+    return next((net.name for net in nets.shipped() if net.variant == plain), HEURISTIC)
 
 
 def find_net(spec: str) -> Path:
