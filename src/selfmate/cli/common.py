@@ -32,8 +32,8 @@ __all__ = [
     "notice",
     "progress_bar",
     "read_fen",
-    "unquoted_fen",
     "takes_options",
+    "unquoted_fen",
 ]
 
 INTERRUPTED: Final = 130
@@ -106,7 +106,7 @@ def check_device(device: str) -> None:
 
 
 def read_fen(variant: str, fen: str | None, *, hint: bool) -> Position:
-    """Return a position of a variant; None is its start. `hint` adds to an error the variants that have such a position.
+    """Return a position of a variant; None is its start. `hint` adds to an error the variants that read the FEN.
 
     >>> read_fen("chess", "4k/P4/5/5/4K w - - 0 1", hint=True)
     Traceback (most recent call last):

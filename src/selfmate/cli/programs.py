@@ -82,16 +82,21 @@ def play(
     session.run()
 
 
-def uci() -> None:
+def uci(
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit if a net cannot be loaded, instead of playing on with heuristic-1."),
+    ] = False,
+) -> None:
     """Run the UCI engine, for chess GUIs, lichess-bot, fastchess or python-chess.
 
     `selfmate-uci` is the same, for programs that take no arguments. docs/uci.md lists the options.
 
-    Example: selfmate uci
+    Example: selfmate uci --strict
     """
     from selfmate.uci.server import main as run
 
-    run()
+    run(strict=strict)
 
 
 def analyse(

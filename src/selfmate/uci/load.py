@@ -20,7 +20,7 @@ from selfmate.search.strength import (
     strength_at,
 )
 from selfmate.search.tree_session import TreeSession
-from selfmate.uci.options import Settings
+from selfmate.uci.options import Settings, StrictError
 
 __all__ = ["FALLBACK", "LoadedPlayer", "load"]
 
@@ -52,7 +52,11 @@ class LoadedPlayer:
 
 
 def load(settings: Settings, say: Callable[[str], None]) -> LoadedPlayer:
-    """Return the player that the settings ask for, or `FALLBACK`; `say` gets a line that names it, or says why."""
+    """Return the player that the settings ask for, or `FALLBACK`; `say` gets a line that names it, or says why.
+
+    With `StrictWeights` a net or a backend that cannot be loaded raises `StrictError` instead; a variant without any
+    net is played by `FALLBACK` in any case.
+    """
     source, is_shipped = settings.weights_file or _shipped(settings.variant), not settings.weights_file
     try:
         if source is not None:
@@ -62,6 +66,8 @@ def load(settings: Settings, say: Callable[[str], None]) -> LoadedPlayer:
             return LoadedPlayer(player, session, _strength_table(player, say))
         say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
     except SelfmateError as error:
+        if settings.strict_weights:
+            raise StrictError(f"StrictWeights: {error}", error.part) from None
         say(f"{error}; {FALLBACK} plays instead")
     player = Player(FALLBACK)
     return LoadedPlayer(player, _open_session(player, settings), None)
@@ -73,7 +79,7 @@ def _open_net(source: str | Path, settings: Settings, say: Callable[[str], None]
         player = _open_player(source, settings.backend)
         return player, _open_session(player, settings)
     except EvaluatorError as error:
-        if settings.backend == "auto":
+        if settings.backend == "auto" or settings.strict_weights:
             raise
         say(f"{error}; Backend auto instead")
         player = _open_player(source, "auto")
