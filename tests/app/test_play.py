@@ -157,7 +157,7 @@ def test_draws_are_claimed() -> None:
     session, text = play(["Kb1"], "chess", "7k/8/8/8/8/8/6R1/K7 w - - 99 80")
     assert session.result == "1/2-1/2"
     assert "Draw: " in text
-    assert "moves without progress" in text
+    assert "fifty-move rule" in text
 
 
 def test_resign_and_new() -> None:

@@ -546,7 +546,7 @@ def test_wrong_weights_are_said_and_the_engine_goes_on(engine: Uci, weights: str
     [
         (("setoption name WeightsFile value /no/such/net", "isready"), "no player is called '/no/such/net'"),
         (("setoption name WeightsFile value /no/such/net", "go nodes 10"), "no player is called '/no/such/net'"),
-        (("setoption name WeightsFile value gardner-laptop", "isready"), "gardner-laptop plays gardner, not chess"),
+        (("setoption name WeightsFile value gardner-laptop", "go nodes 1"), "gardner-laptop plays gardner, not chess"),
         (("setoption name WeightsFile value random", "isready"), "random does not search"),
         (("setoption name Backend value onnx", "setoption name WeightsFile value {empty}", "isready"), "{empty}"),
     ],
@@ -573,6 +573,16 @@ def test_in_strict_mode_wrong_weights_end_the_engine(
     assert told.startswith("selfmate: StrictWeights: ")
     assert told.count("\n") == 1
     assert expected in told
+
+
+def test_in_strict_mode_a_net_may_wait_for_its_variant() -> None:
+    """lichess-bot sends `isready` before it knows which variant will be played."""
+    with Uci(command=("-m", "selfmate", "uci", "--strict")) as uci:
+        uci.send("setoption name WeightsFile value gardner-laptop")
+        assert said(uci.ready()) == ["StrictWeights: gardner-laptop plays gardner, not chess"]
+        uci.send("setoption name UCI_Variant value gardner", "position startpos")
+        assert uci.ask("go nodes 20")[-1].startswith("bestmove ")
+        assert uci.quit() == 0
 
 
 def test_strict_mode_plays_with_weights_that_are_right() -> None:

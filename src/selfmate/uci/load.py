@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from selfmate import _core
-from selfmate.errors import EvaluatorError, SelfmateError
+from selfmate.errors import EvaluatorError, SelfmateError, VariantMismatch
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.strength import (
@@ -67,7 +67,8 @@ def load(settings: Settings, say: Callable[[str], None]) -> LoadedPlayer:
         say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
     except SelfmateError as error:
         if settings.strict_weights:
-            raise StrictError(f"StrictWeights: {error}", error.part) from None
+            is_other_variant = isinstance(error, VariantMismatch)
+            raise StrictError(f"StrictWeights: {error}", error.part, is_other_variant=is_other_variant) from None
         say(f"{error}; {FALLBACK} plays instead")
     player = Player(FALLBACK)
     return LoadedPlayer(player, _open_session(player, settings), None)

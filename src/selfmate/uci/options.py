@@ -49,7 +49,15 @@ class OptionError(SelfmateError):
 
 
 class StrictError(SelfmateError):
-    """A net or a backend that cannot be loaded in strict mode: the engine ends with exit code 2."""
+    """A net or a backend that cannot be loaded in strict mode: the engine ends with exit code 2.
+
+    `is_other_variant` says that the net is in order and plays another variant. Only `go` ends the engine for that:
+    lichess-bot asks `isready` before it sets `UCI_Variant`.
+    """
+
+    def __init__(self, message: str, part: str = "", *, is_other_variant: bool = False) -> None:
+        super().__init__(message, part)
+        self.is_other_variant = is_other_variant
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,9 @@ class UciServer:
             try:
                 self._search_worker().prepare(settings)
             except StrictError as error:
-                self._end_refused(error)
+                if not error.is_other_variant:
+                    self._end_refused(error)
+                self.say(str(error))
             finally:
                 self.write("readyok")
 
