@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,18 @@ from selfmate.nn import shipped as nets
 from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME
 from selfmate.nn.onnx import ONNX_NAME
 
-__all__ = ["RANDOM", "default_player", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
+__all__ = [
+    "HEURISTIC",
+    "RANDOM",
+    "current_name",
+    "default_player",
+    "find_net",
+    "find_player",
+    "label",
+    "net_name",
+    "net_of_run",
+    "run_name",
+]
 
 RANDOM: Final = "random"
 """The player of random legal moves."""
@@ -184,6 +196,16 @@ def label(name: str, visits: int) -> str:
     ('first cycle 12 (64 visits)', 'heuristic-1 (1 visit)', 'random')
     """
     return f"{name} ({visits} visit{'' if visits == 1 else 's'})" if visits else name
+
+
+def current_name(name: str) -> str:
+    """Return the present name of a player; files of earlier versions name heuristic-1 by its visits, `heuristic 64`.
+
+    >>> current_name("heuristic 64"), current_name("heuristic 1"), current_name("level 1")
+    ('heuristic-1 (64 visits)', 'heuristic-1 (1 visit)', 'level 1')
+    """
+    found = re.fullmatch(r"heuristic ([0-9]{1,9})", name)
+    return name if found is None else label(HEURISTIC, int(found[1]))
 
 
 def _read(path: Path) -> bytes:
