@@ -37,9 +37,9 @@ class LadderOptions:
     movetime: Annotated[
         int | None, Option("--movetime", min=1, max=86_400_000, help="Milliseconds per move instead of visits.")
     ] = None
-    games: Annotated[int | None, Option("--games", min=2, max=1_000_000, help="Most games, an even number.  [300]")] = (
-        None
-    )
+    games: Annotated[
+        int | None, Option("--games", min=2, max=1_000_000, help="Stop after this many games (even).  [300]")
+    ] = None
     error: Annotated[
         float | None, Option("--error", min=1, max=1000, help="Stop when the 95 % interval is ± this.  [40]")
     ] = None

@@ -49,7 +49,7 @@ class MatchOptions:
     variant: Annotated[str | None, Option("--variant", help="Variant (default: that of the nets, else chess).")] = None
     games: Annotated[
         int | None,
-        Option("--games", min=2, max=1_000_000, help="Games of each pair, an even number.  [100; --sprt: 2000]"),
+        Option("--games", min=2, max=1_000_000, help="Games per pair of players, an even number.  [100; --sprt: 2000]"),
     ] = None
     pairs: Annotated[
         int | None, Option("--pairs", min=1, max=500_000, help="Openings, each played twice (instead of --games).")
@@ -80,11 +80,11 @@ class MatchOptions:
     ] = None
     margin: Annotated[
         int | None,
-        Option("--margin", min=0, max=60_000, help="Milliseconds time may be overstepped.  [50; --movetime: 1000]"),
+        Option("--margin", min=0, max=60_000, help="Milliseconds a move may take too long.  [50; --movetime: 1000]"),
     ] = None
     patience: Annotated[
         float | None,
-        Option("--patience", min=0.1, max=86_400, help="Seconds for a reply.  [60; the very first: 10]"),
+        Option("--patience", min=0.1, max=86_400, help="Seconds an engine has to reply.  [60; to its start: 10]"),
     ] = None
     max_plies: Annotated[
         int, Option("--max-plies", min=1, max=10_000, help="A game of this length is cut off: a draw.")

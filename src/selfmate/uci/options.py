@@ -251,7 +251,7 @@ def set_option(settings: Settings, name: str, value: str) -> Settings:
     """Return the settings with one option changed; a button changes nothing. `OptionError` refuses name or value."""
     found = OPTIONS.get(name.lower())
     if found is None:
-        raise OptionError(f"no option is called {clip(name)!r}{_hint(name)}", name)
+        raise OptionError(f"unknown option {clip(name)!r}{_hint(name)}", name)
     if found is CLEAR_HASH:
         return settings
     return replace(settings, **{found.field: found.parse(value)})  # type: ignore[arg-type]  # `parse` knows the type

@@ -90,7 +90,7 @@ class UciServer:
                 continue
             run = self._commands.get(command)
             if run is None:
-                self.say(f"no command is called {clip(command)!r}: ignored")
+                self.say(f"unknown command {clip(command)!r}: ignored")
                 continue
             try:
                 run(rest)
