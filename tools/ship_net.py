@@ -37,6 +37,7 @@ def main(
     date: str = "",
     commit: str = "",
     matches: Sequence[Path] = (),
+    on_clock: bool = True,
 ) -> None:
     """Write the folder of the net."""
     # 1. The net
@@ -81,6 +82,7 @@ def main(
             ),
             *map(_score_of_match, matches),
         ],
+        "on_clock": on_clock,
         "files": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
             for file in (JSON_NAME, TENSORS_NAME, ONNX_NAME, INT8_NAME, *PROVENANCE)
@@ -124,6 +126,9 @@ if __name__ == "__main__":
         metavar="JSON",
         help="output of selfmate arena --json; repeatable",
     )
+    parser.add_argument(
+        "--not-on-clock", action="store_true", help="not the default where time is limited: heuristic-1 is stronger"
+    )
     wanted = parser.parse_args()
     if not (wanted.run / "manifest.json").exists() and not (wanted.trained and wanted.date):
         parser.error(f"{wanted.run} is not a run: give --trained and --date")
@@ -133,5 +138,6 @@ if __name__ == "__main__":
         "date": wanted.date,
         "commit": wanted.commit,
         "matches": wanted.match,
+        "on_clock": not wanted.not_on_clock,
     }
     main(wanted.run, wanted.name, **given)

@@ -88,7 +88,11 @@ def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
 
 def test_it_says_who_plays() -> None:
     with Uci() as uci:
-        assert any(text.startswith("the shipped net chess-gpu plays chess (") for text in said(uci.ready()))
+        (text,) = said(uci.ready())
+        assert text.startswith("heuristic-1 plays chess: in equal time it is stronger than the net chess-gpu")
+        uci.send("setoption name WeightsFile value chess-gpu")
+        assert any(text.startswith("chess-gpu plays chess (") for text in said(uci.ready()))
+        uci.send("setoption name WeightsFile value <empty>")
         uci.send("setoption name UCI_Variant value racingkings")
         assert any("racingkings" in text for text in said(uci.ready()))
         assert not said(uci.ready())  # and only once
@@ -434,8 +438,8 @@ def test_newgame_in_mid_search_ends_it(engine: Uci) -> None:
         ("debug perhaps", "debug on|off"),
         ("ponderhit", "nothing"),
         ("register later", "registration"),
-        ("\0\0\0", "no command"),
-        ("go\0 infinite", "no command"),
+        ("\0\0\0", "unknown command"),
+        ("go\0 infinite", "unknown command"),
     ],
 )
 def test_bad_input_is_one_line_and_the_engine_goes_on(engine: Uci, command: str, part: str) -> None:

@@ -71,7 +71,7 @@ def play(
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
     session = PlaySession(
-        opponent or Player(default_player(name)),
+        opponent or Player(default_player(name, timed=seconds is not None)),
         start,
         Limit(visits=visits, seconds=seconds),
         Console(highlight=False),

@@ -76,14 +76,18 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
     raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
 
 
-def default_player(variant: str) -> str:
+def default_player(variant: str, *, timed: bool) -> str:
     """Return the spec of the player of a variant where none is named: its shipped net, else heuristic-1.
 
-    >>> default_player("gardner"), default_player("racingkings")
-    ('gardner-laptop', 'heuristic-1')
+    `timed` says that time is limited, where heuristic-1 is stronger than some nets on a CPU.
+
+    >>> [default_player(variant, timed=False) for variant in ("gardner", "racingkings", "chess")]
+    ['gardner-laptop', 'heuristic-1', 'chess-gpu']
+    >>> default_player("chess", timed=True)
+    'heuristic-1'
     """
-    plain = variant.removesuffix("960")
-    return next((net.name for net in nets.shipped() if net.variant == plain), HEURISTIC)
+    net = nets.net_of(variant)
+    return net.name if net is not None and (net.on_clock or not timed) else HEURISTIC
 
 
 def find_net(spec: str) -> Path:

@@ -64,7 +64,7 @@ def load(settings: Settings, say: Callable[[str], None]) -> LoadedPlayer:
             name = f"the shipped net {player.name}" if is_shipped else player.name
             say(f"{name} plays {settings.variant} ({_backend_of(player)})")
             return LoadedPlayer(player, session, _strength_table(player, say))
-        say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
+        say(_why_no_net(settings.variant))
     except SelfmateError as error:
         if settings.strict_weights:
             is_other_variant = isinstance(error, VariantMismatch)
@@ -122,7 +122,17 @@ def _backend_of(player: Player) -> str:
 
 
 def _shipped(variant: str) -> Path | None:
-    """Return the net that is shipped for a variant, if any."""
+    """Return the net that is shipped for a variant and plays it on a clock, if any."""
     from selfmate.nn import shipped as nets
 
     return nets.find(variant)
+
+
+def _why_no_net(variant: str) -> str:
+    """Return the line that says why `FALLBACK` plays where no net is chosen."""
+    from selfmate.nn import shipped as nets
+
+    net = nets.net_of(variant)
+    if net is None:
+        return f"no net for {variant} is shipped or chosen: {FALLBACK} plays"
+    return f"{FALLBACK} plays {variant}: in equal time it is stronger than the net {net.name} (WeightsFile chooses it)"
