@@ -390,6 +390,8 @@ def test_a_disk_that_cannot_be_written_is_refused_at_the_start(
         (("--level", "3", "--visits", "5"), "--level"),
         (("--fen", "x"), "FEN"),
         (("--seconds", "0"), "seconds"),
+        (("--seed", "-1"), "'-1' is not a whole number from 0 to 2^63"),
+        (("--seed", "9" * 30), "is not a whole number from 0 to 2^63"),
         (("--pgn", "/no/such/folder/mine.pgn"), "there is no such folder"),
         (("--pgn", "."), "a folder, not a file"),
         (("--fen", "4k/P4/5/5/4K w - - 0 1"), "5 squares instead of 8; for gardner, add --variant gardner"),

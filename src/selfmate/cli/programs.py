@@ -10,7 +10,7 @@ import typer
 
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.backends import BACKEND_CHOICES
-from selfmate.match.options import PLAYER_HELP
+from selfmate.match.options import PLAYER_HELP, read_seed
 
 __all__ = ["analyse", "demo", "play", "uci"]
 
@@ -34,7 +34,7 @@ def play(
     pgn: Annotated[Path | None, typer.Option("--pgn", help="Append the games to this PGN file.")] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, max=2**63, help="Random seed of the opponent."),
+        typer.Option("--seed", parser=read_seed, metavar="N", help="Random seed of the opponent."),
     ] = None,
 ) -> None:
     """Play against a net or any other player, in the terminal.

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 
-__all__ = ["PLAYER_HELP", "MatchOptions", "check_even"]
+__all__ = ["PLAYER_HELP", "MatchOptions", "check_even", "read_seed"]
 
 PLAYER_HELP: Final = (
     "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
@@ -23,6 +23,18 @@ PLAYER_HELP: Final = (
 MOST_VISITS: Final = 10_000_000
 GAMES: Final = 100
 SPRT_GAMES: Final = 2000
+
+
+def read_seed(text: str | int) -> int:
+    """Return a random seed, a whole number from 0 to 2^63; any other text raises typer's `BadParameter`.
+
+    >>> read_seed("7"), read_seed(str(2**63)) == 2**63
+    (7, True)
+    """
+    word = str(text)
+    if not (word.isascii() and word.isdecimal() and len(word) <= 19 and int(word) <= 2**63):
+        raise BadParameter(f"{clip(word)!r} is not a whole number from 0 to 2^63.")
+    return int(word)
 
 
 def check_even(games: int | None) -> None:
@@ -73,7 +85,7 @@ class MatchOptions:
         int | None,
         Option("--opening-plies", min=0, max=1000, help="Plies taken from each game of a PGN book (default: all)."),
     ] = None
-    seed: Annotated[int, Option("--seed", min=0, max=2**63, help="Random seed of the openings.")] = 0
+    seed: Annotated[int, Option("--seed", parser=read_seed, metavar="N", help="Random seed of the openings.")] = 0
     gumbel: Annotated[bool, Option("--gumbel", help="Gumbel root, as in training, instead of PUCT.")] = False
     concurrency: Annotated[
         int | None, Option("--concurrency", min=1, max=1024, help="Games with engines at a time (docs/arena.md).")
