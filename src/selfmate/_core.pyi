@@ -766,7 +766,10 @@ class SearchResult:
     def value(self) -> float: ...
 
     @property
-    def net_value(self) -> float: ...
+    def net_value(self) -> float | None:
+        """
+        The evaluator's value of the position; None where the rules decided it before the evaluator was asked
+        """
 
     @property
     def wdl(self) -> tuple[float, float, float]: ...

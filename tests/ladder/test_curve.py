@@ -83,7 +83,9 @@ def test_neighbours_the_champion_and_rungs_play() -> None:
     against = {
         (first.cycle, second.name) for first, second in pairs if second.cycle is None and first.cycle is not None
     }
-    assert against == {(cycle, other) for cycle in (0, 10, 20, 30, 40) for other in ("random", "heuristic 64")}
+    assert against == {
+        (cycle, other) for cycle in (0, 10, 20, 30, 40) for other in ("random", "heuristic-1 (64 visits)")
+    }
     assert {(first.key, second.key) for first, second in pairs if first.cycle is None} == {
         ("random", "heuristic-1"),
         ("heuristic-1", "heuristic-4"),
@@ -183,7 +185,7 @@ def test_one_scale_with_random_at_zero() -> None:
     # A player that games do not connect with the others is not on the scale.
     alone = [*games, *games_between("00003-4", "00004-4", 1, 0, 0)]
     assert fit_scale(alone, 4).players.keys() == scale.players.keys()
-    with pytest.raises(SelfmateError, match="too few games to fit a scale: none with heuristic 64"):
+    with pytest.raises(SelfmateError, match=r"too few games to fit a scale: none with heuristic-1 \(64 visits\)"):
         fit_scale(games, 64)
 
 
@@ -192,7 +194,7 @@ def test_the_ladder_holds_the_scale() -> None:
     key, ladder = checkpoint(9, 64).key, curve.ladder_results("gardner")
     games = [*games_between(key, "heuristic-64", 20, 0, 20), *games_between("heuristic-64", "heuristic-16", 30, 0, 10)]
     scale, shipped = fit_scale(games, 64, ladder), read_calibration("gardner").elo
-    assert scale.players[key].elo == pytest.approx(shipped["heuristic 64"], abs=40)
+    assert scale.players[key].elo == pytest.approx(shipped["heuristic-1 (64 visits)"], abs=40)
     assert scale.players["fairy 1k"].elo == pytest.approx(shipped["fairy 1k"], abs=40)
     assert scale.players["random"].elo == 0
     assert fit_scale(games, 64).players.keys() == {key, "heuristic-64", "heuristic-16"}
@@ -209,7 +211,7 @@ def test_the_command_plays_once_and_draws(trained: Path, tmp_path: Path, run: Ru
     code, out, said = run(*command)
     assert code == 0
     assert "games in" in said
-    for text in ("untrained", "cycle 4 (champion)", "heuristic 4", "itself", "with White", "random is 0"):
+    for text in ("untrained", "cycle 4 (champion)", "heuristic-1 (4 visits)", "itself", "with White", "random is 0"):
         assert text in out
     # The same again only draws; it does not touch what the run has committed
     files = texts(directory / "progress")
@@ -228,7 +230,9 @@ def test_the_command_plays_once_and_draws(trained: Path, tmp_path: Path, run: Ru
     # The picture: a curve with a band and the losses, in the file and on the page
     picture = ET.parse(directory / "progress/progress.svg")
     words = " ".join(picture.getroot().itertext())
-    assert all(text in words for text in ("minutes of training", "Loss of the policy", "held out", "heuristic 1"))
+    assert all(
+        text in words for text in ("minutes of training", "Loss of the policy", "held out", "heuristic-1 (1 visit)")
+    )
     page = (directory / "progress/progress.html").read_text()
     assert (directory / "progress/progress.svg").read_text().strip() in page
     # More checkpoints: only new games

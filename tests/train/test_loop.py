@@ -479,6 +479,23 @@ def picture(view: LiveView) -> str:
     return console.file.getvalue()
 
 
+@pytest.mark.parametrize("no_color", [False, True])
+def test_without_colours_the_live_board_has_outlined_pieces_for_white(no_color: bool) -> None:
+    console = Console(
+        file=io.StringIO(),
+        width=80,
+        force_terminal=True,
+        color_system="truecolor",
+        no_color=no_color,
+        legacy_windows=False,
+    )
+    console.print(LiveView(TrainingStatus(variant="gardner"), console)._render())
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert ("♔" in shown, "♙" in shown) == (no_color, no_color)
+    assert "♚" in shown
+
+
 def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PROGRESS_SECONDS", 0.0)
     heard: list[MatchProgress] = []

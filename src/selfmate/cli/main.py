@@ -14,14 +14,14 @@ from typing import Annotated, NoReturn
 import typer
 
 from selfmate.cli.bench import bench_app
-from selfmate.cli.common import INTERRUPTED, flowing
+from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
 from selfmate.cli.doctor import doctor
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import analyse, demo, play, uci
 from selfmate.cli.training import pack, train
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 
 __all__ = ["app", "main"]
 
@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         message = " ".join(format_message().split())
         if not message:  # help was shown, for want of arguments
             sys.exit(BAD_INPUT)
+        if (fen := unquoted_fen(sys.argv[1:] if arguments is None else arguments)) is not None:
+            message = f"a FEN has spaces: put it in quotes, as in '{clip(fen)}'"
         _refuse(message)
     if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
         print("selfmate: interrupted", file=sys.stderr)

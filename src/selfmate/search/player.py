@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfmate import _core
-from selfmate.errors import PlayerError, SearchError, clip
+from selfmate.errors import PlayerError, SearchError, VariantMismatch, clip
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.search.config import MAX_TREE_BYTES, play_config
@@ -77,9 +77,9 @@ class Player:
         return None if isinstance(self.evaluator, str) else self.evaluator.variant
 
     def check(self, variant: str) -> None:
-        """Raise `PlayerError` for a variant that it does not play (`chess960` is chess here)."""
+        """Raise `VariantMismatch`, a `PlayerError`, for a variant that it does not play (`chess960` is chess here)."""
         if self.variant is not None and variant.removesuffix("960") != self.variant.removesuffix("960"):
-            raise PlayerError(f"{self.name} plays {self.variant}, not {clip(variant)}", variant)
+            raise VariantMismatch(f"{self.name} plays {self.variant}, not {clip(variant)}", variant)
 
     def search(self, position: _core.Position, limit: Limit, *, noise: bool = False, seed: int = 0) -> Result:
         """Search a position and return the result; a game that is over raises `SearchError`.

@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO
 
 from selfmate._core import GameRecord
+from selfmate.app.terminal_board import BLACK_PIECE, DARK_SQUARE, LIGHT_SQUARE, WHITE_PIECE, glyph, has_colors
 from selfmate.board.position import Position
 from selfmate.train.status import TrainingStatus
 from selfmate.util.terminal import QuietTerminal
@@ -34,10 +35,6 @@ MOVE_SECONDS: Final = 0.5
 
 MAX_WIDTH: Final = 96
 """Width of the frame in columns; fixed, so that it does not change with the number of digits."""
-
-PIECES: Final = dict(zip("kqrbnp", "♚♛♜♝♞♟", strict=True))
-WHITE_PIECE, BLACK_PIECE = "#ffffff", "#101010"
-LIGHT_SQUARE, DARK_SQUARE = "#b5a584", "#7d6b4f"
 
 
 class View(Protocol):
@@ -193,13 +190,13 @@ class LiveView:
         self._advance(time.monotonic())
         status, match = self.status, self.status.match
         self._board = self._board or Position(status.variant)
-        text = Text()
+        text, coloured = Text(), has_colors(self._console)
         for rank in reversed(range(self._board.ranks)):
             for file in range(self._board.files):
                 piece = self._board.piece_at(8 * rank + file)
                 color = WHITE_PIECE if piece and piece.isupper() else BLACK_PIECE
                 square = DARK_SQUARE if (rank + file) % 2 == 0 else LIGHT_SQUARE
-                text.append(f" {PIECES[piece.lower()] if piece else ' '} ", style=f"{color} on {square}")
+                text.append(f" {glyph(piece, coloured)} ", style=f"{color} on {square}")
             text.append("\n")
         if self._game is not None:
             playing = match is not None and any(record.game_id == self._game.game_id for record in match.playing)
