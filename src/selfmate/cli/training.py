@@ -10,6 +10,7 @@ import typer
 
 from selfmate.cli.common import Settings
 from selfmate.errors import SelfmateError
+from selfmate.util.packages import install_hint
 
 __all__ = ["pack", "train"]
 
@@ -47,7 +48,7 @@ def train(
     try:
         from selfmate.train.session import train as train_run
     except ModuleNotFoundError as error:
-        raise SelfmateError(f"{error.name} is not installed; run: pip install 'selfmate[train]'") from error
+        raise SelfmateError(install_hint(error.name)) from error
     summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume

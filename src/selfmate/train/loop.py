@@ -32,7 +32,7 @@ from selfmate.train.gate import Matches
 from selfmate.train.learner import Diverged, Learner, Losses
 from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
-from selfmate.train.status import TrainingStatus
+from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
 from selfmate.train.window import Window, read_cycle, read_window
 from selfmate.util.cpu import cores
@@ -173,6 +173,7 @@ class Trainer:
         else:
             self.window = self._read_window()
         self._show()
+        self.status.completed = self._completed(task.cycle)
         return True
 
     def _task(self) -> CycleTask:
@@ -187,6 +188,8 @@ class Trainer:
         state, status = self.run.state, self.status
         status.stage, status.match = "playing and learning" if state.goal else "playing", None
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
+        status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
+        status.learned = status.held_out = None
         if task.missing:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
@@ -209,7 +212,16 @@ class Trainer:
         self._work_ended = time.monotonic()
         if games.records:
             seconds = self._work_ended - began
-            speeds = {"seconds": seconds, "pause": pause, "games_per_second": len(games.finished) / seconds}
+            status.games_per_second = len(games.finished) / seconds
+            status.positions_per_second = sum(record.positions for record in games.finished) / seconds
+            status.evaluations_per_second = games.evaluations / seconds
+            speeds = {
+                "seconds": seconds,
+                "pause": pause,
+                "games_per_second": status.games_per_second,
+                "positions_per_second": status.positions_per_second,
+                "evaluations_per_second": status.evaluations_per_second,
+            }
             self.log("play", task.cycle, **describe_games(games.records), **speeds)
             self._reserve_final_time(games, task.committed)
         return games, losses
@@ -312,8 +324,9 @@ class Trainer:
         if cycle == 0:  # nothing was learned yet
             return None, None
         held_out = self.learner.validate(self.window.held_out, cycle)
-        self.status.validation = held_out
-        return held_out, self.learner.validate(self.window.learned, cycle)
+        learned = self.learner.validate(self.window.learned, cycle)
+        self.status.held_out, self.status.learned = held_out, learned
+        return held_out, learned
 
     def _count_alarms(self, held_out: Losses | None, learned: Losses | None) -> int:
         """Return the number of overfitted cycles in a row, this one included; warn now and then."""
@@ -342,6 +355,18 @@ class Trainer:
         if rows or state.flight is not None:
             flight = run.write_shard(state.cycle, state.champion, rows, flight=True) if rows else None
             run.commit(flight=flight)
+
+    def _completed(self, cycle: int) -> CompletedCycle:
+        status = self.status
+        return CompletedCycle(
+            cycle=cycle,
+            games=status.games,
+            step=status.step,
+            learned=status.learned,
+            held_out=status.held_out,
+            games_per_second=status.games_per_second,
+            positions_per_second=status.positions_per_second,
+        )
 
     def _show(self) -> None:
         """Bring the status up to date with the commit."""

@@ -26,6 +26,7 @@ from selfmate.search.driver import one_thread
 from selfmate.train.dashboard import View, make_view
 from selfmate.train.gate import ANCHOR, UNTRAINED
 from selfmate.train.loop import Trainer, net_config
+from selfmate.train.selfplay import check_memory
 from selfmate.train.status import TrainingStatus
 from selfmate.train.warm_start import find_parent, inherit
 from selfmate.util.signals import Stop, stop_on_signals
@@ -70,13 +71,16 @@ def train(
     # 1. Check the arguments before anything is written
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
-    net_config(change(wanted, overrides))
+    changed = change(wanted, overrides)
+    net_config(changed)
+    check_memory(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     parent = None if source is None else find_parent(Path(source), directory, wanted)
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+        check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
         if source is not None:
             inherit(opened, Path(source))
         elif opened.manifest.parent is not None and not opened.state.shards:
