@@ -20,6 +20,7 @@ from selfmate import _core
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
+from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
@@ -32,6 +33,7 @@ from selfmate.train.gate import Matches
 from selfmate.train.learner import Diverged, Learner, Losses
 from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
+from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
 from selfmate.train.window import Window, read_cycle, read_window
@@ -46,9 +48,6 @@ OVERFITTING_CYCLES: Final = 3
 """Overfitted cycles in a row after which a warning is printed."""
 
 MAX_ROLLBACKS: Final = 5
-
-FINAL_SHARE: Final = 0.2
-"""Largest share of a session's time that is reserved for the final matches; they may take longer."""
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -87,6 +86,7 @@ class Trainer:
         self.device = device
         self.source = source
         self.log = MetricsLog(run, status)
+        self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
         flight = () if run.state.flight is None else tuple(map(GameRecord.from_bytes, run.read_shard(run.state.flight)))
         self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
@@ -94,8 +94,7 @@ class Trainer:
             run,
             status,
             self.log,
-            stopping=lambda: stop.asked,
-            late=stop.late,
+            stop=stop,
             device=device,
             lanes=self.selfplay.lanes,
         )
@@ -103,9 +102,8 @@ class Trainer:
         compiled = should_compile(self.recipe, device)
         self.learner = Learner(net, self.recipe.learner, seed, device, compile=compiled)
         self.window = self._read_window()
-        self._began = self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
+        self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
-        self._reserved_seconds = 0.0  # time at the end of the session that is left to the final matches
 
     # -- before the first cycle -------------------------------------------------------------------
 
@@ -150,8 +148,7 @@ class Trainer:
     def run_cycle(self) -> bool:
         """Work on the present cycle; return False when it was stopped early, with everything done so far committed."""
         # 1. Task: which games are missing
-        deadline = self.status.deadline
-        self.stop.deadline = None if deadline is None else deadline - self._reserved_seconds
+        self.stop.deadline = self.time.cycles_end(at(self.recipe.gate.final_games, self.run.state.cycle))
         task = self._task()
         # 2. Play with the champion and learn from the window, side by side
         games, losses = self._play_and_learn(task)
@@ -223,7 +220,7 @@ class Trainer:
                 "evaluations_per_second": status.evaluations_per_second,
             }
             self.log("play", task.cycle, **describe_games(games.records), **speeds)
-            self._reserve_final_time(games, task.committed)
+            self._estimate_final_game(games, task.committed)
         return games, losses
 
     def _prepare_champion(self) -> None:
@@ -246,16 +243,6 @@ class Trainer:
             status.latest_game = games.finished[-1] if games.finished else None
 
         return show
-
-    def _reserve_final_time(self, games: CycleGames, committed: list[GameRecord]) -> None:
-        """Estimate the time that the final matches will need; the next cycle ends this much earlier."""
-        # The last games of a resumed cycle are its longest, and few: the mean is over all games of the cycle.
-        records = [*committed, *games.records]
-        plies = sum(len(record.moves) for record in records) / len(records)
-        self._evaluations_per_second = max(self._evaluations_per_second, games.evaluations / games.seconds)
-        if self.status.deadline is not None:
-            needed = self.matches.final_seconds(plies, self._evaluations_per_second)
-            self._reserved_seconds = min(needed, FINAL_SHARE * (self.status.deadline - self._began))
 
     def _checkpoint(self, task: CycleTask, records: list[GameRecord], losses: Losses | None, complete: bool) -> None:
         """Commit the new games and steps; when the cycle's work is complete, also its candidate."""
@@ -343,6 +330,24 @@ class Trainer:
     def _read_window(self) -> Window:
         threads = 1 if self.device == "cpu" else max(1, cores() // 4)  # self-play needs the others
         return read_window(self.run, threads)
+
+    # -- the final matches ------------------------------------------------------------------------
+
+    def final(self) -> dict[str, Match]:
+        """Play the final matches, with as many games as fit into the time of the session; return their results.
+
+        They are empty when nothing fits, the time ends before the last game, or a stop was requested.
+        """
+        wanted = at(self.recipe.gate.final_games, self.run.state.cycle)
+        self.stop.deadline = self.time.final_end()
+        return {} if self.stop() else self.matches.final(self.time.final_games(wanted, time.monotonic()))
+
+    def _estimate_final_game(self, games: CycleGames, committed: list[GameRecord]) -> None:
+        # The last games of a resumed cycle are its longest, and few: the mean is over all games of the cycle.
+        records = [*committed, *games.records]
+        plies = sum(len(record.moves) for record in records) / len(records)
+        self._evaluations_per_second = max(self._evaluations_per_second, games.evaluations / games.seconds)
+        self.time.game_seconds = self.matches.final_game_seconds(plies, self._evaluations_per_second)
 
     # -- around the cycles ------------------------------------------------------------------------
 

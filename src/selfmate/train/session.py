@@ -112,22 +112,32 @@ def _train(trainer: Trainer) -> dict[str, Match]:
         if trainer.run_cycle():
             trainer.view.cycle_done()
     trainer.save_in_flight()
-    scores = {} if trainer.stop.asked else trainer.matches.final()
+    scores = trainer.final()
     trainer.log.close()
     return scores
 
 
 def _summarise(trainer: Trainer, scores: dict[str, Match], command: str) -> Summary:
-    """Print the final scores or how to resume, as the last lines."""
+    """Print the final scores, how to play the net and how to resume, as the last lines."""
     run, stop, view = trainer.run, trainer.stop, trainer.view
-    is_complete = run.state.cycle >= run.recipe.selfplay.cycles
-    view.close()  # before the last line, so that nothing is drawn below it
+    cycles = run.recipe.selfplay.cycles
+    is_complete = run.state.cycle >= cycles
+    view.close()  # before the last lines, so that nothing is drawn below them
     if stop.asked:
-        view.say(f"Stopped; everything up to here is saved. Run the same command again to resume:\n{command}")
+        view.say("Stopped; everything up to here is saved.")
     elif scores:
         view.say(_describe_final(run, scores))
-    elif not is_complete:
-        view.say(f"The time is over; everything up to here is saved. Run the same command again to resume:\n{command}")
+    elif is_complete:
+        view.say(f"The run is complete: {many(cycles, 'cycle')}.")
+    else:
+        view.say("The time is over; everything up to here is saved.")
+    if not scores and not stop.asked and at(run.recipe.gate.final_games, run.state.cycle):
+        view.say("No final matches: too little time was left for them.")
+    view.say(f"Play it: {shlex.join([program_name(), 'play', str(run.directory)])}")
+    if is_complete:
+        view.say(f"Train on: {command} --set selfplay.cycles={2 * cycles}")
+    else:
+        view.say(f"Run the same command again to resume:\n{command}")
     return Summary(
         reason="stopped" if stop.asked else "complete" if is_complete else "time",
         signal=stop.signal if stop.asked else None,
