@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from selfmate.cli.common import Settings
+from selfmate.cli.common import Settings, notice
 from selfmate.errors import SelfmateError
 from selfmate.util.packages import install_hint
 
@@ -72,3 +72,8 @@ def pack(
         f"{packed.directory}: {packed.bytes / (1 << 20):.1f} MiB, at cycle {packed.cycle}, "
         f"with {packed.games:,} of {packed.all_games:,} games."
     )
+    if packed.games == 0:
+        notice(
+            f"no game fits into {mib:g} MiB; the copy plays, but learns nothing until it has played new games; "
+            f"for the newest games give --mib {packed.mib_for_games} or more"
+        )

@@ -153,7 +153,6 @@ class SelfPlay:
         self.games_ahead = GAMES_AHEAD[device]
         self.concurrency: Concurrency | None = None  # measured once per session
         self.in_flight = list(in_flight)  # games that have begun and belong to this cycle or to later ones
-        self._ended = {record.game_id for record in in_flight if record.outcome is not None}
         self._evaluator: Evaluator | None = None
 
     def prepare(self, champion: Path) -> None:
@@ -184,6 +183,7 @@ class SelfPlay:
         `tell` is called with the games so far several times a second, and at the end.
         """
         assert self._evaluator is not None
+        ended_before = self._ended(cycle)
         pool = self._start(cycle, missing)
         wanted = set(missing)
         mine: list[GameRecord] = []
@@ -195,7 +195,7 @@ class SelfPlay:
         def drain() -> CycleGames:
             for record in pool.drain():
                 (mine if record.game_id in wanted else later).append(record)
-                if record.game_id not in self._ended:
+                if record.game_id not in ended_before:
                     finished.append(record)
             games = CycleGames(mine, finished, evaluations, max(time.monotonic() - began, 1e-6))
             tell(games)
@@ -214,8 +214,17 @@ class SelfPlay:
         drive(pool, [self._evaluator], lanes=self.lanes, stopping=is_over, prepare=one_thread, tell=count)
         games = drain()
         self.in_flight = [*later, *pool.unfinished_games()]
-        self._ended = {record.game_id for record in later}
         return games._replace(records=sorted(mine, key=lambda record: record.game_id))
+
+    def _ended(self, cycle: int) -> set[int]:
+        """Return the ids of the games in flight that are over: they come out of the pool without being played.
+
+        A game that was truncated has no outcome.
+        """
+        longest = at(self.recipe.selfplay.max_plies, cycle)
+        return {
+            record.game_id for record in self.in_flight if record.outcome is not None or len(record.moves) >= longest
+        }
 
     def _start(self, cycle: int, missing: Sequence[int]) -> Pool:
         """Return a pool with the games in flight, then the other missing games, then those of later cycles.
