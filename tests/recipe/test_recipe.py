@@ -48,7 +48,7 @@ VISITS = "a whole number from 1 to 100,000"
 BAD_SETTINGS = [
     ("selfplay.vists=3", "selfplay.vists: unknown key; did you mean 'selfplay.visits'?"),
     ("visits=3", "visits: unknown key; did you mean 'selfplay.visits'?"),
-    ("nonsense=3", "nonsense: unknown key; docs/reference/recipe.md lists them all"),
+    ("nonsense=3", "nonsense: unknown key; docs/recipes.md lists them all"),
     ("selfplay.visits", "'selfplay.visits': write section.key=value"),
     ("selfplay.visits=abc", f"selfplay.visits: expected {VISITS} or a schedule [[cycle, value], ...], not 'abc'"),
     ("selfplay.visits=1.5", f"selfplay.visits: expected {VISITS} or a schedule [[cycle, value], ...], not 1.5"),
@@ -221,9 +221,11 @@ def test_a_file_with_endless_digits_or_brackets_is_no_recipe() -> None:
     assert len(refusal(from_toml, "a = " + "[" * 60_000).splitlines()) == 1
 
 
-def test_the_reference_page_is_up_to_date() -> None:
+def test_the_page_of_recipes_is_up_to_date() -> None:
     page = Path(__file__).parents[2] / docs.PAGE
-    assert page.read_text("utf-8") == docs.reference(), "run: python -m selfmate.recipe.docs"
+    assert page.read_text("utf-8") == docs.page(), "run: python -m selfmate.recipe.docs"
+    for name in names():
+        assert f"| `{name}` |" in docs.page()
 
 
 PYDANTIC_FREE = """

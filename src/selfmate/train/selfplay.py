@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
+from selfmate.board.position import chess960_fen
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
@@ -17,6 +18,7 @@ from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_
 from selfmate.search.driver import drive, one_thread
 from selfmate.util.cpu import cores
 from selfmate.util.memory import gibibytes, memory_bytes
+from selfmate.util.random_streams import stream
 from selfmate.util.text import many
 
 __all__ = [
@@ -243,9 +245,17 @@ class SelfPlay:
         known = {record.game_id for record in begun}
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            pool.start(first, count)
-        pool.start(newest + 1, self.games_ahead)
+            self._queue(pool, first, count)
+        self._queue(pool, newest + 1, self.games_ahead)
         return pool
+
+    def _queue(self, pool: Pool, first: int, count: int) -> None:
+        """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
+        if not self.recipe.variant.name.endswith("960"):
+            pool.start(first, count)
+            return
+        starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
+        pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
