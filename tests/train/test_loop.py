@@ -22,7 +22,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from selfmate import SelfmateError, read_games
+from selfmate import Position, SelfmateError, read_games
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator
@@ -33,9 +33,9 @@ from selfmate.match.runner import MatchProgress, play_match
 from selfmate.nn.checkpoint import read_card
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.reader import load
+from selfmate.recipe.reader import from_toml, load, names
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.directory import Run
+from selfmate.rundir.directory import Run, read_run
 from selfmate.rundir.format import State
 from selfmate.train import dashboard as view_module
 from selfmate.train import gate as loop_matches_module
@@ -316,15 +316,26 @@ def test_minutes_end_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_net_that_learned_nothing_is_not_called_champion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first cycle only plays: the final match is one of the untrained net, and not with itself."""
     summary = go(tmp_path / "run", "selfplay.cycles=1", minutes=10)
-    assert (summary.reason, summary.scores.keys()) == ("complete", {"heuristic-1"})
+    assert (summary.reason, set(summary.scores)) == ("complete", {"heuristic-1"})
     score = capsys.readouterr().out.splitlines()[-3]
     assert score.startswith("Still the untrained net: ")
     assert score.endswith(" against heuristic-1 (2 games, 2 visits, paired openings).")
 
 
-@pytest.mark.parametrize("recipe", ["atomic-laptop"])
+@pytest.mark.parametrize("recipe", [name for name in names() if name.endswith("-laptop") and name != "gardner-laptop"])
 def test_other_recipes_go_round_too(tmp_path: Path, recipe: str) -> None:
-    assert go(tmp_path / "run", recipe=recipe).reason == "complete"
+    settings = ("gate.games=0", "gate.final_games=0")
+    assert go(tmp_path / "run", *settings, recipe=recipe).reason == "complete"
+    archived = (tmp_path / "run/recipe.toml").read_text()
+    assert "extends" not in archived
+    variant = load(recipe).variant.name
+    assert from_toml(archived).variant.name == read_run(tmp_path / "run")[0].variant == variant
+    if variant.endswith("960"):
+        with Run.open(tmp_path / "run", smoke_recipe(load(recipe)), name=recipe, smoke=True) as run:
+            games = [GameRecord.from_bytes(record) for shard in run.state.shards for record in run.read_shard(shard)]
+        starts = {game.start_fen.split()[0] for game in games}
+        assert len(starts) > len(games) / 2  # each game has its own
+        assert all(Position(variant, game.start_fen).chess960 for game in games)
 
 
 def test_nothing_starts_before_the_recipe_is_right(tmp_path: Path) -> None:

@@ -53,22 +53,24 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
   have comes from there, and may come from a recipe that it extends in turn. A schedule is replaced as a whole.
 - `description` is one line, and `device` (`cpu` or `gpu`) says what the recipe was made for; both are for lists only.
 - `--set section.key=value` changes single keys of a run; it may be repeated.
-- Everything that is wrong with a file or with `--set` is refused in one line before anything starts: missing and unknown
-  keys, values out of range, keys that cannot go together, search trees that do not fit into memory.
-- The run archives its recipe as `recipe.toml`, whole, with every key: it depends on no other file. A run cannot be resumed
-  with a recipe that has changed; keys marked *resume* below may be changed by `--set`.
+- Everything that is wrong with a file or with `--set` is refused in one line before anything starts: missing and
+  unknown keys, values out of range, keys that cannot go together, search trees that do not fit into memory.
+- The run archives its recipe as `recipe.toml`, whole, with every key: it depends on no other file. A run cannot be
+  resumed with a recipe that has changed; keys marked *resume* below may be changed by `--set`.
 
 ## Time, results, and how a run is watched
 
-- `--minutes` ends a session. The last fifth of the time, or less, goes to the final matches against the untrained net and
-  heuristic-1 (`gate.final_games`, `gate.final_visits`). They have as many games as fit, none where fewer than twenty
-  would, and end without a result when the session has taken a fifth longer than asked for.
+- `--minutes` ends a session. The last fifth of the time, or less, goes to the final matches against the untrained net
+  and heuristic-1 (`gate.final_games`, `gate.final_visits`). They have as many games as fit, none where fewer than 20
+  would, and end without a result when the session takes a fifth longer than asked for.
 - Every cycle prints one line where the output is no terminal. Its numbers are those that `metrics.jsonl` in the run's
-  directory has under the same cycle. The net that cycle 4 makes is called the one of cycle 5: it comes after five cycles.
+  directory has under the same cycle. The net that cycle 4 makes is called the one of cycle 5, as it comes after five
+  cycles.
 - Where TensorBoard is installed (`pip install tensorboard`), the same numbers are also written to `tensorboard` in the
   run's directory; `tensorboard --logdir runs` shows all runs beside one another.
 - A warning of overfitting comes when the value loss on held-out games is far above that on learned games for three
-  cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger `learner.window` helps.
+  cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger
+  `learner.window` helps.
 - `selfmate progress RUN` draws the strength over training ([progress.md](progress.md)).
 
 ## Keys

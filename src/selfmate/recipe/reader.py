@@ -133,16 +133,18 @@ def _read_text(name: str) -> tuple[str, str, Path]:
     if name in names():
         return (resources.files("selfmate") / "recipes" / f"{name}.toml").read_text("utf-8"), name, Path()
     path = Path(name)
-    if not path.exists() and "/" not in name and not name.endswith(".toml"):
-        raise RecipeError(f"no recipe is called {clip(name)!r}{suggest(name, names(), 'recipes')}", name)
-    if not path.is_file():
-        raise RecipeError(f"{clip(name)}: there is no such file", name)
-    if path.stat().st_size > MAX_BYTES:
-        raise RecipeError(f"{clip(name)}: a recipe is shorter than {MAX_BYTES >> 10} KiB", name)
     try:
+        if not path.exists() and "/" not in name and not name.endswith(".toml"):
+            raise RecipeError(f"no recipe is called {clip(name)!r}{suggest(name, names(), 'recipes')}", name)
+        if not path.is_file():
+            raise RecipeError(f"{path}: there is no such file", name)
+        if path.stat().st_size > MAX_BYTES:
+            raise RecipeError(f"{path}: a recipe is shorter than {MAX_BYTES >> 10} KiB", name)
         return path.read_bytes().decode("utf-8"), str(path.resolve()), path.parent
     except UnicodeDecodeError as error:
-        raise RecipeError(f"{clip(name)}: not UTF-8 text", name) from error
+        raise RecipeError(f"{path}: not UTF-8 text", name) from error
+    except OSError as error:
+        raise RecipeError(f"{clip(name)}: {error.strerror}", name) from error
 
 
 def _parse(text: str) -> dict[str, Any]:

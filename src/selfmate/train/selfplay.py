@@ -68,7 +68,7 @@ def _most_visits(recipe: Recipe) -> int:
     """Return the visits of the longest search that self-play will make at any cycle of the run."""
     part = recipe.selfplay
     cycles = [cycle for cycle in start_cycles((part.visits, part.fast_visits)) if cycle < part.cycles]
-    return max(max(at(part.visits, cycle), at(part.fast_visits, cycle)) for cycle in cycles)
+    return max(int(at(schedule, cycle)) for schedule in (part.visits, part.fast_visits) for cycle in cycles)
 
 
 def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
