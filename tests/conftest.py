@@ -10,6 +10,10 @@ from hypothesis import settings
 from command import Answer, Run
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.cli.main import main
+from selfmate.evaluator.agreement import leaves_of
+from selfmate.nn.calibration import game_positions
+from selfmate.nn.leaves import LeafBatch
+from shipped_nets import GARDNER_NET
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; some tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -69,3 +73,25 @@ def buffer(games: list[GameRecord]) -> Buffer:
     for game in games:
         filled.add(game)
     return filled
+
+
+@pytest.fixture(scope="session")
+def f32() -> bytes:
+    """Return the ONNX file of a trained net, the shipped one of Gardner chess."""
+    from selfmate.nn.onnx import ONNX_NAME  # heavy, and most tests do without
+
+    return (GARDNER_NET / ONNX_NAME).read_bytes()
+
+
+@pytest.fixture(scope="session")
+def int8(f32: bytes) -> bytes:
+    """Return the quantized file of the same net."""
+    from selfmate.nn.quantize import quantize
+
+    return quantize(f32)
+
+
+@pytest.fixture(scope="session")
+def positions() -> LeafBatch:
+    """Return the leaves of a hundred positions of Gardner games."""
+    return leaves_of(game_positions("gardner", 100))
