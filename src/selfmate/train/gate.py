@@ -138,7 +138,7 @@ class Matches:
             tell=tell,
         )
         if cost.missing:
-            return not self.stop.asked
+            return self.stop.late() and not self.stop.asked
         # 3. Fit one scale to all games so far
         played = curve.read_games_of(folder, self.variant, visits)
         scale = curve.fit_scale(played, visits, ladder)
