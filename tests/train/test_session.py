@@ -18,9 +18,10 @@ from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import read_run
 from selfmate.search.autotune import tree_bytes
 from selfmate.train import selfplay as selfplay_module
+from selfmate.train.gate import Matches
 from selfmate.train.learner import Losses
 from selfmate.train.metrics import is_overfitted
-from selfmate.train.selfplay import SelfPlay, check_memory, selfplay_pool
+from selfmate.train.selfplay import CycleGames, SelfPlay, check_memory, selfplay_pool
 from selfmate.train.session import train
 from selfmate.train.session_time import SessionTime
 from selfmate.util import memory as memory_module
@@ -199,6 +200,33 @@ def test_final_matches_fit_into_the_time() -> None:
     assert time.final_end() == pytest.approx(1024 + 0.2 * 24)
     endless = SessionTime(began=1000.0, deadline=None, game_seconds=1.0)
     assert (endless.cycles_end(200), endless.final_games(200, now=9999.0), endless.final_end()) == (None, 200, None)
+
+
+def test_games_of_a_part_of_a_cycle_do_not_tell_how_long_games_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short games end first. Where a session ends within its first cycle, games count as long as they may be."""
+    estimates: list[float] = []
+
+    def estimate(self: Matches, plies: float, evaluations_per_second: float) -> float:
+        estimates.append(plies)
+        return 0.0
+
+    monkeypatch.setattr(Matches, "final_game_seconds", estimate)
+    settings = (*SETTINGS, "selfplay.max_plies=40", "selfplay.slots=2", "selfplay.cycles=2")
+    real = SelfPlay.play
+
+    def interrupted(self: SelfPlay, cycle: int, missing: Any, **options: Any) -> CycleGames:
+        games = real(self, cycle, missing, **options)
+        return games._replace(records=games.records[:3]) if not estimates else games
+
+    monkeypatch.setattr(SelfPlay, "play", interrupted)
+    train("gardner-laptop", tmp_path / "run", overrides=settings, smoke=True, device="cpu")
+    assert estimates[0] == 40
+    whole = metrics(tmp_path / "run", "play")[1:]
+    assert len(whole) == len(estimates) - 1 > 0
+    assert all(plies < 40 for plies in estimates[1:])
+    assert estimates[-1] == pytest.approx(whole[-1]["plies"])
 
 
 # -- overfitting ----------------------------------------------------------------------------------

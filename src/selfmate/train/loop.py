@@ -104,6 +104,7 @@ class Trainer:
         self.window = self._read_window()
         self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
+        self._plies = 0.0  # mean length of the games of the newest whole cycle of the session
 
     # -- before the first cycle -------------------------------------------------------------------
 
@@ -220,7 +221,7 @@ class Trainer:
                 "evaluations_per_second": status.evaluations_per_second,
             }
             self.log("play", task.cycle, **describe_games(games.records), **speeds)
-            self._estimate_final_game(games, task.committed)
+            self._estimate_final_game(task, games)
         return games, losses
 
     def _prepare_champion(self) -> None:
@@ -342,11 +343,13 @@ class Trainer:
         self.stop.deadline = self.time.final_end()
         return {} if self.stop() else self.matches.final(self.time.final_games(wanted, time.monotonic()))
 
-    def _estimate_final_game(self, games: CycleGames, committed: list[GameRecord]) -> None:
-        # The last games of a resumed cycle are its longest, and few: the mean is over all games of the cycle.
-        records = [*committed, *games.records]
-        plies = sum(len(record.moves) for record in records) / len(records)
+    def _estimate_final_game(self, task: CycleTask, games: CycleGames) -> None:
         self._evaluations_per_second = max(self._evaluations_per_second, games.evaluations / games.seconds)
+        # Short games end first, so that only a whole cycle says how long games are.
+        records = [*task.committed, *games.records]
+        if len(records) == len(task.ids):
+            self._plies = sum(len(record.moves) for record in records) / len(records)
+        plies = self._plies or at(self.recipe.selfplay.max_plies, task.cycle)
         self.time.game_seconds = self.matches.final_game_seconds(plies, self._evaluations_per_second)
 
     # -- around the cycles ------------------------------------------------------------------------
