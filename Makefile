@@ -126,7 +126,8 @@ fuzz: .venv/installed  ## fuzz FEN, SAN and PGN, SECONDS=60 each (needs clang)
 	python tests/fuzz/pgn_atheris.py -max_total_time=$(SECONDS) -max_len=600 -artifact_prefix=build/fuzz/ \
 		build/fuzz/corpus/pgn
 
-soak: .venv/installed-dev soakuci  ## soakuci, then GAMES=1000000 random games against other rules
+soak: .venv/installed-dev soakuci  ## soakuci, helpmates, then GAMES=1000000 random games against other rules
+	python tests/soak/helpmate.py --pieces 5
 	PYTHONPATH=tests/helpers python tests/soak/games.py --games $(GAMES)
 
 # A copy of the package with a core that was built with sanitizers.

@@ -24,6 +24,13 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of tests/outside."""
+    group = parser.getgroup("outside", "suites of other projects (tests/outside)")
+    group.addoption("--outside", type=Path, metavar="DIR", help="folder with files of other projects")
+    group.addoption("--outside-nodes", type=int, default=1_000_000, metavar="N", help="most leaves to count, 1000000")
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command line in this process, 200 columns wide; return its exit code and output."""

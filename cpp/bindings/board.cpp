@@ -61,11 +61,20 @@ void bind_move(nb::module_& m) {
             },
             "from_square"_a, "to_square"_a, "promotion"_a = nb::none())
         .def_static(
-            "from_uci", [](nb::str uci) { return parse_move(text_of(uci)); }, "uci"_a,
-            "Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere. Raises\n"
-            "InvalidMove.\n\n"
+            "from_uci", [](nb::str uci) { return text_of(uci) == "0000" ? Move::null() : parse_move(text_of(uci)); },
+            "uci"_a,
+            "Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere, or the "
+            "null\n"
+            "move for ``0000``. Raises InvalidMove.\n\n"
             ">>> Move.from_uci('e2e4').to_square\n"
             "28\n")
+        .def_static("null", &Move::null,
+                    "Return the null move: the other side is to move. PGN games contain it in analyses.\n\n"
+                    ">>> position = Position('chess')\n"
+                    ">>> position.san(position.play(Move.null())), position.turn == BLACK\n"
+                    "('--', True)\n")
+        .def(
+            "__bool__", [](Move self) { return !self.is_null(); }, "Return False for the null move only.")
         .def_prop_ro("from_square", &Move::from)
         .def_prop_ro("to_square", &Move::to)
         .def_prop_ro(

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from selfmate.board import board_svg as svg
     from selfmate.board.epd import Epd, PerftLine, Tactic, parse_epd, read_epd, read_perft_suite, read_tactics
     from selfmate.board.game_tree import MoveNode, Node
-    from selfmate.board.pgn import Game, read_games
+    from selfmate.board.pgn import Game, Repair, read_games
     from selfmate.board.pgn_writer import Headers
     from selfmate.search.limit import Limit
     from selfmate.search.player import Player
@@ -109,6 +109,7 @@ __all__ = [
     "Player",
     "Position",
     "RecordError",
+    "Repair",
     "Result",
     "SanError",
     "SearchError",
@@ -140,6 +141,7 @@ _LATER = {
     "MoveNode": "board.game_tree",
     "Node": "board.game_tree",
     "PerftLine": "board.epd",
+    "Repair": "board.pgn",
     "Tactic": "board.epd",
     "parse_epd": "board.epd",
     "read_epd": "board.epd",

@@ -47,12 +47,25 @@ class Move:
     @staticmethod
     def from_uci(uci: str) -> Move:
         """
-        Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere. Raises
-        InvalidMove.
+        Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere, or the null
+        move for ``0000``. Raises InvalidMove.
 
         >>> Move.from_uci('e2e4').to_square
         28
         """
+
+    @staticmethod
+    def null() -> Move:
+        """
+        Return the null move: the other side is to move. PGN games contain it in analyses.
+
+        >>> position = Position('chess')
+        >>> position.san(position.play(Move.null())), position.turn == BLACK
+        ('--', True)
+        """
+
+    def __bool__(self) -> bool:
+        """Return False for the null move only."""
 
     @property
     def from_square(self) -> int: ...
@@ -337,7 +350,8 @@ class Position:
     @overload
     def play(self, move: Move) -> Move:
         """
-        Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. Raises
+        Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. The null
+        move `Move.null()` passes; it is not among the legal moves, and not allowed in check. Raises
         `IllegalMove` or `InvalidMove` and leaves the position unchanged.
 
         >>> position = Position('chess', 'r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1')
@@ -361,7 +375,8 @@ class Position:
 
     def is_capture(self, move: Move) -> bool: ...
 
-    def gives_check(self, move: Move) -> bool: ...
+    def gives_check(self, move: Move) -> bool:
+        """Return whether a legal move gives check, also where it ends the game."""
 
     def uci(self, move: Move) -> str:
         """
@@ -385,6 +400,9 @@ class Position:
         >>> Position('chess').parse_san('Nf3')
         Move.from_uci('g1f3')
         """
+
+    def play_san(self, san: str) -> Move:
+        """Play the legal move of a SAN and return it. Raises as `parse_san`."""
 
     def is_check(self) -> bool: ...
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from selfmate.board.epd import Epd, parse_epd, read_epd
-from selfmate.board.pgn import Game, read_games
+from selfmate.board.pgn import Game, read_and_report
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, PgnError, SelfmateError, clip
 from selfmate.util.text_lines import Source, numbered_lines
@@ -107,7 +107,7 @@ def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[
     """Yield games; errors name the file."""
     count = 0
     try:
-        for game in read_games(source, variant=variant if asked else "chess"):
+        for game in read_and_report(source, name, variant=variant if asked else "chess"):
             count += 1
             if asked and game.variant != variant:
                 says = f"{name}: game {count} is {game.variant} by its tags, which --variant {variant} contradicts"

@@ -122,7 +122,7 @@ def _replay(variant: str, fen: str, moves: list[str]) -> Position:
     """Rebuild a pickled position; leniently, because it was accepted before."""
     position = Position(variant, fen, lenient=True)
     for move in moves:
-        position.play(move)
+        position.play(Move.from_uci(move))
     return position
 
 
