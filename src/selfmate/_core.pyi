@@ -28,6 +28,10 @@ QUEEN: int = 5
 
 KING: int = 6
 
+NODE_BYTES: int = 32
+
+EDGE_BYTES: int = 28
+
 VARIANTS: tuple[str, ...]
 
 class Move:

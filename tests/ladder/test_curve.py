@@ -34,7 +34,7 @@ from selfmate.rundir.format import State
 from selfmate.search.player import Player
 from selfmate.train.dashboard import PlainView, _rows
 from selfmate.train.session import train
-from selfmate.train.status import MeasuredElo, TrainingStatus
+from selfmate.train.status import CompletedCycle, MeasuredElo, TrainingStatus
 from selfmate.util.signals import Stop
 
 RANDOM, ONE, FOUR = fixed_players(4)
@@ -383,10 +383,27 @@ def test_when_the_time_is_over_nothing_is_measured(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "run/progress").exists()
 
 
+def test_a_measurement_that_runs_out_of_time_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cycle is complete without it, and its net is champion."""
+    real = curve.play_missing
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        options["stopping"].deadline = 0.0
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(curve, "play_missing", late)
+    settings = (*SETTINGS, "selfplay.cycles=4", "progress.every=1", "progress.games=2")
+    summary = train("gardner-laptop", run=tmp_path / "run", minutes=9, overrides=settings, smoke=True)
+    assert (summary.reason, summary.cycle) == ("time", 1)
+    assert not lines_of(tmp_path / "run")
+    state = msgspec.json.decode((tmp_path / "run/state.json").read_bytes(), type=State)
+    assert state.champion == 1
+
+
 def test_the_view_says_what_was_measured() -> None:
     measured = MeasuredElo(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6)
     status = TrainingStatus(cycle=10, games=2560, measured_elo=measured)
-    assert PlainView(status).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
+    done = CompletedCycle(9, 2560, 0, None, None, 0.0, 0.0)  # ten cycles with the first one, 0
+    assert PlainView(status).line(done) == "cycle 9: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
     assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _rows(status)
-    status.cycle = 11
-    assert "Elo" not in PlainView(status).line()
+    assert "Elo" not in PlainView(status).line(done._replace(cycle=10))
