@@ -186,6 +186,10 @@ bench: .venv/installed  ## speed of move generation beside installed engines
 h200: .venv/installed-dev  ## all measurements on one GPU, 8 minutes, one table
 	python bench/h200.py
 
+.PHONY: laptop
+laptop: .venv/installed-dev  ## train every laptop recipe on the CPU, for hours, one table
+	python bench/laptop_recipes.py
+
 .PHONY: clean
 clean:  ## remove .venv, build/ and caches
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 #include "bindings/bindings.h"
 #include "board/position.h"
+#include "search/tree.h"
 
 namespace selfmate {
 namespace {
@@ -34,6 +35,8 @@ NB_MODULE(SELFMATE_MODULE, m) {
     for (const auto& [name, role] : {std::pair("PAWN", PAWN), std::pair("KNIGHT", KNIGHT), std::pair("BISHOP", BISHOP),
                                      std::pair("ROOK", ROOK), std::pair("QUEEN", QUEEN), std::pair("KING", KING)})
         m.attr(name) = int(role);
+    m.attr("NODE_BYTES") = sizeof(Node);
+    m.attr("EDGE_BYTES") = sizeof(Edge);
     nb::list names;
     for (const Variant& variant : variants()) names.append(nb::str(variant.name.data(), variant.name.size()));
     m.attr("VARIANTS") = nb::tuple(names);

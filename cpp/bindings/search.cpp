@@ -21,7 +21,8 @@ struct SearchedMove {
 struct SearchResult {
     std::vector<SearchedMove> moves;
     std::uint32_t visits, collisions, seldepth;
-    float value, net_value;
+    float value;
+    std::optional<float> net_value;
     std::tuple<float, float, float> wdl;
     std::optional<int> proven_plies;
     double depth;
@@ -44,7 +45,7 @@ SearchResult result_of(const Search& search, std::uint32_t at = 0) {
     result.seldepth = search.max_depth();
     result.depth = static_cast<double>(search.depth_sum()) / std::max(1u, search.visits());
     result.value = proof.known() ? proof.value() : node.value;
-    result.net_value = node.net_value;
+    if (!node.by_rules) result.net_value = node.net_value;
     result.proven_plies = proven(proof);
     result.nodes = search.tree().nodes.size();
     result.edges = search.tree().edges.size();
@@ -86,7 +87,8 @@ void bind_results(nb::module_& m) {
         .def_prop_ro("pv", [](const SearchResult& self) { return std::vector<Move>(self.moves.front().pv); })
         .def_ro("visits", &SearchResult::visits)
         .def_ro("value", &SearchResult::value)
-        .def_ro("net_value", &SearchResult::net_value)
+        .def_ro("net_value", &SearchResult::net_value,
+                "The evaluator's value of the position; None where the rules decided it before the evaluator was asked")
         .def_ro("wdl", &SearchResult::wdl)
         .def_ro("proven", &SearchResult::proven_plies)
         .def_ro("depth", &SearchResult::depth)

@@ -49,8 +49,9 @@ TreeRow row_of(const Search& search, const Candidate& found) {
     const bool same_side = found.depth % 2 == 1;
     const float sign = same_side ? 1.0f : -1.0f;
     std::optional<float> net_value;
-    if (edge.child < EXPANDING && !search.tree().nodes[edge.child].unevaluated)
-        net_value = -sign * search.tree().nodes[edge.child].net_value;
+    if (edge.child < EXPANDING)
+        if (const Node& child = search.tree().nodes[edge.child]; !child.unevaluated && !child.by_rules)
+            net_value = -sign * child.net_value;
     return {static_cast<int>(found.parent_row),
             static_cast<int>(found.depth),
             edge.move,

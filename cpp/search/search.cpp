@@ -272,7 +272,7 @@ float Search::set_evaluation(std::uint32_t at, Color turn, std::span<const float
     Node& node = tree_.nodes[at];
     Edge* const edges = tree_.edges_of(node);
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
-    node.unevaluated = false;
+    node.unevaluated = node.by_rules = false;
     node.net_value = value_of(wdl, turn);
     return node.net_value;
 }

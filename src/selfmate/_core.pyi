@@ -28,6 +28,10 @@ QUEEN: int = 5
 
 KING: int = 6
 
+NODE_BYTES: int = 32
+
+EDGE_BYTES: int = 28
+
 VARIANTS: tuple[str, ...]
 
 class Move:
@@ -872,7 +876,10 @@ class SearchResult:
     def value(self) -> float: ...
 
     @property
-    def net_value(self) -> float: ...
+    def net_value(self) -> float | None:
+        """
+        The evaluator's value of the position; None where the rules decided it before the evaluator was asked
+        """
 
     @property
     def wdl(self) -> tuple[float, float, float]: ...

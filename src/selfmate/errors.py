@@ -256,6 +256,10 @@ class PlayerError(SelfmateError):
     """A player that does not exist or does not play the variant, or a limit that is out of range."""
 
 
+class VariantMismatch(PlayerError):
+    """A player that does not play the variant."""
+
+
 class DeviceError(SelfmateError):
     """A GPU failed or has too little memory."""
 

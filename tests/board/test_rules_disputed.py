@@ -240,9 +240,9 @@ def test_clock_fifty_moves_are_claimed_and_seventy_five_end_the_game(variant: st
 
     assert reason(99, claim=True) is None
     assert reason(100, claim=False) is None
-    assert reason(100, claim=True) == "50 moves without progress"
+    assert reason(100, claim=True) == "fifty-move rule"
     assert reason(149, claim=False) is None
-    assert reason(150, claim=False) == "75 moves without progress"
+    assert reason(150, claim=False) == "seventy-five-move rule"
 
 
 # -- set-ups ----------------------------------------------------------------------------------------------------------

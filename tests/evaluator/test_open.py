@@ -118,9 +118,9 @@ def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
         open_evaluator(GARDNER_NET, backend="onnx-int8", device="cuda")
     monkeypatch.setitem(sys.modules, "openvino", None)
     monkeypatch.delitem(sys.modules, "selfmate.evaluator.openvino", raising=False)
-    with pytest.raises(EvaluatorError, match=r"openvino is missing; it comes with selfmate\[openvino\]$"):
+    with pytest.raises(EvaluatorError, match=r"openvino is not installed; run: pip install 'selfmate\[openvino\]'$"):
         open_evaluator(GARDNER_NET, backend="openvino")
     monkeypatch.setitem(sys.modules, "onnx", None)
     quantize.cache_clear()
-    with pytest.raises(EvaluatorError, match=r"onnx is missing; it comes with selfmate\[train\]$"):
+    with pytest.raises(EvaluatorError, match=r"onnx is not installed; run: pip install 'selfmate\[train\]'$"):
         open_evaluator(GARDNER_NET / ONNX_NAME, backend="onnx-int8")

@@ -30,6 +30,7 @@ from selfmate.ladder.reference_engines import STOCKFISH, installed_fairies
 from selfmate.match.uci_client import FIRST_REPLY, MORE_FOLDERS, EngineError, EngineSpec, UciClient
 from selfmate.nn import shipped
 from selfmate.util.cpu import cores, processor_name
+from selfmate.util.packages import pip_command
 
 __all__ = ["Diagnosis", "Engine", "Folder", "Package", "diagnose"]
 
@@ -269,7 +270,7 @@ def _backends(nets: tuple[NetReport, ...], graphics: Graphics) -> tuple[BackendR
 
 def _try_backend(backend: Backend, net: NetReport, graphics: Graphics) -> BackendReport:
     if not backend.is_installed:
-        return BackendReport(backend.name, "missing", pip_line(backend.extra))
+        return BackendReport(backend.name, "missing", pip_command(backend.package))
     if backend.device == "cuda" and not graphics.gpus:
         return BackendReport(backend.name, "missing", graphics.reason)
     from selfmate.search.limit import Limit

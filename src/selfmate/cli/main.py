@@ -14,14 +14,16 @@ from typing import Annotated, NoReturn
 import typer
 
 from selfmate.cli.bench import bench_app
-from selfmate.cli.common import INTERRUPTED, flowing
+from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
 from selfmate.cli.doctor import doctor
+from selfmate.cli.help import Command, Group
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import analyse, demo, play, uci
+from selfmate.cli.recipe import recipe_app
 from selfmate.cli.training import pack, train
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 
 __all__ = ["app", "main"]
 
@@ -30,13 +32,15 @@ BAD_INPUT = 2
 
 app = typer.Typer(
     name="selfmate",
+    cls=Group,
     help="An engine for chess and its variants that learns from nothing but the rules.\n\n"
     "Example: selfmate train gardner-laptop --minutes 10",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(bench_app, name="bench")
+app.add_typer(bench_app, name="bench", cls=Group)
+app.add_typer(recipe_app, name="recipe")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         message = " ".join(format_message().split())
         if not message:  # help was shown, for want of arguments
             sys.exit(BAD_INPUT)
+        if (fen := unquoted_fen(sys.argv[1:] if arguments is None else arguments)) is not None:
+            message = f"a FEN has spaces: put it in quotes, as in '{clip(fen)}'"
         _refuse(message)
     if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
         print("selfmate: interrupted", file=sys.stderr)
@@ -96,5 +102,6 @@ def _selfmate(
 COMMANDS = (perft, train, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo, doctor)
 for command in COMMANDS:
     app.command()(command)
-for each in (*app.registered_commands, *bench_app.registered_commands):
+for each in (*app.registered_commands, *bench_app.registered_commands, *recipe_app.registered_commands):
+    each.cls = Command
     each.help = flowing((each.callback and each.callback.__doc__) or "")

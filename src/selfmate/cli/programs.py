@@ -11,16 +11,20 @@ import typer
 from selfmate.cli.complete import complete_player, complete_variant
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.backends import BACKEND_CHOICES
-from selfmate.match.options import PLAYER_HELP
+from selfmate.match.options import PLAYER_HELP, read_seed
 
 __all__ = ["analyse", "demo", "play", "uci"]
 
 
 def play(
     player: Annotated[
-        str,
-        typer.Argument(metavar="PLAYER", help=f"Your opponent: {PLAYER_HELP}.", autocompletion=complete_player),
-    ] = "heuristic-1",
+        str | None,
+        typer.Argument(
+            metavar="PLAYER",
+            help=f"Your opponent: {PLAYER_HELP} (default: the shipped net of the variant, else heuristic-1).",
+            autocompletion=complete_player,
+        ),
+    ] = None,
     variant: Annotated[
         str | None,
         typer.Option("--variant", help="Variant (default: the net's, else chess).", autocompletion=complete_variant),
@@ -35,7 +39,7 @@ def play(
     pgn: Annotated[Path | None, typer.Option("--pgn", help="Append the games to this PGN file.")] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, max=2**63, help="Random seed of the opponent."),
+        typer.Option("--seed", parser=read_seed, metavar="N", help="Random seed of the opponent."),
     ] = None,
 ) -> None:
     """Play against a net or any other player, in the terminal.
@@ -49,9 +53,11 @@ def play(
     from rich.console import Console
 
     from selfmate.app.play import LEVEL_VISITS, PlaySession
-    from selfmate.board.position import Position, chess960_fen
+    from selfmate.board.position import chess960_fen
+    from selfmate.cli.common import read_fen
     from selfmate.search.limit import Limit
     from selfmate.search.player import Player
+    from selfmate.search.spec import default_player
     from selfmate.util.files import check_target
 
     check_target(pgn)
@@ -62,15 +68,16 @@ def play(
         raise SelfmateError(f"--color: white, black or random, not {color!r}", color)
     if visits is None and seconds is None:
         visits = LEVEL_VISITS[(level or 6) - 1]
-    opponent = Player(player)
-    name = variant or opponent.variant or "chess"
+    opponent = None if player is None else Player(player)
+    name = variant or (opponent and opponent.variant) or "chess"
     if fen is None and name.endswith("960"):
         fen = chess960_fen(secrets.randbelow(960))
+    start = read_fen(name, fen, hint=variant is None)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
     session = PlaySession(
-        opponent,
-        Position(name, fen),
+        opponent or Player(default_player(name, timed=seconds is not None)),
+        start,
         Limit(visits=visits, seconds=seconds),
         Console(highlight=False),
         color=colors[color.lower()],
@@ -80,16 +87,21 @@ def play(
     session.run()
 
 
-def uci() -> None:
+def uci(
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit if a net cannot be loaded, instead of playing on with heuristic-1."),
+    ] = False,
+) -> None:
     """Run the UCI engine, for chess GUIs, lichess-bot, fastchess or python-chess.
 
     `selfmate-uci` is the same, for programs that take no arguments. docs/uci.md lists the options.
 
-    Example: selfmate uci
+    Example: selfmate uci --strict
     """
     from selfmate.uci.server import main as run
 
-    run()
+    run(strict=strict)
 
 
 def analyse(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from selfmate import _core
 from selfmate._core import SearchConfig
-from selfmate.errors import PlayerError, SearchError, clip
+from selfmate.errors import PlayerError, SearchError, VariantMismatch, clip
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.search.config import play_config
@@ -86,9 +86,9 @@ class Player:
         return None if isinstance(self.evaluator, str) else self.evaluator.variant
 
     def check(self, variant: str) -> None:
-        """Raise `PlayerError` for a variant that it does not play (`chess960` is chess here)."""
+        """Raise `VariantMismatch`, a `PlayerError`, for a variant that it does not play (`chess960` is chess here)."""
         if self.variant is not None and variant.removesuffix("960") != self.variant.removesuffix("960"):
-            raise PlayerError(f"{self.name} plays {self.variant}, not {clip(variant)}", variant)
+            raise VariantMismatch(f"{self.name} plays {self.variant}, not {clip(variant)}", variant)
 
     def search(
         self,
