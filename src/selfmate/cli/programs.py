@@ -74,7 +74,7 @@ def play(
     start = read_fen(name, fen, hint=variant is None)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
-    session = PlaySession(
+    PlaySession(
         opponent or Player(default_player(name, timed=seconds is not None)),
         start,
         Limit(visits=visits, seconds=seconds),
@@ -82,8 +82,7 @@ def play(
         color=is_white,
         pgn=pgn,
         seed=seed,
-    )
-    session.run()
+    ).run()
 
 
 def _read_color(text: str) -> bool:
