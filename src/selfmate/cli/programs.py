@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from pathlib import Path
 from typing import Annotated
 
@@ -63,9 +64,7 @@ def play(
     check_target(pgn)
     if level is not None and (visits is not None or seconds is not None):
         raise SelfmateError("--level cannot be combined with --visits or --seconds")
-    colors = {"white": True, "w": True, "black": False, "b": False, "random": bool(secrets.randbits(1))}
-    if color.lower() not in colors:
-        raise SelfmateError(f"--color: white, black or random, not {color!r}", color)
+    is_white = _read_color(color)
     if visits is None and seconds is None:
         visits = LEVEL_VISITS[(level or 6) - 1]
     opponent = None if player is None else Player(player)
@@ -75,16 +74,23 @@ def play(
     start = read_fen(name, fen, hint=variant is None)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
-    session = PlaySession(
+    PlaySession(
         opponent or Player(default_player(name, timed=seconds is not None)),
         start,
         Limit(visits=visits, seconds=seconds),
         Console(highlight=False),
-        color=colors[color.lower()],
+        color=is_white,
         pgn=pgn,
         seed=seed,
-    )
-    session.run()
+    ).run()
+
+
+def _read_color(text: str) -> bool:
+    """Return whether --color means White; raise SelfmateError for anything but white, black and random."""
+    colors = {"white": True, "w": True, "black": False, "b": False, "random": random.random() < 0.5}
+    if text.lower() not in colors:
+        raise SelfmateError(f"--color: white, black or random, not {text!r}", text)
+    return colors[text.lower()]
 
 
 def uci(
