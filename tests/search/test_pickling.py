@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -182,8 +183,9 @@ def test_searches_in_other_processes() -> None:
         positions.append(position.copy())
     config = play_config().replace(cpuct=2)
     arguments = [(each, Limit(visits=100), config) for each in positions]
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        found = pool.starmap(searched, arguments)
+    # An executor raises where a process dies or a result cannot be read; multiprocessing.Pool would wait for ever.
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(searched, *zip(*arguments, strict=True), timeout=120))
     for result, (each, limit, _) in zip(found, arguments, strict=True):
         expected = searched(each, limit, config)
         assert (result.best, result.visits, result.moves) == (expected.best, 100, expected.moves)
