@@ -16,7 +16,7 @@ from selfmate._core import EDGE_BYTES, NODE_BYTES, GameRecord, Pool, Position, S
 from selfmate.evaluator.winograd import WinogradEvaluator
 from selfmate.recipe.reader import RecipeError, change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.directory import read_run
+from selfmate.rundir.format import read_run
 from selfmate.search.autotune import tree_bytes
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
