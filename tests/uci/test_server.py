@@ -640,6 +640,15 @@ def test_quit_needs_no_search() -> None:
         assert uci.quit() == 0
 
 
+@pytest.mark.parametrize(("weights", "code"), [("heuristic-1", 0), ("/nowhere", 2)])
+def test_isready_is_answered_before_quit(weights: str, code: int) -> None:
+    with Uci(command=("-m", "selfmate", "uci", "--strict")) as uci:
+        uci.send(f"setoption name WeightsFile value {weights}", "isready", "quit")
+        lines = uci.until("info string StrictWeights: " if code else "readyok")
+        assert uci.process.wait(60) == code
+    assert ("readyok" in lines) == (code == 0)
+
+
 def test_selfmate_uci_needs_no_argument() -> None:
     code = "import sys; sys.argv = ['selfmate-uci']; from selfmate.uci.server import main; main()"
     with Uci(command=("-c", code)) as uci:
