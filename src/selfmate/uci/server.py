@@ -31,8 +31,8 @@ __all__ = ["UciServer", "main"]
 LONGEST_INPUT: Final = 1 << 22
 """Bytes of a line; a longer one is dropped."""
 QUIT_SECONDS: Final = 3.0
-"""Seconds that a search has for its `bestmove` after `quit`, and `isready` for its `readyok`: some milliseconds are needed,
-more while the net is still being loaded."""
+"""Seconds after `quit` for the `bestmove` of a search and the `readyok` of an `isready`; milliseconds are enough unless
+the net is still being loaded."""
 REFUSED: Final = 2
 """Exit code for a net that cannot be loaded in strict mode, as of the commands for bad input."""
 
