@@ -172,7 +172,7 @@ GameRecord read_record(std::string_view bytes) {
     record.id = in.number<std::uint64_t>();
     const std::string name(in.text());
     record.variant = find_variant(name);
-    if (!record.variant) Reader::fail("no variant is called " + in_quotes(name));
+    if (!record.variant) Reader::fail("unknown variant " + in_quotes(name));
     record.chess960 = in.number<std::uint8_t>();
     record.start_fen = in.text();
     if (record.start_fen.empty()) record.start_fen = record.variant->start;
