@@ -318,7 +318,7 @@ def test_a_net_that_learned_nothing_is_not_called_champion(tmp_path: Path, capsy
     summary = go(tmp_path / "run", "selfplay.cycles=1", minutes=10)
     assert (summary.reason, set(summary.scores)) == ("complete", {"heuristic-1"})
     score = capsys.readouterr().out.splitlines()[-3]
-    assert score.startswith("Still the untrained net: ")
+    assert score.startswith("The champion is still the untrained net: ")
     assert score.endswith(" against heuristic-1 (2 games, 2 visits, paired openings).")
 
 

@@ -167,7 +167,7 @@ def _describe_final(run: Run, scores: dict[str, Match]) -> str:
     games, visits = scores[ANCHOR].games, at(run.recipe.gate.final_visits, state.cycle)
     player = f"Champion of cycle {state.champion}"
     if state.checkpoint(state.champion).step == 0:
-        player = "Still the untrained net"
+        player = "The champion is still the untrained net"
     results = [f"{scores[ANCHOR]} against {ANCHOR}"]
     if UNTRAINED in scores:
         results.insert(0, f"{scores[UNTRAINED]} against the untrained net")
