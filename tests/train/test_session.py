@@ -21,6 +21,7 @@ from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.recipe.reader import RecipeError, change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.format import read_run
+from selfmate.rundir.reader import RunReader
 from selfmate.search.autotune import tree_bytes
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
@@ -244,6 +245,31 @@ def test_a_failure_between_cycles_is_raised_by_the_next_one(
     wait([selfplay._playing], 20)
     with pytest.raises(EvaluatorError, match="device lost"):
         play_cycle(selfplay, 1, range(8, 16))
+
+
+def test_first_cycles_without_the_net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their games are those of equal priors and draws, all are there, and no net is loaded for them."""
+    loaded: list[int] = []
+    prepare = SelfPlay.prepare
+
+    def watched(self: SelfPlay, champion: Path) -> None:
+        loaded.append(read_run(tmp_path / "run")[1].cycle)
+        prepare(self, champion)
+
+    monkeypatch.setattr(SelfPlay, "prepare", watched)
+    monkeypatch.setattr(selfplay_module, "UNIFORM_GAMES", 5)
+    settings = (*SETTINGS, "selfplay.uniform_cycles=2", "selfplay.cycles=3")
+    train("gardner-laptop", tmp_path / "run", overrides=settings, smoke=True, device="cpu")
+    run = RunReader.open(tmp_path / "run")
+    by_cycle: dict[int, list[GameRecord]] = {0: [], 1: [], 2: []}
+    for record in run.games():
+        by_cycle[record.game_id // 8].append(record)
+    assert [len(records) for records in by_cycle.values()] == [8, 8, 8]
+    values = [{entry["net_value"] for record in records for entry in record.trained()} for records in by_cycle.values()]
+    by_rules = {-1.0, 0.0, 1.0}
+    assert values[0] | values[1] <= by_rules
+    assert values[2] - by_rules
+    assert set(loaded) == {2}
 
 
 # -- what is printed ------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ class Trainer:
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing:
+        if task.missing and self.selfplay.needs_net(task.cycle):
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()

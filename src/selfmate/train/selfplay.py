@@ -37,6 +37,9 @@ __all__ = [
 DRAIN_SECONDS: Final = 0.25
 """Time between two looks at the finished games of a pool."""
 
+UNIFORM_GAMES: Final = 256
+"""Games without a net at once, between two looks at whether to stop."""
+
 SMALL_BATCH: Final = 3 * 512
 """Leaves at once below which compiling a net does not pay."""
 
@@ -175,6 +178,10 @@ class SelfPlay:
         self._evaluations = 0  # since the last `play` returned
         self._counted_from = 0.0  # when it returned, or when the pool began after a rest (`time.monotonic`)
 
+    def needs_net(self, cycle: int) -> bool:
+        """Return whether the games of a cycle are played with the champion."""
+        return cycle >= self.recipe.selfplay.uniform_cycles
+
     def prepare(self, champion: Path) -> None:
         """Load the champion's folder. A GPU keeps one evaluator and replaces its weights: compiling takes a while."""
         if not self.continuous:
@@ -203,6 +210,8 @@ class SelfPlay:
         `tell` is called with the games so far several times a second, and at the end. Finished games, evaluations and
         seconds are counted since the call before, if the pool has not rested since then.
         """
+        if not self.needs_net(cycle):
+            return self._play_uniform(cycle, missing, stopping, tell)
         self._stopping = stopping
         self._start(cycle, missing)
         wanted = set(missing)
@@ -232,6 +241,25 @@ class SelfPlay:
         self._stopping = lambda: False
         self._evaluations, self._counted_from = 0, time.monotonic()
         return games._replace(records=sorted(mine, key=lambda record: record.game_id))
+
+    def _play_uniform(
+        self, cycle: int, missing: Sequence[int], stopping: Callable[[], bool], tell: Callable[[CycleGames], None]
+    ) -> CycleGames:
+        """Play games without a net, on all cores: what an untrained net knows, in a small part of its time."""
+        records: list[GameRecord] = []
+        began, evaluations = time.monotonic(), 0
+        for first in range(0, len(missing), UNIFORM_GAMES):
+            if stopping():
+                break
+            concurrency = Concurrency(UNIFORM_GAMES, 0, "")
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
+            for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
+                self._queue(start, count, pool)
+            pool.run("uniform")
+            records += pool.drain()
+            evaluations += pool.playouts
+            tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
+        return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
     def pause(self) -> None:
         """Let the pool rest until the next `play`: the device is needed for something else, or the session ends."""
@@ -271,7 +299,8 @@ class SelfPlay:
         if self.continuous:
             # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
-            self._queue(self._queued, max(0, ahead - self._queued))
+            self._queue(self._queued, max(0, ahead - self._queued), self._pool)
+            self._queued = max(self._queued, ahead)
         if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
             self.pause()
         if self._playing is None:
@@ -311,18 +340,16 @@ class SelfPlay:
         self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            self._queue(first, count)
+            self._queue(first, count, self._pool)
         self._queued = newest + 1
 
-    def _queue(self, first: int, count: int) -> None:
+    def _queue(self, first: int, count: int, pool: Pool) -> None:
         """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
-        assert self._pool is not None
-        self._queued = max(self._queued, first + count)
         if not self.recipe.variant.name.endswith("960"):
-            self._pool.start(first, count)
+            pool.start(first, count)
             return
         starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
-        self._pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
+        pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
