@@ -112,6 +112,7 @@ void bind_record(nb::module_& m) {
                     }
                     entry["ply"] = position.ply;
                     entry["value"] = position.value;
+                    entry["draw"] = position.draw;
                     entry["net_value"] = position.net_value;
                     entry["visits"] = visits;
                     entry["weights"] = weights;
@@ -120,7 +121,7 @@ void bind_record(nb::module_& m) {
                 return list;
             },
             nb::sig("def trained(self) -> list[dict[str, typing.Any]]"),
-            "Return the trained positions: ply, value, net_value, and visits and weights by move.")
+            "Return the trained positions: ply, value, draw, net_value, and visits and weights by move.")
         .def(
             "to_bytes",
             [](const GameRecord& self) {

@@ -203,6 +203,9 @@ def selfplay(
     warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds before, not counted.")] = 0.0,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
+    cache: Annotated[
+        bool, typer.Option(help="Evaluate a position once that a game meets again in this search or the next.")
+    ] = True,
     lanes: Annotated[
         int | None, typer.Option("--lanes", min=1, max=64, help="Batches in flight, a thread each.")
     ] = None,
@@ -231,6 +234,7 @@ def selfplay(
             device=device,
             lanes=lanes,
             compile=compiled,
+            cache=cache,
             overrides=settings or (),
             trace=trace,
             tell=tell,

@@ -97,6 +97,7 @@ class Trainer:
             stop=stop,
             device=device,
             lanes=self.selfplay.lanes,
+            rest=self.selfplay.pause,
         )
         net = Net(net_config(self.recipe), seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
         compiled = should_compile(self.recipe, device)
@@ -188,7 +189,7 @@ class Trainer:
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing:
+        if task.missing and self.selfplay.needs_net(task.cycle):
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()
@@ -209,6 +210,8 @@ class Trainer:
             losses = learning.result()
         self._work_ended = time.monotonic()
         if games.records:
+            if self.selfplay.continuous:
+                began, pause = began - pause, 0.0  # self-play went on
             seconds = self._work_ended - began
             status.games_per_second = len(games.finished) / seconds
             status.positions_per_second = sum(record.positions for record in games.finished) / seconds
@@ -358,7 +361,9 @@ class Trainer:
         """Commit the unfinished games, so that the next session continues them."""
         run, state = self.run, self.run.state
         rows = [
-            (record.game_id, record.positions, record.to_bytes()) for record in self.selfplay.in_flight if record.moves
+            (record.game_id, record.positions, record.to_bytes())
+            for record in self.selfplay.in_flight()
+            if record.moves
         ]
         if rows or state.flight is not None:
             flight = run.write_shard(state.cycle, state.champion, rows, flight=True) if rows else None
