@@ -125,13 +125,21 @@ void bind_record(nb::module_& m) {
         .def(
             "to_bytes",
             [](const GameRecord& self) {
-                const std::string bytes = write_record(self);
+                std::string bytes;
+                {
+                    nb::gil_scoped_release release;
+                    bytes = write_record(self);
+                }
                 return nb::bytes(bytes.data(), bytes.size());
             },
             "Return the record as bytes.")
         .def_static(
             "from_bytes",
-            [](nb::bytes bytes) { return read_record({static_cast<const char*>(bytes.data()), bytes.size()}); },
+            [](nb::bytes bytes) {
+                const std::string_view data(static_cast<const char*>(bytes.data()), bytes.size());
+                nb::gil_scoped_release release;
+                return read_record(data);
+            },
             "data"_a, "Return the record of bytes. The game is replayed; invalid bytes raise RecordError.")
         .def("__getstate__",
              [](const GameRecord& self) {

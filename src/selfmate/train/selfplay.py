@@ -252,7 +252,7 @@ class SelfPlay:
             if stopping():
                 break
             concurrency = Concurrency(UNIFORM_GAMES, 0, "")
-            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=cores())
             for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
                 self._queue(start, count, pool)
             pool.run("uniform")
@@ -285,7 +285,7 @@ class SelfPlay:
         assert self.concurrency is not None
         if self._pool is None or not self.continuous:
             begun = self.in_flight()  # also of the cycle before
-            threads = 1 if self.device == "cpu" else 0
+            threads = 1 if self.device == "cpu" else cores()
             self._finished.clear()
             self._pool = selfplay_pool(
                 self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
