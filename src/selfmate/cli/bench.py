@@ -203,6 +203,9 @@ def selfplay(
     warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds of warm-up, not measured.")] = 0.0,
     device: Annotated[str, typer.Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu",
     compiled: Annotated[bool, typer.Option("--compile", help="Compile the net for a GPU (takes a minute).")] = False,
+    cache: Annotated[
+        bool, typer.Option(help="Evaluate a position that recurs in a game's search, or in its next one, only once.")
+    ] = True,
     lanes: Annotated[
         int | None, typer.Option("--lanes", min=1, max=64, help="Batches in flight, each with a thread of its own.")
     ] = None,
@@ -232,6 +235,7 @@ def selfplay(
             device=device,
             lanes=lanes,
             compile=compiled,
+            cache=cache,
             overrides=settings or (),
             trace=trace,
             tell=tell,

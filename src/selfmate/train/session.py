@@ -107,12 +107,15 @@ def train(
 
 def _train(trainer: Trainer) -> dict[str, Match]:
     """Train until the session ends; return the scores of the final matches, none when a stop was requested."""
-    trainer.begin()
-    while trainer.run.state.cycle < trainer.run.recipe.selfplay.cycles and not trainer.stop():
-        if trainer.run_cycle():
-            trainer.view.cycle_done()
-    trainer.save_in_flight()
-    scores = trainer.final()
+    try:
+        trainer.begin()
+        while trainer.run.state.cycle < trainer.run.recipe.selfplay.cycles and not trainer.stop():
+            if trainer.run_cycle():
+                trainer.view.cycle_done()
+        trainer.save_in_flight()
+        scores = trainer.final()
+    finally:
+        trainer.selfplay.pause()
     trainer.log.close()
     return scores
 
