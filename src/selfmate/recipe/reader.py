@@ -85,9 +85,8 @@ class Heading(NamedTuple):
 def names() -> list[str]:
     """Return the names of the recipes that come with Selfmate.
 
-    >>> names()
-    ['3check-laptop', 'antichess-laptop', 'atomic', 'atomic-laptop', 'atomic960-laptop', 'chess-laptop',
-     'chess960-laptop', 'gardner-laptop', 'horde-laptop', 'kingofthehill-laptop', 'racingkings-laptop']
+    >>> [name for name in names() if name.startswith("gardner")]
+    ['gardner', 'gardner-laptop']
     """
     folder = resources.files("selfmate") / "recipes"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
