@@ -21,14 +21,15 @@ PLACEHOLDERS: Final = {"int": "N", "integer": "N", "float": "N", "path": "PATH"}
 def _plain(parameters: list[Any]) -> list[Any]:
     """Return the parameters of a command with the texts of their columns in the help made plain."""
     for parameter in parameters:
-        is_argument = parameter.param_type_name == "argument"
-        if getattr(parameter, "is_flag", False):
+        name = str(parameter.name).upper()
+        if parameter.param_type_name == "argument":
+            if hasattr(parameter, "display_type_rich"):  # older versions of typer would show it as required
+                parameter.metavar = parameter.metavar or name
+                parameter.display_type_rich = lambda ctx: None
+        elif getattr(parameter, "is_flag", False):
             parameter.metavar = ""
         elif parameter.metavar is None:
-            name = str(parameter.name).upper()
-            parameter.metavar = name if is_argument else PLACEHOLDERS.get(_type_name(parameter), name)
-        if is_argument:
-            parameter.display_type_rich = lambda ctx: None  # its name says enough
+            parameter.metavar = PLACEHOLDERS.get(_type_name(parameter), name)
         if (getattr(parameter, "max", None) or 0) > LARGEST_SHOWN:
             parameter._get_number_range_help_str = lambda: None
     return parameters
