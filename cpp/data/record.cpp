@@ -53,10 +53,10 @@ public:
             value |= static_cast<std::uint32_t>(byte & 127) << shift;
             if (byte < 128) return value;
         }
-        fail("a number does not end");
+        fail("a number is longer than 32 bits");
     }
     std::string_view take(std::size_t size) {
-        if (size > rest_.size()) fail("it ends too early");
+        if (size > rest_.size()) fail("it is truncated");
         const std::string_view taken = rest_.substr(0, size);
         rest_.remove_prefix(size);
         return taken;
@@ -189,11 +189,11 @@ GameRecord read_record(std::string_view bytes) {
     const std::uint8_t termination = in.number<std::uint8_t>(), winner = in.number<std::uint8_t>();
     if (termination != NO_OUTCOME) {
         if (termination >= std::size(REASONS) || winner > static_cast<std::uint8_t>(Winner::NONE))
-            Reader::fail("its outcome is none of ours");
+            Reader::fail("its outcome is unknown");
         record.outcome = Outcome{Termination(termination), Winner(winner)};
     }
     const std::size_t plies = in.number<std::uint16_t>(), trained = in.number<std::uint16_t>();
-    if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it ends too early");
+    if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it is truncated");
 
     // 2. The moves, each an index into the sorted legal moves
     const std::vector<std::vector<Move>> legal = read_moves(in, record, plies);
@@ -217,7 +217,7 @@ GameRecord read_record(std::string_view bytes) {
         for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
         std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });
     }
-    if (in.left()) Reader::fail("something follows after its end");
+    if (in.left()) Reader::fail("data follows its end");
     return record;
 }
 
