@@ -113,6 +113,47 @@ def test_a_resumed_game_begins_without_evaluations() -> None:
     assert len(first[True]) == len(saved) > 4
 
 
+def test_a_new_net_uses_no_evaluation_of_the_old_one() -> None:
+    """After `configure` every search asks anew; without it the next search knows most of its first leaves."""
+    settings = SelfPlayConfig(visits=VISITS, full_probability=1, random_plies=0, temperature=0)
+    asked: dict[bool, int] = {}
+    for renewed in (False, True):
+        pool = Pool("gardner", SearchConfig(), settings, seed=1, slots=1, threads=1)
+        pool.start(0, 1)
+        while pool.searched_plies < 6:
+            if renewed:
+                pool.configure(SearchConfig(), settings)
+            leaves = pool.gather()
+            asked[renewed] = asked.get(renewed, 0) + leaves.size
+            pool.apply(leaves.ticket, *answer(leaves))
+    plain = Pool("gardner", SearchConfig(), settings, seed=1, slots=1, threads=1, cache=False)
+    plain.start(0, 1)
+    every = 0
+    while plain.searched_plies < 6:
+        leaves = plain.gather()
+        every += leaves.size
+        plain.apply(leaves.ticket, *answer(leaves))
+    assert asked[False] < asked[True] <= every
+    assert every - asked[True] < (every - asked[False]) / 2  # what is left are transpositions within a search
+
+
+def test_configure_changes_the_visits_of_the_next_search() -> None:
+    def settings(visits: int) -> SelfPlayConfig:
+        return SelfPlayConfig(visits=visits, full_probability=1, random_plies=0, temperature=0, max_plies=8)
+
+    pool = Pool("gardner", SearchConfig(), settings(5), seed=1, slots=1, threads=1)
+    pool.start(0, 1)
+    while not pool.done():
+        if pool.searched_plies == 4:
+            pool.configure(SearchConfig(), settings(20))
+        leaves = pool.gather()
+        if leaves.size:
+            pool.apply(leaves.ticket, *answer(leaves))
+    [record] = pool.drain()
+    visits = [sum(entry["visits"].values()) for entry in record.trained()]
+    assert max(visits[:4]) <= 5 < 18 <= visits[-1]
+
+
 def test_priors_of_a_position_with_colours_exchanged_are_not_mixed_up() -> None:
     """Both sides play the same moves: the encodings are equal, the orders of their moves need not be."""
     fens = ["rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1", "rnbqk/ppppp/5/PPPPP/RNBQK b - - 0 1"]
