@@ -81,7 +81,7 @@ docs: .venv/installed  ## the documentation as a site in build/docs; a link that
 
 # -- proving ----------------------------------------------------------------------------------
 
-.PHONY: test testengines mutate check format stub sanitize tsan fuzz soak crash bench
+.PHONY: test testengines mutate check lint warnings format stub sanitize tsan fuzz soak crash bench
 test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doctests)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
 	pytest --numprocesses=auto
@@ -92,7 +92,9 @@ testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy
 mutate: .venv/installed-dev  ## one-line faults, each of which a named test must catch, half an hour
 	python tools/mutate.py --out docs/results/mutations.md
 
-check: .venv/installed-dev  ## linters, types, import layers, formats, C++ warnings
+check: lint warnings  ## linters, types, import layers, formats, C++ warnings
+
+lint: .venv/installed-dev  ## check without the C++ warnings
 	ruff check
 	ruff format --check
 	lint-imports --no-cache
@@ -101,7 +103,9 @@ check: .venv/installed-dev  ## linters, types, import layers, formats, C++ warni
 	python tools/check_includes.py
 	@diff -u src/selfmate/_core.pyi build/dev/_core.pyi || \
 		{ echo "src/selfmate/_core.pyi is stale: run 'make stub'"; exit 1; }
-	@# Warnings are errors: here in one core with the binding, in `make sanitize` in the other.
+
+warnings: .venv/tools  ## compile one core with the binding, warnings are errors; `make sanitize` has the other core
+	@mkdir -p build
 	$(CONFIGURE) -B build/check -DCMAKE_BUILD_TYPE=Release -DSELFMATE_CORES=v3 \
 		-DSELFMATE_TESTS=ON -DSELFMATE_WERROR=ON >build/check.log || { cat build/check.log; exit 1; }
 	cmake --build build/check

@@ -14,7 +14,7 @@ GAMES_PER_PART = 30
 """A part is one to two seconds; the parts are spread over the processors."""
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("variant", EIGHT_BY_EIGHT)
 def test_random_games(variant: str, part: int) -> None:
     for seed in range(part * GAMES_PER_PART, (part + 1) * GAMES_PER_PART):

@@ -302,7 +302,7 @@ def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:
     for arguments, reason in (
         ((str(tmp_path),), "not a run directory: it has no manifest.json"),
         ((str(trained), "--games", "3"), "--games: every opening is played twice, so 3 is not possible; 2 or 4 is"),
-        ((str(trained), "--x", "days"), "--x: games, positions, steps, minutes, not 'days'"),
+        ((str(trained), "--x", "days"), "--x: unknown axis 'days'; use one of games, positions, steps, minutes"),
         ((str(trained), "--json", "--csv"), "cannot be combined"),
         ((str(trained), "--games", "0", "--visits", "7"), "too few games to fit a scale"),
         ((str(trained), "--checkpoints", "1"), "--checkpoints"),

@@ -95,10 +95,10 @@ def test_a_gpu_has_full_batches_and_games_left_to_begin(monkeypatch: pytest.Monk
         return found.lanes, found.slots, found.pool.lane_rows
 
     # Games enough for five batches and an eighth, and twice as many to follow
-    assert seat(100_000, 64) == (4, 5 * 4096 * 9 // 8, 4096)
+    assert seat(100_000, 64) == (4, 5 * 4096 * 3 // 2, 4096)
     # Fewer games have more leaves each, if the search is long enough for that.
-    assert seat(20_000, 64) == (4, 5 * 1024 * 9 // 8, 4096)
-    assert seat(20_000, 8) == (4, 5 * 1000 * 9 // 8, 1000)
+    assert seat(20_000, 64) == (4, 5 * 1024 * 3 // 2, 4096)
+    assert seat(20_000, 8) == (4, 5 * 1000 * 3 // 2, 1000)
     # Few games are all played at once, and go into one batch if they wait for the same net.
     assert seat(200, 64) == (4, 200, 800)
 

@@ -342,8 +342,8 @@ def test_other_recipes_go_round_too(tmp_path: Path, recipe: str) -> None:
 def test_nothing_starts_before_the_recipe_is_right(tmp_path: Path) -> None:
     with pytest.raises(SelfmateError, match="unknown key"):
         go(tmp_path / "run", "selfplay.vists=3")
-    with pytest.raises(SelfmateError, match="unknown recipe 'gardner'"):
-        go(tmp_path / "run", recipe="gardner")
+    with pytest.raises(SelfmateError, match="unknown recipe 'gardener'"):
+        go(tmp_path / "run", recipe="gardener")
     with pytest.raises(SelfmateError, match="channels"):
         go(tmp_path / "run", "net.channels=100000")
     assert not (tmp_path / "run").exists()

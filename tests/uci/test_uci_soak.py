@@ -21,7 +21,7 @@ def test_every_way_to_leave_in_mid_search() -> None:
 
 @pytest.mark.parametrize("ponder", [False, True])
 def test_a_game_of_every_variant_under_another_referee(ponder: bool) -> None:
-    control = uci_games.Control(base=2.0, increment=0.02, overhead=30, ponder=ponder)
+    control = uci_games.Control(base=0.8, increment=0.02, overhead=30, ponder=ponder)
     tally = uci_games.run(len(VARIANTS), control, concurrency=2)
     assert not [each for each in tally.wrong if " took " not in each]  # a busy machine may stop an engine for seconds
     assert tally.plies > 100

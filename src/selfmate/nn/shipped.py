@@ -3,7 +3,7 @@
 Each is a net's folder in `nets_data`, with a `shipped.json` that describes its training, its measured strength and its
 licence. There is at most one net for a variant.
 
->>> all(find(net.variant, timed=False) == net.folder for net in shipped()), find("racingkings")
+>>> all(find(net.variant, timed=False) == net.folder for net in shipped()), find("racingkings")  # on a clock
 (True, None)
 """
 

@@ -82,7 +82,7 @@ def default_player(variant: str, *, timed: bool) -> str:
     `timed` says that time is limited, where heuristic-1 is stronger than some nets on a CPU.
 
     >>> [default_player(variant, timed=False) for variant in ("gardner", "racingkings", "chess")]
-    ['gardner-laptop', 'heuristic-1', 'chess-gpu']
+    ['gardner-laptop', 'racingkings-gpu', 'chess-gpu']
     >>> default_player("chess", timed=True)
     'heuristic-1'
     """
