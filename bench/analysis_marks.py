@@ -104,15 +104,18 @@ def _evaluate(engine: chess.engine.SimpleEngine, board: chess.Board, game: int) 
 
 
 def analyse_game(player: Any, limit: Any, line: Line) -> Line:
-    """Return the JSON of `selfmate analyse` for every move of a game, and the seconds that it took."""
+    """Return the judgement of every move of a game, and the processor seconds that it took."""
     from selfmate import Game
-    from selfmate.app import analyse as analysis
+    from selfmate.app.judge import analyse_game as judge_moves
 
     game = Game("chess", line["fen"])
     game.add_line(line["moves"])
-    began = time.perf_counter()
-    judged = [each.as_json(3) for each in analysis.analyse_game(player, game, limit)]
-    return {"number": line["number"], "seconds": round(time.perf_counter() - began, 3), "moves": judged}
+    began = time.process_time()
+    judged = [
+        {"value": each.white_value, "lost": each.lost, "checked": each.checked, "mark": each.mark}
+        for each in judge_moves(player, game, limit)
+    ]
+    return {"number": line["number"], "seconds": round(time.process_time() - began, 3), "moves": judged}
 
 
 # -- the comparison ------------------------------------------------------------------------------
@@ -159,7 +162,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=100)
     parser.add_argument("--seed", type=int, default=15)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--net", default=None, help="the player of `marks` (default: that of the command)")
+    parser.add_argument("--net", default=None, help="player of `marks` (default: that of the command)")
     parser.add_argument("--visits", type=int, default=None)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -174,11 +177,10 @@ def main() -> None:
         path = given.folder / "evaluations.jsonl"
         make(path, lines_of(games), lambda line: evaluate_game(given.stockfish, line), given.workers)
     elif given.part == "marks":
-        from selfmate.app.analyse import VariantPlayers
-        from selfmate.search.limit import Limit
+        from selfmate.app.analyse import Effort, VariantPlayers
 
         player = VariantPlayers(given.net)("chess")
-        limit = Limit(visits=given.visits or 800)
+        limit = Effort(given.visits).limit(player, in_game=True)
         path = given.folder / f"marks-{player.name}.jsonl"
         make(path, lines_of(games), lambda line: analyse_game(player, limit, line), 1)
     else:
