@@ -80,9 +80,7 @@ class AnnotatedFile:
     def __init__(self, path: Path, source: Path | None = None) -> None:
         check_target(path)
         if source is not None and path.exists() and path.samefile(source):
-            raise SelfmateError(
-                f"{path}: the annotated games go into another file than the one that is read", str(path)
-            )
+            raise SelfmateError(f"{path}: this file is being read; choose another for --annotate", str(path))
         self._is_plain = not path.exists() or path.is_file()
         self._path = path.resolve() if self._is_plain else path
         self._temporary = self._path.with_name(f".{self._path.name}.tmp") if self._is_plain else path
