@@ -1,13 +1,16 @@
 """Do the marks of `selfmate analyse` hold? Games of Stockfish, each move judged by it and by a player.
 
     python bench/analysis_marks.py games data --stockfish /usr/games/stockfish --games 100
-    python bench/analysis_marks.py evaluate data --stockfish /usr/games/stockfish
+    python bench/analysis_marks.py screen data --stockfish /usr/games/stockfish
     python bench/analysis_marks.py marks data --net heuristic-1
+    python bench/analysis_marks.py evaluate data --stockfish /usr/games/stockfish
     python bench/analysis_marks.py table data
 
 `games` plays them from seeded openings: those with even numbers at full strength, the others at `UCI_Elo` 1600.
-`evaluate` searches every position at depth 18, from the end of each game to its begin. `marks` runs the analysis.
-All three write a line of JSON for each game into the folder and skip games that are there already. `table` compares.
+`screen` searches every position at depth 12, from the end of each game to its begin. `marks` runs the analysis, for as
+many players as wanted. `evaluate` searches the positions before and after a move at depth 18, for every move that any
+player has marked and every move that lost a pawn or more at depth 12. `table` compares. Each part but the last writes
+lines of JSON into the folder and skips what is there already, so it can be stopped at any time.
 
 The loss of a move is the score of the position before it less that of the position after it, in pawns for the side
 that played it; 0 if it is Stockfish's own choice. Scores are held within 10 pawns, as on Lichess; a mate is 10.
@@ -18,8 +21,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +33,10 @@ MOST_PLIES: Final = 160
 """Longer games are broken off."""
 FULL_NODES, WEAK_NODES = 50_000, 10_000
 WEAK_ELO: Final = 1600
-DEPTH: Final = 18
+SCREEN_DEPTH, DEPTH = 12, 18
 MATE_PAWNS: Final = 10.0
+SCREENED_LOSS: Final = 1.0
+"""Moves that lose this much at depth 12 are evaluated at depth 18."""
 SMALL_LOSS, LARGE_LOSS = 0.5, 3.0
 
 Line = dict[str, Any]
@@ -46,12 +51,12 @@ def lines_of(path: Path) -> list[Line]:
 
 
 def make(path: Path, todo: list[Line], work: Callable[[Line], Line], workers: int) -> None:
-    """Append the work on each game that is not in the file yet."""
-    done = {line["number"] for line in lines_of(path)}
-    todo = [line for line in todo if line["number"] not in done]
+    """Append the work on each line that is not in the file yet."""
+    done = {(line["number"], line.get("ply")) for line in lines_of(path)}
+    todo = [line for line in todo if (line["number"], line.get("ply")) not in done]
     with ThreadPoolExecutor(workers) as pool, path.open("a") as file:
-        for line in pool.map(work, todo):
-            print(json.dumps(line), file=file, flush=True)
+        for future in as_completed([pool.submit(work, line) for line in todo]):
+            print(json.dumps(future.result()), file=file, flush=True)
 
 
 def open_engine(path: str, **options: str | int | bool) -> chess.engine.SimpleEngine:
@@ -75,32 +80,54 @@ def play_game(stockfish: str, line: Line) -> Line:
     return {**line, "moves": [move.uci() for move in board.move_stack]}
 
 
-def evaluate_game(stockfish: str, line: Line) -> Line:
-    """Return Stockfish's score in pawns from White's view and its choice in every position, the last one included."""
-    board = chess.Board(line["fen"])
-    for move in line["moves"]:
-        board.push_uci(move)
-    scores: list[float] = []
-    choices: list[str | None] = []
+def screen_game(stockfish: str, line: Line) -> Line:
+    """Return Stockfish's loss of every move of a game at depth 12."""
+    board = board_before(line, len(line["moves"]))
+    losses: list[float] = []
     with open_engine(stockfish) as engine:
-        while True:
-            score, choice = _evaluate(engine, board, line["number"])
-            scores.insert(0, score)
-            choices.insert(0, choice)
-            if not board.move_stack:
-                break
-            board.pop()
-    return {"number": line["number"], "scores": scores, "choices": choices}
+        after, _ = evaluate(engine, board, SCREEN_DEPTH, line["number"])
+        while board.move_stack:
+            move = board.pop()
+            before, choice = evaluate(engine, board, SCREEN_DEPTH, line["number"])
+            losses.insert(0, loss_of(board, before, after, move, choice))
+            after = before
+    return {"number": line["number"], "losses": losses}
 
 
-def _evaluate(engine: chess.engine.SimpleEngine, board: chess.Board, game: int) -> tuple[float, str | None]:
+def evaluate_move(stockfish: str, games: dict[int, Line], line: Line) -> Line:
+    """Return Stockfish's loss of one move at depth 18, with both scores in pawns for White and its own choice."""
+    game = games[line["number"]]
+    board = board_before(game, line["ply"] + 1)
+    with open_engine(stockfish) as engine:
+        after, _ = evaluate(engine, board, DEPTH, 0)
+        move = board.pop()
+        before, choice = evaluate(engine, board, DEPTH, 0)
+    return {**line, "scores": [before, after], "choice": choice, "loss": loss_of(board, before, after, move, choice)}
+
+
+def board_before(line: Line, ply: int) -> chess.Board:
+    """Return the board of a game before the move with this index."""
+    board = chess.Board(line["fen"])
+    for move in line["moves"][:ply]:
+        board.push_uci(move)
+    return board
+
+
+def evaluate(engine: chess.engine.SimpleEngine, board: chess.Board, depth: int, game: int) -> tuple[float, str | None]:
+    """Return the score in pawns for White, and Stockfish's choice; None if the game is over."""
     outcome = board.outcome(claim_draw=True)
     if outcome is not None:
         return (0.0 if outcome.winner is None else MATE_PAWNS if outcome.winner else -MATE_PAWNS), None
-    info = engine.analyse(board, chess.engine.Limit(depth=DEPTH), game=game)
+    info = engine.analyse(board, chess.engine.Limit(depth=depth), game=game)
     points = info["score"].white().score(mate_score=100_000)
     assert points is not None
     return max(-MATE_PAWNS, min(MATE_PAWNS, points / 100)), info["pv"][0].uci()
+
+
+def loss_of(board: chess.Board, before: float, after: float, move: chess.Move, choice: str | None) -> float:
+    """Return the loss in pawns of a move on a board, from the scores for White before and after it."""
+    lost = before - after if board.turn == chess.WHITE else after - before
+    return 0.0 if move.uci() == choice else round(max(0.0, lost), 2)
 
 
 def analyse_game(player: Any, limit: Any, line: Line) -> Line:
@@ -121,42 +148,53 @@ def analyse_game(player: Any, limit: Any, line: Line) -> Line:
 # -- the comparison ------------------------------------------------------------------------------
 
 
-def losses(line: Line, evaluated: Line) -> Iterator[float]:
-    """Yield Stockfish's loss of every move of a game, in pawns."""
-    white = chess.Board(line["fen"]).turn
-    for ply, move in enumerate(line["moves"]):
-        before, after = evaluated["scores"][ply : ply + 2]
-        sign = 1 if white == (ply % 2 == 0) else -1
-        yield 0.0 if move == evaluated["choices"][ply] else max(0.0, sign * (before - after))
-
-
 def table(folder: Path) -> None:
-    """Print for each player how many moves of each loss have which mark."""
+    """Print for each player how many moves of each loss have which mark, and the marks that do not hold."""
     games = {line["number"]: line for line in lines_of(folder / "games.jsonl")}
-    evaluated = {line["number"]: line for line in lines_of(folder / "evaluations.jsonl")}
+    screened = {line["number"]: line["losses"] for line in lines_of(folder / "screen.jsonl")}
+    evaluated = {(line["number"], line["ply"]): line for line in lines_of(folder / "evaluations.jsonl")}
     for path in sorted(folder.glob("marks-*.jsonl")):
-        analysed = lines_of(path)
-        pairs = [
-            (loss, judged)
+        analysed = [line for line in lines_of(path) if line["number"] in screened]
+        rows = [
+            (number, ply, evaluated[number, ply]["loss"] if (number, ply) in evaluated else loss, judged["mark"])
             for line in analysed
-            if line["number"] in evaluated
-            for loss, judged in zip(
-                losses(games[line["number"]], evaluated[line["number"]]), line["moves"], strict=True
-            )
+            for number in [line["number"]]
+            for ply, (loss, judged) in enumerate(zip(screened[number], line["moves"], strict=False))
         ]
-        print(f"{path.stem.removeprefix('marks-')}: {len(analysed)} games, {len(pairs)} moves, ", end="")
-        print(f"{sum(line['seconds'] for line in analysed) / max(1, len(pairs)):.2f} s a move")
+        missing = sum(bool(mark) and (number, ply) not in evaluated for number, ply, _, mark in rows)
+        print(f"{path.stem.removeprefix('marks-')}: {len(analysed)} games, {len(rows)} moves, ", end="")
+        print(f"{sum(line['seconds'] for line in analysed) / max(1, len(rows)):.2f} s a move", end="")
+        print(f"; {missing} marks are not evaluated yet" if missing else "")
         for low, high in ((0.0, SMALL_LOSS), (SMALL_LOSS, 1.0), (1.0, 2.0), (2.0, LARGE_LOSS), (LARGE_LOSS, 99.0)):
-            some = [judged["mark"] for loss, judged in pairs if low <= loss < high]
+            some = [mark for _, _, loss, mark in rows if low <= loss < high]
             marks = "  ".join(f"{mark} {some.count(mark):4d}" for mark in ("?!", "?", "??"))
-            share = sum(mark in ("?", "??") for mark in some) / max(1, len(some))
-            print(f"  loss {low:3.1f} to {high:4.1f}: {len(some):5d} moves  {marks}  ? or ?? {share:6.1%}")
+            share = sum(map(bool, some)) / max(1, len(some))
+            print(f"  loss {low:3.1f} to {high:4.1f}: {len(some):5d} moves  {marks}  marked {share:6.1%}")
+        for number, ply, loss, mark in rows:
+            if mark and loss < SMALL_LOSS:
+                move = games[number]["moves"][ply]
+                fen = board_before(games[number], ply).fen()
+                print(f"  does not hold: game {number}, {move}{mark}, loss {loss}: {fen}")
+
+
+def wanted(folder: Path) -> list[Line]:
+    """Return the moves that are evaluated at depth 18: those with a mark or with a loss at depth 12."""
+    found = {
+        (line["number"], ply)
+        for line in lines_of(folder / "screen.jsonl")
+        for ply, loss in enumerate(line["losses"])
+        if loss >= SCREENED_LOSS
+    }
+    for path in folder.glob("marks-*.jsonl"):
+        for line in lines_of(path):
+            found |= {(line["number"], ply) for ply, judged in enumerate(line["moves"]) if judged["mark"]}
+    return [{"number": number, "ply": ply} for number, ply in sorted(found)]
 
 
 def main() -> None:
     """Run one of the four parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("games", "evaluate", "marks", "table"))
+    parser.add_argument("part", choices=("games", "screen", "marks", "evaluate", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--stockfish", default="stockfish")
     parser.add_argument("--games", type=int, default=100)
@@ -173,9 +211,12 @@ def main() -> None:
         fens = balanced_openings("chess", given.games, given.seed)
         todo = [{"number": n, "elo": WEAK_ELO if n % 2 else None, "fen": fen} for n, fen in enumerate(fens)]
         make(games, todo, lambda line: play_game(given.stockfish, line), given.workers)
+    elif given.part == "screen":
+        path = given.folder / "screen.jsonl"
+        make(path, lines_of(games), lambda line: screen_game(given.stockfish, line), given.workers)
     elif given.part == "evaluate":
-        path = given.folder / "evaluations.jsonl"
-        make(path, lines_of(games), lambda line: evaluate_game(given.stockfish, line), given.workers)
+        path, known = given.folder / "evaluations.jsonl", {line["number"]: line for line in lines_of(games)}
+        make(path, wanted(given.folder), lambda line: evaluate_move(given.stockfish, known, line), given.workers)
     elif given.part == "marks":
         from selfmate.app.analyse import Effort, VariantPlayers
 
