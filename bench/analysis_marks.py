@@ -139,7 +139,12 @@ def analyse_game(player: Any, limit: Any, line: Line) -> Line:
     game.add_line(line["moves"])
     began = time.process_time()
     judged = [
-        {"value": each.white_value, "lost": each.lost, "checked": each.checked, "mark": each.mark}
+        {
+            "value": round(each.white_value, 3),
+            "lost": round(each.lost, 3),
+            "losses": [] if each.check is None else [round(loss, 3) for loss in each.check.losses],
+            "mark": each.mark,
+        }
         for each in judge_moves(player, game, limit)
     ]
     return {"number": line["number"], "seconds": round(time.process_time() - began, 3), "moves": judged}

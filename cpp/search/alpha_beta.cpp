@@ -15,6 +15,7 @@ constexpr int MAX_PLY = 128;
 constexpr int CHECKED_QUIESCENCE = 2;  // plies of quiescence in which evasions of a check are searched
 constexpr int PIECE_CENTIPAWNS[7] = {0, 100, 300, 325, 500, 900, 1000};
 constexpr int DELTA = 200;  // a capture that leaves the score this far below alpha is not searched
+constexpr int DRAWISH = 8;  // a lead that cannot mate counts this much less
 constexpr std::size_t MAX_TABLE = std::size_t{1} << 18;
 
 enum class Bound : std::uint8_t { NONE, EXACT, LOWER, UPPER };
@@ -34,7 +35,11 @@ struct OrderedMove {
 
 class AlphaBeta {
 public:
-    AlphaBeta(const Variant& variant, std::uint64_t max_nodes) : variant_(variant), max_nodes_(max_nodes) {
+    AlphaBeta(const Variant& variant, std::uint64_t max_nodes)
+        : variant_(variant),
+          max_nodes_(max_nodes),
+          needs_mate_(variant.royal[WHITE] && variant.royal[BLACK] && !variant.kings_may_explode && !variant.hill &&
+                      !variant.race_goal && !variant.checks_to_win) {
         std::size_t size = 1024;
         while (size < MAX_TABLE && size < max_nodes) size *= 2;
         table_.resize(size);
@@ -170,7 +175,19 @@ private:
         return best;
     }
 
-    int evaluate(const State& state) const { return static_cast<int>(100 * heuristic_lead(variant_, state)); }
+    int evaluate(const State& state) const {
+        const int lead = static_cast<int>(100 * heuristic_lead(variant_, state));
+        return needs_mate_ && !can_mate(state, lead > 0 ? state.turn : ~state.turn) ? lead / DRAWISH : lead;
+    }
+
+    // Whether a side has what usually wins against a king that is hunted: a pawn, or a rook more than the other side.
+    static bool can_mate(const State& state, Color side) {
+        if (state.of(side, PAWN)) return true;
+        int more = 0;
+        for (int role = KNIGHT; role <= QUEEN; ++role)
+            more += PIECE_CENTIPAWNS[role] * (count(state.of(side, Role(role))) - count(state.of(~side, Role(role))));
+        return more >= PIECE_CENTIPAWNS[ROOK] - PIECE_CENTIPAWNS[PAWN];
+    }
 
     int score_without_moves(const State& state, int ply) const {
         const Outcome outcome = variant_.has_ended(state)
@@ -239,6 +256,7 @@ private:
     const Variant& variant_;
     std::vector<Key> keys_;  // of the line that is searched
     std::uint64_t max_nodes_, nodes_ = 0;
+    bool needs_mate_;  // no other way to win
     bool may_stop_ = false, stopped_ = false;
     Move root_best_ = Move(0, 0);
     std::vector<Entry> table_;

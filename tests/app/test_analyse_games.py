@@ -56,32 +56,30 @@ def test_a_hanging_queen_is_marked_with_the_side_that_hangs_it() -> None:
     assert [each.by_white for each in judged][5:] == [False, True]
     assert judged[5].value < -0.3 < 0.3 < judged[5].white_value
     assert judged[6].value == judged[6].white_value
-    assert judged[6].before.position.san(judged[6].before.best.move) == "Nxg5"
+    assert judged[6].before.position.san(judged[6].better[0]) == "Nxg5"
 
 
 def test_a_mark_needs_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    game = Game.from_pgn(HANGS_A_QUEEN)
-    player, limit = Player("heuristic-1"), Limit(visits=500)
     before = Position()
-    for node in list(game.mainline())[:5]:
-        before.play(node.move)
+    for move in ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4"):
+        before.play(move)
     best, played = before.parse_san("d6"), before.parse_san("Qg5")
-    check = MoveCheck(Searcher(player), limit)
-    losses = list(check.losses(before, best, played, 0.9))
-    assert len(losses) == 4
-    assert losses[0] == 0.9
-    assert min(losses) > 0.3
-    assert check.confirmed(before, best, played, 0.9) == min(losses)
-    # The other way round the searches of both moves see a gain.
-    assert max(list(check.losses(before, played, best, 0.9))[2:]) < -0.3
-    assert not mark_of(check.confirmed(before, played, best, 0.9))
-    for number in range(4):
-        for low in (0.0, -0.5):
-            seen = [low if index == number else 0.9 for index in range(4)]
-            monkeypatch.setattr(MoveCheck, "losses", lambda self, *rest, seen=seen: iter(seen))
-            assert check.confirmed(before, best, played, 0.9) == 0.0
-    monkeypatch.setattr(MoveCheck, "losses", lambda self, *rest: iter([0.9, 0.8, 0.7, 0.75]))
-    assert check.confirmed(before, best, played, 0.9) == 0.7
+    check = MoveCheck(Searcher(Player("heuristic-1")), Limit(visits=500))
+    found = check.confirm(before, best, played)
+    assert len(found.losses) == marks.STEPS
+    assert found.loss == min(found.losses) > 0.4
+    assert before.is_legal(found.line[0])
+    # The other way round every search sees a gain.
+    assert check.confirm(before, played, best).loss < 0.2
+    assert check.confirm(before, best, best).loss < 0.2
+    for doubting in range(marks.STEPS):
+        # One search that sees no loss is enough.
+        seen = lambda self, step, position, move: (0.9 * (move != played and step != doubting), (move,))  # noqa: E731, B023
+        monkeypatch.setattr(MoveCheck, "_search", seen)
+        found = check.confirm(before, best, played)
+        assert (found.loss, found.line) == (0.0, ())
+    monkeypatch.setattr(MoveCheck, "_search", lambda self, step, position, move: (0.3 * (move == best), (move,)))
+    assert check.confirm(before, best, played) == marks.Confirmation(0.3, (0.3, 0.3, 0.3), (best,))
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
 
 
@@ -123,7 +121,7 @@ def test_annotated_games_are_read_by_others(run: Run, fools_mate: Path, tmp_path
     assert score is not None
     assert score.white() == chess.engine.Mate(-1)
     assert nodes[2].nags == {chess.pgn.NAG_BLUNDER}
-    assert nodes[2].comment.endswith(" was best.")
+    assert nodes[2].comment.endswith(" was better.")
     assert nodes[3].eval() is None  # the game is over
     assert len(nodes[1].variations) == 2
     assert len(list(nodes[1].variations[1].mainline())) >= 1

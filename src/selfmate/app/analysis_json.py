@@ -104,6 +104,7 @@ class GameMoveRecord(PositionRecord, kw_only=True):
         Meta(description="The loss that every search of the check confirms; null: the move was not checked."),
     ]
     mark: Mark
+    better: Annotated[list[str], Meta(description="The line in SAN that was better; empty without a mark.")]
     accuracy: Accuracy
     summary: Annotated[SummaryRecord, Meta(description="At the last move of a game only.")] | UnsetType = UNSET
 

@@ -92,13 +92,12 @@ def show_game(entry: AnalysisGame, player: str, limit: Limit, console: Console) 
 
 def show_judgement(judged: MoveJudgement, console: Console) -> None:
     """Print a line for a move: its value for White, and a better line if it has a mark."""
-    position, best = judged.before.position, judged.before.best
+    position = judged.before.position
     dots = "." if judged.by_white else "..."
     word = f"{position.fullmove_number}{dots} {position.san(judged.move)}{judged.mark}"
     line = f"{word:<16} {judged.white_value:+.2f}"
     if judged.mark:
-        better = best.value if judged.by_white else -best.value
-        line += f"   better: {san_line(position, best.pv[:SHOWN_PLIES])} ({better:+.2f})"
+        line += f"   better: {san_line(position, judged.better[:SHOWN_PLIES])}"
     say(console, line)
 
 

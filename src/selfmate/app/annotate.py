@@ -53,12 +53,12 @@ def annotate_move(node: MoveNode, judged: MoveJudgement) -> None:
         words.insert(0, eval_command(judged.white_value, judged.white_proven))
     # 2. The mark and the line that was better.
     if judged.mark:
-        best = judged.before.best
-        words.append(f"{WORD_OF_MARK[judged.mark]}. {judged.before.position.san(best.move)} was best.")
+        better = judged.better
+        words.append(f"{WORD_OF_MARK[judged.mark]}. {judged.before.position.san(better[0])} was better.")
         node.nags.difference_update(MOVE_NAGS)
         node.nags.add(NAG_OF_MARK[judged.mark])
-        if all(other.move != best.move for other in node.parent.variations):
-            node.parent.add_line(best.pv[:LINE_PLIES])
+        if all(other.move != better[0] for other in node.parent.variations):
+            node.parent.add_line(better[:LINE_PLIES])
     node.comment = " ".join(word for word in words if word)
 
 

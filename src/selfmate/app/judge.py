@@ -26,7 +26,7 @@ from selfmate.app.analysis_json import (
     PlayedRecord,
     PositionRecord,
 )
-from selfmate.app.marks import MoveCheck, Searcher, mark_of, outcome_value
+from selfmate.app.marks import Confirmation, MoveCheck, Searcher, mark_of, outcome_value
 from selfmate.app.notation import san_line
 from selfmate.board.epd import Epd
 from selfmate.board.pgn import Game
@@ -139,8 +139,8 @@ class MoveJudgement:
     move: Move
     value: float
     """Value of the position after it, by a search or by the rules."""
-    checked: float | None = None
-    """The loss that several searches confirm (`selfmate.app.marks`); None: it was not checked."""
+    check: Confirmation | None = None
+    """The loss that several searches confirm; None: it was not checked."""
 
     @property
     def lost(self) -> float:
@@ -150,7 +150,12 @@ class MoveJudgement:
     @property
     def mark(self) -> Mark:
         """Its annotation: `?!`, `?`, `??` or none."""
-        return mark_of(self.checked)
+        return mark_of(None if self.check is None else self.check.loss)
+
+    @property
+    def better(self) -> tuple[Move, ...]:
+        """The line that was better; empty without a mark."""
+        return self.check.line if self.check is not None and self.mark else ()
 
     @property
     def accuracy(self) -> float:
@@ -183,8 +188,9 @@ class MoveJudgement:
             played=PlayedRecord(uci=position.uci(self.move), san=position.san(self.move), value=round(self.value, 4)),
             white_value=round(self.white_value, 4),
             lost=round(self.lost, 4),
-            checked=None if self.checked is None else round(self.checked, 4),
+            checked=None if self.check is None else round(self.check.loss, 4),
             mark=self.mark,
+            better=san_line(position, self.better).split(),
             accuracy=round(self.accuracy, 2),
         )
 
@@ -211,9 +217,8 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         after = None if over is not None else search(position.copy())
         value = -over if over is not None else -after.best.value if after is not None else 0.0
         judged = MoveJudgement(game=number, ply=ply, before=before, after=after, move=node.move, value=value)
-        if mark_of(judged.lost):
-            sure = check.confirmed(before.position, before.best.move, node.move, judged.lost)
-            judged = replace(judged, checked=sure)
+        if judged.lost > 0:
+            judged = replace(judged, check=check.confirm(before.position, before.best.move, node.move))
         yield judged
         if after is None:
             return

@@ -1,23 +1,23 @@
 """Marks of moves (`?!`, `?`, `??`), given only where several searches confirm the loss.
 
 One search of a few hundred visits is no evidence: its value of a quiet move swings by more than the least loss of a
-mark. So a move is marked by the least loss that four searches see:
+mark. So a move is marked by the least loss that these searches see, each on its scale from -1 to 1:
 
-1. the player's own search of the positions before and after the move,
-2. a search of both by `heuristic-1`, the checker, which is fast: it looks at far more positions than a net,
-3. the player's search of the position after the best move and of that after the played one, with more visits,
-4. the checker's search of these two, with more visits.
+1. an alpha-beta search of both moves, the played one and the best one, to a small depth,
+2. the same, deeper: a loss that ends with the horizon of the first search is gone here,
+3. the player's search of the positions after both moves, with more visits than the analysis itself.
 
-A step is taken only if the steps before it see a loss, so most moves cost no more than the first two. How often marks
-are right was measured against Stockfish: docs/results/analysis.md.
+Alpha-beta looks at a hundred thousand positions in the time in which a net looks at fifty, and its score is that of one
+line; the net judges what is not material. A step is taken only if the steps before it see a loss. How often marks are
+right was measured against Stockfish: docs/results/analysis.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from selfmate._core import Move
+from selfmate._core import Move, alpha_beta
 from selfmate.app.analysis_json import Mark
 from selfmate.board.position import Position
 from selfmate.search.config import play_config
@@ -27,14 +27,21 @@ from selfmate.search.result import Result
 from selfmate.search.spec import RANDOM
 from selfmate.search.tree_session import TreeSession
 
-__all__ = ["MoveCheck", "Searcher", "mark_of", "outcome_value"]
+__all__ = ["Confirmation", "MoveCheck", "Searcher", "mark_of", "outcome_value", "value_of_score"]
 
-CHECKER: Final = "heuristic-1"
-CHECKER_VISITS: Final = 20_000
-"""About 60 ms on one core."""
-MORE: Final = 4
-"""The searches that confirm a loss have this many times the visits or seconds of the first ones."""
-MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.6, "??"), (0.4, "?"), (0.3, "?!"))
+SHALLOW: Final = (7, 300_000)
+DEEP: Final = (9, 1_000_000)
+"""Depth and most positions of the two alpha-beta searches: about 50 ms and 0.3 s on one core."""
+ALPHA_BETA: Final = (SHALLOW, DEEP)
+PLAYER_STEP: Final = len(ALPHA_BETA)
+STEPS: Final = PLAYER_STEP + 1
+MORE: Final = 3
+"""The player's search that confirms a loss has this many times the visits or seconds of the analysis."""
+HALF_VALUE_PAWNS: Final = 4.0
+"""The lead in pawns that has the value 0.5, as in heuristic-1."""
+MOST_PAWNS: Final = 10.0
+"""More is a decided game."""
+MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.3, "?"), (0.22, "?!"))
 """Least confirmed loss of value for each mark."""
 
 
@@ -55,6 +62,16 @@ def outcome_value(position: Position) -> float | None:
     return 0.0 if outcome.winner is None else 1.0 if outcome.winner == position.turn else -1.0
 
 
+def value_of_score(centipawns: int) -> float:
+    """Return the value (-1 to 1) of a score of alpha-beta; a decided game is worth 0.71, so that no mate counts double.
+
+    >>> [round(value_of_score(score), 2) for score in (-400, 0, 100, 999_997)]
+    [-0.5, 0.0, 0.2, 0.71]
+    """
+    pawns = max(-MOST_PAWNS, min(MOST_PAWNS, centipawns / 100))
+    return pawns / (HALF_VALUE_PAWNS + abs(pawns))
+
+
 class Searcher:
     """Searches positions one after another; a net's evaluations are kept for the next search, its tree is not."""
 
@@ -71,44 +88,55 @@ class Searcher:
         self._session.begin(position, limit, config=play_config())
         return self._session.run()
 
-    def value(self, position: Position, limit: Limit) -> float:
-        """Return the value of a position for the side to move, by the rules or by a search."""
-        over = outcome_value(position)
-        return self.search(position, limit).moves[0].value if over is None else over
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The loss of a move that all searches see."""
+
+    loss: float
+    """Of value, 0 to 2: the least of `losses`."""
+    losses: tuple[float, ...] = ()
+    """What each step saw; it ends with the first that saw too little for a mark."""
+    line: tuple[Move, ...] = ()
+    """The better move and what follows; empty where no loss is confirmed."""
 
 
 class MoveCheck:
-    """Confirms the losses of moves that a player played, by searches of the player and of the checker."""
+    """Confirms the losses of moves by searches of alpha-beta and of the player."""
 
     def __init__(self, searcher: Searcher, limit: Limit) -> None:
         self._searcher = searcher
-        self._checker = Searcher(Player(CHECKER))
         self._more = Limit(visits=limit.visits and limit.visits * MORE, seconds=limit.seconds and limit.seconds * MORE)
 
-    def losses(self, before: Position, best: Move, played: Move, lost: float) -> Iterator[float]:
-        """Yield the loss of `played` against `best` that each search sees, beginning with the player's own, `lost`."""
-        # 1. The player's own
-        yield lost
-        after_best, after = _after(before, best), _after(before, played)
-        # 2. The checker's, of the same positions
-        limit = Limit(visits=CHECKER_VISITS)
-        yield self._checker.value(before, limit) + self._checker.value(after, limit)
-        # 3. and 4. Both moves with more visits
-        more = Limit(visits=CHECKER_VISITS * MORE)
-        yield self._checker.value(after, more) - self._checker.value(after_best, more)
-        yield self._searcher.value(after, self._more) - self._searcher.value(after_best, self._more)
+    def confirm(self, before: Position, best: Move, played: Move) -> Confirmation:
+        """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one."""
+        searched: dict[tuple[int, Move], tuple[float, tuple[Move, ...]]] = {}
+        found = Confirmation(0.0)
+        for rival in dict.fromkeys((best, alpha_beta(before, *SHALLOW).best)):
+            if rival == played:
+                continue
+            losses: list[float] = []
+            line: tuple[Move, ...] = ()
+            for step in range(STEPS):
+                for move in (played, rival):
+                    if (step, move) not in searched:
+                        searched[step, move] = self._search(step, before, move)
+                value, line = searched[step, rival]
+                losses.append(value - searched[step, played][0])
+                if not mark_of(min(losses)):
+                    break
+            if min(losses) > found.loss:
+                found = Confirmation(min(losses), tuple(losses), line)
+        return found
 
-    def confirmed(self, before: Position, best: Move, played: Move, lost: float) -> float:
-        """Return the least loss that a search sees; it ends with the first that sees too little for a mark."""
-        least = lost
-        for loss in self.losses(before, best, played, lost):
-            least = min(least, loss)
-            if not mark_of(least):
-                break
-        return max(0.0, least)
-
-
-def _after(position: Position, move: Move) -> Position:
-    after = position.copy()
-    after.play(move)
-    return after
+    def _search(self, step: int, before: Position, move: Move) -> tuple[float, tuple[Move, ...]]:
+        """Return the value of a move for the side that plays it, and the line, by the search of a step."""
+        after = before.copy()
+        after.play(move)
+        over = outcome_value(after)
+        if over is not None:
+            return (-over if step == PLAYER_STEP else -value_of_score(int(over * 100_000))), (move,)
+        if step == PLAYER_STEP:
+            result = self._searcher.search(after, self._more)
+            return -result.moves[0].value, (move, *result.moves[0].pv)
+        return -value_of_score(alpha_beta(after, *ALPHA_BETA[step]).score), (move,)
