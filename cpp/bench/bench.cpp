@@ -115,6 +115,42 @@ std::uint64_t signature() {
     return sum;
 }
 
+std::size_t observe_random_games(const Variant& variant, std::uint64_t seed, std::size_t moves) {
+    constexpr std::size_t MAX_PLIES = 512;
+    const Encoding encoding = encoding_of(variant);
+    const State start = validate(parse_fen(variant, false, variant.start), false);
+    std::vector<float> planes(static_cast<std::size_t>(DENSE_PLANES * encoding.squares));
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(encoding.policy_size));
+    std::vector<std::uint16_t> indices;
+    std::vector<Key> keys;
+    State state = start;
+    MoveList legal;
+    variant.legal_moves(state, legal);
+    Random random(seed);
+    std::size_t games = 0;
+    for (std::size_t i = 0; i < moves; ++i) {
+        // 1. A random move, and a new game after the end of one.
+        keys.push_back(state.key);
+        variant.play(state, legal[random.below(static_cast<std::uint32_t>(legal.size()))]);
+        if (keys.size() >= MAX_PLIES || outcome(variant, state, keys, true)) {
+            state = start;
+            keys.clear();
+            ++games;
+        }
+        // 2. Planes and mask.
+        Bitboard bits[BITBOARDS];
+        float scalars[SCALARS];
+        encode(variant, state, repetitions(state, keys) > 1, bits, scalars);
+        write_planes(variant, bits, scalars, planes.data());
+        legal.clear();
+        variant.legal_moves(state, legal);
+        indices.clear();
+        for (const Move move : legal) indices.push_back(move_index(variant, move, state.turn));
+        write_mask(encoding, indices, mask.data());
+    }
+    return games;
+}
+
 std::uint64_t selfplay_signature() {
     constexpr std::uint64_t GAMES = 8;
     std::uint64_t sum = 0;

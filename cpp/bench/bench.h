@@ -12,6 +12,11 @@ struct Rate {
 // Generates the legal moves of positions from random games for `seconds`, on one thread.
 Rate generation_rate(const Variant& variant, std::size_t positions, std::uint64_t seed, double seconds);
 
+// Plays `moves` random moves in one game after another, on one thread, and writes dense planes and the mask of the legal
+// actions after each; returns the number of games that ended. What environments are measured against
+// (bench/environments.py).
+std::size_t observe_random_games(const Variant& variant, std::uint64_t seed, std::size_t moves);
+
 // A checksum over all variants: keys and legal moves of trees from fixed positions, and the visits of searches from
 // there with the `fake` evaluator. Equal on every machine.
 std::uint64_t signature();

@@ -24,15 +24,17 @@ namespace selfmate {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-void bind_board(nb::module_& m);     // board.cpp: Move, Outcome, Setup
-void bind_position(nb::module_& m);  // position.cpp: Position
-void bind_encoding(nb::module_& m);  // encoding.cpp: Encoding, Leaves, LeafBuffers
-void bind_configs(nb::module_& m);   // config.cpp: ConfigField, SearchConfig, SelfPlayConfig
-void bind_search(nb::module_& m);    // search.cpp: SearchResult, Search
-void bind_records(nb::module_& m);   // records.cpp: ScoreRules, GameRecord
-void bind_pool(nb::module_& m);      // pool.cpp: Seat, Pool
-void bind_buffer(nb::module_& m);    // buffer.cpp: Samples, Buffer
-void bind_net(nb::module_& m);       // net.cpp: CpuLayer, CpuNet
+void bind_board(nb::module_& m);       // board.cpp: Move, Outcome, Setup
+void bind_position(nb::module_& m);    // position.cpp: Position
+void bind_encoding(nb::module_& m);    // encoding.cpp: Encoding, Leaves, LeafBuffers
+void bind_dense(nb::module_& m);       // dense.cpp: planes, action masks, encoded positions
+void bind_game_batch(nb::module_& m);  // game_batch.cpp: GameBatch
+void bind_configs(nb::module_& m);     // config.cpp: ConfigField, SearchConfig, SelfPlayConfig
+void bind_search(nb::module_& m);      // search.cpp: SearchResult, Search
+void bind_records(nb::module_& m);     // records.cpp: ScoreRules, GameRecord
+void bind_pool(nb::module_& m);        // pool.cpp: Seat, Pool
+void bind_buffer(nb::module_& m);      // buffer.cpp: Samples, Buffer
+void bind_net(nb::module_& m);         // net.cpp: CpuLayer, CpuNet
 
 // ---- text and numbers --------------------------------------------------------------------------
 
@@ -75,7 +77,6 @@ template <class T>
 using Matrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 template <class T>
 using Column = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-using FloatMatrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Moves a vector into a numpy array.
 template <class Array, class T>
@@ -144,31 +145,6 @@ inline NativeEvaluator native_evaluator(const std::string& name) {
     if (const NativeEvaluator evaluator = find_native_evaluator(name)) return evaluator;
     throw Error("SearchError",
                 "no native evaluator is called " + in_quotes(name) + "; there are uniform, fake and heuristic-1", name);
-}
-
-// Binds `apply` and `apply_native` of a class that hands out tickets (Search, Pool).
-template <class Class>
-void bind_apply(nb::class_<Class>& class_) {
-    class_
-        .def(
-            "apply",
-            [](Class& self, std::uint64_t ticket, FloatMatrix priors, FloatMatrix wdl) {
-                if (priors.shape(0) != wdl.shape(0) || wdl.shape(1) != 3)
-                    throw nb::value_error("priors are [B, M] and wdl is [B, 3]");
-                nb::gil_scoped_release release;
-                self.apply(ticket, priors.shape(0), priors.data(), priors.shape(1), wdl.data());
-            },
-            "ticket"_a, "priors"_a.noconvert(), "wdl"_a.noconvert(),
-            "Apply the evaluations of a ticket's leaves: priors float32[B, M], wdl float32[B, 3]. Raises SearchError\n"
-            "for a ticket that is not open or another B.")
-        .def(
-            "apply_native",
-            [](Class& self, std::uint64_t ticket, const std::string& name) {
-                const NativeEvaluator evaluator = native_evaluator(name);
-                nb::gil_scoped_release release;
-                self.apply(ticket, evaluator);
-            },
-            "ticket"_a, "evaluator"_a, "Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.");
 }
 
 }  // namespace selfmate

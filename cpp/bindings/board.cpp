@@ -61,11 +61,20 @@ void bind_move(nb::module_& m) {
             },
             "from_square"_a, "to_square"_a, "promotion"_a = nb::none())
         .def_static(
-            "from_uci", [](nb::str uci) { return parse_move(text_of(uci)); }, "uci"_a,
-            "Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere. Raises\n"
-            "InvalidMove.\n\n"
+            "from_uci", [](nb::str uci) { return text_of(uci) == "0000" ? Move::null() : parse_move(text_of(uci)); },
+            "uci"_a,
+            "Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere, or the "
+            "null\n"
+            "move for ``0000``. Raises InvalidMove.\n\n"
             ">>> Move.from_uci('e2e4').to_square\n"
             "28\n")
+        .def_static("null", &Move::null,
+                    "Return the null move: the other side is to move. PGN games contain it in analyses.\n\n"
+                    ">>> position = Position('chess')\n"
+                    ">>> position.san(position.play(Move.null())), position.turn == BLACK\n"
+                    "('--', True)\n")
+        .def(
+            "__bool__", [](Move self) { return !self.is_null(); }, "Return False for the null move only.")
         .def_prop_ro("from_square", &Move::from)
         .def_prop_ro("to_square", &Move::to)
         .def_prop_ro(
@@ -79,7 +88,8 @@ void bind_move(nb::module_& m) {
             "__eq__", [](Move self, Move other) { return self == other; }, nb::is_operator())
         .def("__hash__", [](Move self) { return std::size_t(self.bits()); })
         .def("__reduce__", [](Move self) {
-            return nb::make_tuple(nb::type<Move>().attr("from_uci"), nb::make_tuple(write_move(self)));
+            const nb::object promotion = self.promotion() == NO_ROLE ? nb::none() : nb::cast(int(self.promotion()));
+            return nb::make_tuple(nb::type<Move>(), nb::make_tuple(self.from(), self.to(), promotion));
         });
 }
 
@@ -91,6 +101,12 @@ void bind_outcome(nb::module_& m) {
                         ">>> outcome = Position('chess', '7k/5Q2/6K1/8/8/8/8/8 b - - 0 1').outcome()\n"
                         ">>> outcome.result(), outcome.reason\n"
                         "('1/2-1/2', 'stalemate')\n")
+        .def(
+            "__init__",
+            [](Outcome* self, Termination reason, std::optional<bool> winner) {
+                new (self) Outcome{reason, !winner ? Winner::NONE : *winner ? Winner::WHITE : Winner::BLACK};
+            },
+            "termination"_a, "winner"_a.none() = nb::none())
         .def_ro("termination", &Outcome::termination)
         .def_prop_ro("winner",
                      [](const Outcome& self) {
@@ -103,9 +119,56 @@ void bind_outcome(nb::module_& m) {
             "__eq__", [](const Outcome& self, const Outcome& other) { return self == other; }, nb::is_operator())
         .def("__hash__",
              [](const Outcome& self) { return std::size_t(self.termination) * 3 + std::size_t(self.winner); })
+        .def("__reduce__",
+             [](nb::handle self) {
+                 return nb::make_tuple(nb::type<Outcome>(),
+                                       nb::make_tuple(self.attr("termination"), self.attr("winner")));
+             })
         .def("__repr__", [](nb::handle self) {
             return nb::str("Outcome({}, winner={})").format(self.attr("termination"), self.attr("winner"));
         });
+}
+
+// The fields of a setup for pickling: variant, pieces by square, turn, castling rooks, en passant square, clocks, checks
+// left of White and Black.
+using SetupFields = std::tuple<std::string, std::vector<std::pair<int, std::string>>, bool, Bitboard,
+                               std::optional<int>, std::pair<long, long>, std::pair<int, int>>;
+
+SetupFields setup_fields(const Setup& setup) {
+    const State& state = setup.state;
+    std::vector<std::pair<int, std::string>> pieces;
+    for (Bitboard occupied = state.occupied(); occupied;) {
+        const Square square = take_first(occupied);
+        pieces.emplace_back(square, *piece_at(state, square));
+    }
+    return {std::string(setup.variant->name) + (setup.chess960 ? "960" : ""),
+            pieces,
+            to_python(state.turn),
+            state.castling,
+            optional_square(state.ep_square),
+            {state.halfmove_clock, state.fullmove_number},
+            {state.checks_left[WHITE], state.checks_left[BLACK]}};
+}
+
+Setup setup_of(const SetupFields& fields) {
+    const auto& [name, pieces, turn, castling, ep_square, clocks, checks] = fields;
+    const VariantName variant = resolve_variant(name);
+    Setup setup{.variant = variant.variant, .chess960 = variant.chess960, .state = {}};
+    for (const auto& [square, piece] : pieces) {
+        const auto [color, role] = parse_piece(piece);
+        setup.state.clear(bit(checked_square(square, *variant.variant)));
+        setup.state.put(color, role, square);
+    }
+    setup.state.turn = to_color(turn);
+    setup.state.castling = castling;
+    setup.state.ep_square =
+        static_cast<std::uint8_t>(ep_square ? checked_square(*ep_square, *variant.variant) : NO_SQUARE);
+    setup.state.halfmove_clock = checked_clock(clocks.first, 0);
+    setup.state.fullmove_number = checked_clock(clocks.second, 1);
+    const int most = variant.variant->checks_to_win;
+    setup.state.checks_left[WHITE] = static_cast<std::uint8_t>(std::clamp(checks.first, 0, most));
+    setup.state.checks_left[BLACK] = static_cast<std::uint8_t>(std::clamp(checks.second, 0, most));
+    return setup;
 }
 
 void bind_setup(nb::module_& m) {
@@ -180,9 +243,12 @@ void bind_setup(nb::module_& m) {
                 if (parsed) self.state.put(parsed->first, parsed->second, square);
             },
             "square"_a, "piece"_a.none(), "Put a piece (``P``, ``k``) on a square, or remove it with None.")
-        .def("fen", [](const Setup& self) {
-            return write_fen(*self.variant, self.state, self.chess960 ? Castling::SHREDDER : Castling::X_FEN);
-        });
+        .def("fen",
+             [](const Setup& self) {
+                 return write_fen(*self.variant, self.state, self.chess960 ? Castling::SHREDDER : Castling::X_FEN);
+             })
+        .def("__getstate__", &setup_fields)
+        .def("__setstate__", [](Setup& self, const SetupFields& fields) { new (&self) Setup(setup_of(fields)); });
 }
 
 }  // namespace

@@ -114,6 +114,66 @@ Config from_keywords(const std::string& name, const nb::kwargs& keywords) {
     return config;
 }
 
+// The fields that differ from their defaults, and those without a default.
+template <class Config>
+nb::dict changed_fields(const Config& config) {
+    nb::dict changed;
+    each_field<Config>([&](const auto& field) {
+        if (field.use == Use::REQUIRED_RECIPE || config.*field.member != Config{}.*field.member)
+            changed[field.name] = python_value(config.*field.member);
+    });
+    return changed;
+}
+
+// "SearchConfig(cpuct=2.0, lcb=True)"
+template <class Config>
+std::string config_repr(const std::string& name, const Config& config) {
+    std::string text;
+    for (const auto [key, value] : changed_fields(config))
+        text += (text.empty() ? "" : ", ") + nb::cast<std::string>(key) + "=" + nb::cast<std::string>(nb::repr(value));
+    return name + "(" + text + ")";
+}
+
+template <class Config>
+nb::tuple all_values(const Config& config) {
+    nb::list values;
+    each_field<Config>([&](const auto& field) { values.append(python_value(config.*field.member)); });
+    return nb::tuple(values);
+}
+
+// Adds what makes a config a value: repr, comparison, hash, pickling, `replace`.
+template <class Config>
+void bind_value_methods(nb::class_<Config>& bound, const char* name) {
+    static const std::string replace_signature = [] {
+        std::string text = "def replace(self, *";
+        each_field<Config>([&]<class T>(const FieldOf<Config, T>& field) {
+            text += std::string(", ") + field.name + ": " + as_text(python_type<T>().attr("__name__")) + " = ...";
+        });
+        return text + ") -> " + (std::is_same_v<Config, SearchConfig> ? "SearchConfig" : "SelfPlayConfig");
+    }();
+    bound.def("__repr__", [name](const Config& self) { return config_repr<Config>(name, self); })
+        .def(
+            "__eq__", [](const Config& self, const Config& other) { return all_values(self).equal(all_values(other)); },
+            nb::is_operator())
+        .def("__hash__", [](const Config& self) { return nb::hash(all_values(self)); })
+        .def("__getstate__", &changed_fields<Config>, nb::sig("def __getstate__(self) -> dict[str, typing.Any]"))
+        .def(
+            "__setstate__",
+            [name](Config& self, const nb::dict& state) {
+                new (&self) Config(from_keywords<Config>(name, nb::borrow<nb::kwargs>(state)));
+            },
+            nb::sig("def __setstate__(self, state: dict[str, typing.Any], /) -> None"))
+        .def(
+            "replace",
+            [name](const Config& self, const nb::kwargs& keywords) {
+                nb::dict fields = changed_fields(self);
+                fields.update(nb::borrow<nb::dict>(keywords));
+                return from_keywords<Config>(name, nb::borrow<nb::kwargs>(fields));
+            },
+            nb::sig(replace_signature.c_str()),
+            "Return a copy with other values of some fields. Raises ValueError, which names the field.");
+}
+
 // `def __init__(self, *, visits: int, fast_visits: int = 1, …) -> None`
 template <class Config>
 std::string init_signature() {
@@ -160,6 +220,7 @@ nb::class_<Config> bind_config(nb::module_& m, const char* name, const char* doc
         bound.def_prop_ro(
             field.name, [member = field.member](const Config& self) { return plain(self.*member); }, field.help);
     });
+    bind_value_methods(bound, name);
     return bound;
 }
 
@@ -185,6 +246,8 @@ void bind_configs(nb::module_& m) {
                               "How to search; the defaults are those of playing.\n\n"
                               ">>> SearchConfig(cpuct=2).cpuct, SearchConfig().fpu_reduction\n"
                               "(2.0, 0.33)\n"
+                              ">>> SearchConfig(cpuct=2, lcb=True).replace(cpuct=3)  # shows what is not a default\n"
+                              "SearchConfig(cpuct=3.0, lcb=True)\n"
                               ">>> SearchConfig(noise_epsilon=2)\n"
                               "Traceback (most recent call last):\n"
                               "...\n"

@@ -1,5 +1,5 @@
-// The Python module `_cpu`: which builds of the core this CPU can run, and which is fastest. Compiled for the baseline
-// CPU and independent of the core, because it is imported first.
+// The Python module `_cpu`: which builds of the core this CPU can run, which is fastest, and what they were built from.
+// Compiled for the baseline CPU and independent of the core, because it is imported first.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>
@@ -45,7 +45,7 @@ static bool has_slow_pext(void) { return true; }
 
 static PyObject* can_run(PyObject* module, PyObject* argument) {
     (void)module;
-    const char* name = PyUnicode_AsUTF8(argument);
+    const char* name = PyUnicode_AsUTF8AndSize(argument, NULL);  // part of the stable ABI, unlike PyUnicode_AsUTF8
     if (name == NULL) return NULL;
     return PyBool_FromLong((strcmp(name, "v2") == 0 && runs_v2()) || (strcmp(name, "v3") == 0 && runs_v3()));
 }
@@ -56,10 +56,27 @@ static PyObject* best(PyObject* module, PyObject* unused) {
     return PyUnicode_FromString(runs_v3() && !has_slow_pext() ? "v3" : "v2");
 }
 
+static PyObject* commit(PyObject* module, PyObject* unused) {
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(SELFMATE_COMMIT);
+}
+
+static PyObject* compiler(PyObject* module, PyObject* unused) {
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(SELFMATE_COMPILER);
+}
+
 static PyMethodDef METHODS[] = {
     {"best", best, METH_NOARGS,
      "best() -> str\n\nReturn the build of the core that is fastest on this CPU: 'v2' or 'v3'."},
     {"can_run", can_run, METH_O, "can_run(name) -> bool\n\nReturn whether this CPU supports the named build."},
+    {"commit", commit, METH_NOARGS,
+     "commit() -> str\n\nReturn the git commit that was built, shortened, with '-dirty' where files were changed; "
+     "empty "
+     "where it was not known."},
+    {"compiler", compiler, METH_NOARGS, "compiler() -> str\n\nReturn name and version of the C++ compiler."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,7 +13,11 @@ void bind_encoder(nb::module_& m) {
         .def_ro("policy_size", &Encoding::policy_size)
         .def_ro("max_moves", &Encoding::max_moves)
         .def_prop_ro("bitboards", [](const Encoding&) { return BITBOARDS; })
-        .def_prop_ro("scalars", [](const Encoding&) { return SCALARS; });
+        .def_prop_ro("scalars", [](const Encoding&) { return SCALARS; })
+        .def("__getstate__", [](const Encoding& self) { return std::make_tuple(std::string(self.variant)); })
+        .def("__setstate__", [](Encoding& self, const std::tuple<std::string>& state) {
+            new (&self) Encoding(encoding_of(*resolve_variant(std::get<0>(state)).variant));
+        });
     m.def(
         "encoding", [](const std::string& name) { return encoding_of(*resolve_variant(name).variant); }, "variant"_a,
         "Return the encoding of a variant.\n\n"

@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 #include "bindings/bindings.h"
 #include "board/position.h"
+#include "search/tree.h"
 
 namespace selfmate {
 namespace {
@@ -34,6 +35,8 @@ NB_MODULE(SELFMATE_MODULE, m) {
     for (const auto& [name, role] : {std::pair("PAWN", PAWN), std::pair("KNIGHT", KNIGHT), std::pair("BISHOP", BISHOP),
                                      std::pair("ROOK", ROOK), std::pair("QUEEN", QUEEN), std::pair("KING", KING)})
         m.attr(name) = int(role);
+    m.attr("NODE_BYTES") = sizeof(Node);
+    m.attr("EDGE_BYTES") = sizeof(Edge);
     nb::list names;
     for (const Variant& variant : variants()) names.append(nb::str(variant.name.data(), variant.name.size()));
     m.attr("VARIANTS") = nb::tuple(names);
@@ -41,6 +44,8 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_board(m);
     bind_position(m);
     bind_encoding(m);
+    bind_dense(m);
+    bind_game_batch(m);
     bind_configs(m);
     bind_search(m);
     bind_records(m);
@@ -93,6 +98,18 @@ NB_MODULE(SELFMATE_MODULE, m) {
         },
         "variant"_a, "positions"_a, "seed"_a, "seconds"_a,
         "Return (positions, legal moves) per second of move generation on one thread, over positions of random games.");
+    m.def(
+        "observe_random_games",
+        [](nb::str name, std::uint64_t seed, std::size_t moves) {
+            const VariantName variant = resolve_variant(text_of(name));
+            if (moves > 1'000'000'000) throw nb::value_error("moves go from 0 to 1,000,000,000");
+            nb::gil_scoped_release release;
+            return observe_random_games(*variant.variant, seed, moves);
+        },
+        "variant"_a, "seed"_a, "moves"_a,
+        "Play random moves in one game after another, writing dense planes and action masks after each, on one "
+        "thread;\n"
+        "return the number of games that ended.");
 }
 
 }  // namespace

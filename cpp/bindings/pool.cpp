@@ -1,6 +1,7 @@
 // Python: Seat, Pool.
 #include "search/pool.h"
 
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
 
 namespace selfmate {
@@ -50,7 +51,14 @@ void bind_seat(nb::module_& m) {
         .def_ro("visits", &Seat::visits)
         .def_ro("evaluator", &Seat::evaluator)
         .def_ro("is_external", &Seat::external)
-        .def_prop_ro("is_random", &Seat::plays_random_moves);
+        .def_ro("search", &Seat::search)
+        .def_prop_ro("is_random", &Seat::plays_random_moves)
+        .def("__getstate__",
+             [](const Seat& self) { return std::make_tuple(self.visits, self.evaluator, self.search, self.external); })
+        .def("__setstate__", [](Seat& self, const std::tuple<std::uint32_t, std::uint8_t, SearchConfig, bool>& state) {
+            const auto& [visits, evaluator, search, external] = state;
+            new (&self) Seat{.search = search, .visits = visits, .evaluator = evaluator, .external = external};
+        });
 }
 
 void bind_construction(nb::class_<Pool>& pool) {

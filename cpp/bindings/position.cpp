@@ -163,12 +163,13 @@ void bind_moves(nb::class_<Position>& position) {
         .def(
             "play",
             [](Position& self, Move move) {
-                move = self.normalise(move);
+                move = self.playable(move);
                 self.play(move);
                 return move;
             },
             "move"_a,
-            "Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. Raises\n"
+            "Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. The null\n"
+            "move `Move.null()` passes; it is not among the legal moves, and not allowed in check. Raises\n"
             "`IllegalMove` or `InvalidMove` and leaves the position unchanged.\n\n"
             ">>> position = Position('chess', 'r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1')\n"
             ">>> position.play('e1g1')\n"
@@ -191,29 +192,31 @@ void bind_moves(nb::class_<Position>& position) {
             },
             "Take the last move back and return it. Raises IndexError without moves.")
         .def(
-            "is_castling", [](const Position& self, Move move) { return self.is_castling(self.normalise(move)); },
+            "is_castling", [](const Position& self, Move move) { return self.is_castling(self.playable(move)); },
             "move"_a)
         .def(
-            "is_en_passant", [](const Position& self, Move move) { return self.is_en_passant(self.normalise(move)); },
+            "is_en_passant", [](const Position& self, Move move) { return self.is_en_passant(self.playable(move)); },
             "move"_a)
         .def(
-            "is_capture", [](const Position& self, Move move) { return self.is_capture(self.normalise(move)); },
+            "is_capture", [](const Position& self, Move move) { return self.is_capture(self.playable(move)); },
             "move"_a)
         .def(
             "gives_check",
             [](const Position& self, Move move) {
                 State next = self.state();
-                self.variant().play(next, self.normalise(move));
-                return !self.variant().has_ended(next) && self.variant().checkers(next, next.turn) != 0;
+                move = self.playable(move);
+                if (move.is_null()) return false;
+                self.variant().play(next, move);
+                return self.variant().checkers(next, next.turn) != 0;
             },
-            "move"_a)
+            "move"_a, "Return whether a legal move gives check, also where it ends the game.")
         .def(
-            "uci", [](const Position& self, Move move) { return self.uci(self.normalise(move)); }, "move"_a,
+            "uci", [](const Position& self, Move move) { return self.uci(self.playable(move)); }, "move"_a,
             "Return the UCI text of a legal move: castling as the king's two steps, in chess960 as king takes rook.")
         .def(
             "parse_uci", [](const Position& self, nb::str uci) { return self.parse_uci(text_of(uci)); }, "uci"_a)
         .def(
-            "san", [](const Position& self, Move move) { return write_san(self, self.normalise(move)); }, "move"_a,
+            "san", [](const Position& self, Move move) { return write_san(self, self.playable(move)); }, "move"_a,
             "Return the SAN of a legal move.\n\n"
             ">>> Position('chess').san(Move.from_uci('g1f3'))\n"
             "'Nf3'\n")
@@ -221,7 +224,15 @@ void bind_moves(nb::class_<Position>& position) {
             "parse_san", [](const Position& self, nb::str san) { return parse_san(self, text_of(san)); }, "san"_a,
             "Return the legal move of a SAN. Raises InvalidSan, AmbiguousSan or IllegalSan.\n\n"
             ">>> Position('chess').parse_san('Nf3')\n"
-            "Move.from_uci('g1f3')\n");
+            "Move.from_uci('g1f3')\n")
+        .def(
+            "play_san",
+            [](Position& self, nb::str san) {
+                const Move move = parse_san(self, text_of(san));
+                self.play(move);
+                return move;
+            },
+            "san"_a, "Play the legal move of a SAN and return it. Raises as `parse_san`.");
 }
 
 void bind_end(nb::class_<Position>& position) {

@@ -5,12 +5,21 @@
 namespace selfmate {
 namespace {
 
+using Rule = std::optional<std::tuple<int, std::uint32_t, std::uint32_t>>;
+
+std::optional<ScoreRule> checked_rule(const Rule& given) {
+    if (!given) return std::nullopt;
+    const auto [bound, moves, after] = *given;
+    if (bound < 0 || bound > 100'000'000 || !moves || moves > 100'000)
+        throw nb::value_error("centipawns from 0 to 100,000,000, moves from 1 to 100,000");
+    return ScoreRule{.centipawns = bound, .moves = moves, .from_move = after};
+}
+
 void bind_scores(nb::module_& m) {
     m.def("centipawns", &centipawns, "value"_a,
           "Return a value (-1 to 1) in centipawns by lc0's formula, 90 tan(1.5637541897 value).\n\n"
           ">>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)\n"
           "(0, 89, -12780)\n");
-    using Rule = std::optional<std::tuple<int, std::uint32_t, std::uint32_t>>;
     nb::class_<ScoreRules>(
         m, "ScoreRules",
         "Adjudication by the players' scores. Each rule is (centipawns, moves, after): the bound must hold in the "
@@ -24,14 +33,8 @@ void bind_scores(nb::module_& m) {
         .def(
             "__init__",
             [](ScoreRules* self, const Rule& resign, const Rule& win, const Rule& draw) {
-                const auto rule = [](const Rule& given) -> std::optional<ScoreRule> {
-                    if (!given) return std::nullopt;
-                    const auto [bound, moves, after] = *given;
-                    if (bound < 0 || bound > 100'000'000 || !moves || moves > 100'000)
-                        throw nb::value_error("centipawns from 0 to 100,000,000, moves from 1 to 100,000");
-                    return ScoreRule{.centipawns = bound, .moves = moves, .from_move = after};
-                };
-                new (self) ScoreRules{.resign = rule(resign), .win = rule(win), .draw = rule(draw)};
+                new (self)
+                    ScoreRules{.resign = checked_rule(resign), .win = checked_rule(win), .draw = checked_rule(draw)};
             },
             nb::kw_only(), "resign"_a = nb::none(), "win"_a = nb::none(), "draw"_a = nb::none())
         .def(
@@ -44,7 +47,19 @@ void bind_scores(nb::module_& m) {
             },
             "scores"_a, "white_moved"_a, "number"_a,
             "Return (result, reason) or None. `scores`: of every move so far, for the side that moved, or None;\n"
-            "`number`: the number of the last move, as in a score sheet.");
+            "`number`: the number of the last move, as in a score sheet.")
+        .def("__getstate__",
+             [](const ScoreRules& self) {
+                 const auto fields = [](const std::optional<ScoreRule>& rule) {
+                     return rule ? Rule({rule->centipawns, rule->moves, rule->from_move}) : std::nullopt;
+                 };
+                 return std::make_tuple(fields(self.resign), fields(self.win), fields(self.draw));
+             })
+        .def("__setstate__", [](ScoreRules& self, const std::tuple<Rule, Rule, Rule>& state) {
+            const auto& [resign, win, draw] = state;
+            new (&self)
+                ScoreRules{.resign = checked_rule(resign), .win = checked_rule(win), .draw = checked_rule(draw)};
+        });
 }
 
 void bind_record(nb::module_& m) {
@@ -116,7 +131,18 @@ void bind_record(nb::module_& m) {
         .def_static(
             "from_bytes",
             [](nb::bytes bytes) { return read_record({static_cast<const char*>(bytes.data()), bytes.size()}); },
-            "data"_a, "Return the record of bytes. The game is replayed; invalid bytes raise RecordError.");
+            "data"_a, "Return the record of bytes. The game is replayed; invalid bytes raise RecordError.")
+        .def("__getstate__",
+             [](const GameRecord& self) {
+                 const std::string bytes = write_record(self);
+                 return std::make_tuple(nb::bytes(bytes.data(), bytes.size()), std::vector<Score>(self.scores));
+             })
+        .def("__setstate__", [](GameRecord& self, const std::tuple<nb::bytes, std::vector<Score>>& state) {
+            const auto& [bytes, scores] = state;
+            GameRecord record = read_record({static_cast<const char*>(bytes.data()), bytes.size()});
+            record.scores = scores;
+            new (&self) GameRecord(std::move(record));
+        });
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Python: MoveStats, SearchResult, Search, AlphaBetaResult, alpha_beta.
+#include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/search_tree.h"
 #include "bindings/single_search.h"
 #include "search/alpha_beta.h"
 
@@ -20,7 +22,8 @@ struct SearchedMove {
 struct SearchResult {
     std::vector<SearchedMove> moves;
     std::uint32_t visits, collisions, seldepth;
-    float value, net_value;
+    float value;
+    std::optional<float> net_value;
     std::tuple<float, float, float> wdl;
     std::optional<int> proven_plies;
     double depth;
@@ -43,7 +46,7 @@ SearchResult result_of(const Search& search, std::uint32_t at = 0) {
     result.seldepth = search.max_depth();
     result.depth = static_cast<double>(search.depth_sum()) / std::max(1u, search.visits());
     result.value = proof.known() ? proof.value() : node.value;
-    result.net_value = node.net_value;
+    if (!node.by_rules) result.net_value = node.net_value;
     result.proven_plies = proven(proof);
     result.nodes = search.tree().nodes.size();
     result.edges = search.tree().edges.size();
@@ -85,7 +88,8 @@ void bind_results(nb::module_& m) {
         .def_prop_ro("pv", [](const SearchResult& self) { return std::vector<Move>(self.moves.front().pv); })
         .def_ro("visits", &SearchResult::visits)
         .def_ro("value", &SearchResult::value)
-        .def_ro("net_value", &SearchResult::net_value)
+        .def_ro("net_value", &SearchResult::net_value,
+                "The evaluator's value of the position; None where the rules decided it before the evaluator was asked")
         .def_ro("wdl", &SearchResult::wdl)
         .def_ro("proven", &SearchResult::proven_plies)
         .def_ro("depth", &SearchResult::depth)
@@ -195,7 +199,18 @@ void bind_single_search(nb::module_& m) {
                     return std::nullopt;
                 return result_of(self.search, at);
             },
-            "move"_a, "Return the result at the position after a root move, or None if it is not evaluated.");
+            "move"_a, "Return the result at the position after a root move, or None if it is not evaluated.")
+        .def(
+            "tree_rows",
+            [](const SingleSearch& self, std::uint32_t max_depth, std::size_t max_nodes, std::uint32_t min_visits) {
+                if (self.search.tree().nodes.empty() || self.search.root().unevaluated)
+                    throw Error("SearchError", "the root has not been evaluated yet", "");
+                return tree_rows(self.search, max_depth, max_nodes, min_visits);
+            },
+            "max_depth"_a, "max_nodes"_a, "min_visits"_a,
+            "Return the root and the moves below it, the most visited first: row of the parent, depth, move, visits,\n"
+            "value, draw, prior, net_value, proven, seen by the side to move at the root. Raises SearchError if the\n"
+            "root is not evaluated.");
 }
 
 void bind_alpha_beta(nb::module_& m) {

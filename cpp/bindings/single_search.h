@@ -79,8 +79,18 @@ public:
                             " rows, not " + std::to_string(size),
                         std::to_string(size));
         const std::vector<std::uint32_t> leaves = close_ticket(ticket);
-        for (std::size_t row = 0; row < size; ++row)
-            search.apply(leaves[row], {priors + row * stride, stride}, wdl + row * 3);
+        std::optional<EvaluationFault> fault;
+        for (std::size_t row = 0; row < size; ++row) {
+            const std::span<const float> row_priors(priors + row * stride, stride);
+            const char* const wrong = search.evaluation_fault(leaves[row], row_priors, wdl + row * 3, encoding_);
+            if (!wrong)
+                search.apply(leaves[row], row_priors, wdl + row * 3);
+            else {
+                search.abandon(leaves[row]);
+                if (!fault) fault = {wrong, row};
+            }
+        }
+        if (fault) fault->raise();
     }
 
     void apply(std::uint64_t ticket, NativeEvaluator evaluator) {

@@ -70,6 +70,10 @@ public:
         return move;
     }
 
+    // The null move, "0000": the other side is to move. Never generated; only `Position::play` knows it.
+    static constexpr Move null() { return from_bits(0); }
+    constexpr bool is_null() const { return bits_ == 0; }
+
     constexpr Square from() const { return bits_ & 63; }
     constexpr Square to() const { return bits_ >> 6 & 63; }
     constexpr Role promotion() const { return Role(bits_ >> 12); }

@@ -63,11 +63,13 @@ void parse_board(const Variant& variant, std::string_view text, State& state) {
             text);
 }
 
-// The outermost rook on one side of the king; the corner if there is none, which `validate` then rejects.
+// The outermost rook on one side of the king; the corner if there is none, or if the king is not on its first rank, which
+// `validate` then rejects.
 Square outermost_rook(const State& state, Color color, bool king_side) {
     const int rank = color == WHITE ? 0 : 7;
     const Square king = state.king(color);
     const Square corner = make_square(king_side ? 7 : 0, rank);
+    if (king == NO_SQUARE || rank_of(king) != rank) return corner;
     const Bitboard rooks = state.of(color, ROOK) & rank_mask(rank);
     for (int i = 0; i < 8; ++i) {
         const Square square = king_side ? corner - i : corner + i;
@@ -77,7 +79,7 @@ Square outermost_rook(const State& state, Color color, bool king_side) {
     return corner;
 }
 
-void parse_castling(std::string_view text, State& state) {
+void parse_castling(std::string_view text, State& state, bool lenient) {
     if (text == "-") return;
     for (const char c : text) {
         const Color color = is_upper(c) ? WHITE : BLACK;
@@ -89,7 +91,7 @@ void parse_castling(std::string_view text, State& state) {
             rook = make_square(lower - 'a', color == WHITE ? 0 : 7);
         else
             bad_fen("castling rights are written with K, Q, k, q, files or -, not " + in_quotes(text), text);
-        if (contains(state.castling, rook))
+        if (contains(state.castling, rook) && !lenient)
             bad_fen("castling rights name the same rook twice: " + in_quotes(text), text);
         state.castling |= bit(rook);
     }
@@ -157,7 +159,7 @@ void check_pieces(const Variant& variant, const State& state) {
 }
 
 // Returns the error of one castling right, or none.
-std::optional<std::string> castling_fault(const State& state, bool chess960, Square rook) {
+std::optional<std::string> castling_fault(const Variant& variant, const State& state, bool chess960, Square rook) {
     const Color color = rank_of(rook) == 0 ? WHITE : BLACK;
     const Square king = state.king(color);
     if (rank_of(rook) != 0 && rank_of(rook) != 7) return "no rook castles from " + square_name(rook);
@@ -167,7 +169,8 @@ std::optional<std::string> castling_fault(const State& state, bool chess960, Squ
         return side_name(color) + "'s king is not on its first rank and cannot castle";
     if (!chess960 && (file_of(king) != 4 || (file_of(rook) != 0 && file_of(rook) != 7)))
         return "castling with the king on " + square_name(king) + " and the rook on " + square_name(rook) +
-               " is only possible in chess960";
+               (variant.shuffled ? " is only possible in " + std::string(variant.name) + "960"
+                                 : " is not possible in " + std::string(variant.name));
     const Bitboard same_side = rook > king ? ~(bit(king) - 1) : bit(king) - 1;
     if (more_than_one(state.castling & rank_mask(rank_of(rook)) & same_side))
         return side_name(color) + " cannot castle with two rooks on the same side";
@@ -212,7 +215,7 @@ Square parse_square(const Variant& variant, std::string_view name) {
     return make_square(file, rank);
 }
 
-Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
+Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen, bool lenient) {
     if (fen.size() > MAX_FEN)
         bad_fen("a FEN has at most " + std::to_string(MAX_FEN) + " characters, this one " + std::to_string(fen.size()),
                 fen.substr(0, 40));
@@ -229,7 +232,7 @@ Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen) {
     if (fields[1] != "w" && fields[1] != "b")
         bad_fen("the side to move is w or b, not " + in_quotes(fields[1]), fields[1]);
     state.turn = fields[1] == "w" ? WHITE : BLACK;
-    parse_castling(fields[2], state);
+    parse_castling(fields[2], state, lenient);
     if (!variant.castling) state.castling = 0;  // old antichess FENs contain castling rights that do not exist
     if (fields[3] != "-") {
         const Square square = parse_square(variant, fields[3]);
@@ -266,7 +269,7 @@ State validate(const Setup& setup, bool lenient) {
         const Square rook = take_first(rooks);
         if (!variant.castling) {
             state.castling = 0;
-        } else if (const auto fault = castling_fault(setup.state, setup.chess960, rook)) {
+        } else if (const auto fault = castling_fault(variant, setup.state, setup.chess960, rook)) {
             if (!lenient) throw Error("BadCastling", *fault, square_name(rook));
             state.castling &= ~bit(rook);
         }

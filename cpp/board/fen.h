@@ -15,8 +15,8 @@ struct Setup {
     State state;  // unchecked castling rights and en passant square, no key
 };
 
-// Throws FenError for invalid syntax.
-Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen);
+// Throws FenError for invalid syntax. Lenient: a rook that the castling rights name twice counts once.
+Setup parse_fen(const Variant& variant, bool chess960, std::string_view fen, bool lenient = false);
 
 // Throws NoKing, TooManyKings, OppositeCheck, BadCastling, BadEnPassant, … for positions that the rules do not allow.
 // Lenient: drops impossible castling rights and en passant squares, and accepts a king of the side not to move that is

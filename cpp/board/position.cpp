@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::size_t MAX_UCI = 8;
 
+void play_null(State& state) {
+    if (state.ep_square != NO_SQUARE) state.key ^= ZOBRIST.en_passant[file_of(state.ep_square)];
+    state.ep_square = NO_SQUARE;
+    ++state.halfmove_clock;
+    state.fullmove_number = static_cast<std::uint16_t>(state.fullmove_number + (state.turn == BLACK));
+    state.turn = ~state.turn;
+    state.key ^= ZOBRIST.black_to_move;
+}
+
 }  // namespace
 
 std::vector<std::string> variant_names() {
@@ -36,7 +45,7 @@ Position::Position(std::string_view variant_name, std::optional<std::string_view
     const VariantName name = resolve_variant(variant_name);
     variant_ = name.variant;
     chess960_ = name.chess960;
-    state_ = validate(parse_fen(*variant_, chess960_, fen.value_or(variant_->start)), lenient);
+    state_ = validate(parse_fen(*variant_, chess960_, fen.value_or(variant_->start), lenient), lenient);
 }
 
 Position::Position(const Setup& setup, bool lenient)
@@ -57,7 +66,10 @@ void Position::play(Move legal_move) {
     past_.push_back(state_);
     keys_.push_back(state_.key);
     moves_.push_back(legal_move);
-    variant_->play(state_, legal_move);
+    if (legal_move.is_null())
+        play_null(state_);
+    else
+        variant_->play(state_, legal_move);
 }
 
 Move Position::undo() {
@@ -75,10 +87,11 @@ bool Position::is_en_passant(Move move) const {
 }
 
 bool Position::is_capture(Move move) const {
-    return contains(state_.of(~state_.turn), move.to()) || is_en_passant(move);
+    return !move.is_null() && (contains(state_.of(~state_.turn), move.to()) || is_en_passant(move));
 }
 
 std::string write_move(Move move) {
+    if (move.is_null()) return "0000";
     std::string uci = square_name(move.from()) + square_name(move.to());
     if (move.promotion() != NO_ROLE) uci += ROLE_LETTERS[move.promotion()];
     return uci;
@@ -105,6 +118,10 @@ std::string Position::uci(Move move) const {
 
 Move Position::parse_uci(std::string_view uci) const { return normalise(parse_move(uci)); }
 
+Move Position::playable(Move move) const {
+    return move.is_null() && !variant_->has_ended(state_) && !checkers() ? move : normalise(move);
+}
+
 Move normalise(const Variant& variant, bool chess960, const State& state, Move move) {
     MoveList moves;
     variant.legal_moves(state, moves);
@@ -120,7 +137,9 @@ Move normalise(const Variant& variant, bool chess960, const State& state, Move m
 
     // Find the reason for the message.
     std::string why;
-    if (!((variant.board >> from) & (variant.board >> to) & 1))
+    if (move.is_null())
+        why = "no side may pass in check, nor after the end";
+    else if (!((variant.board >> from) & (variant.board >> to) & 1))
         why = "it leaves the board";
     else if (variant.has_ended(state))
         why = "the game is over";

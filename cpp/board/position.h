@@ -34,7 +34,7 @@ inline bool is_castling(const State& state, Move move) { return contains(state.o
 // Throws IllegalMove.
 Move normalise(const Variant& variant, bool chess960, const State& state, Move move);
 
-// Move, state and key stacks have the same length. `play` does not check legality.
+// Move, state and key stacks have the same length. `play` does not check legality, and also takes the null move.
 class Position {
 public:
     Position(std::string_view variant_name, std::optional<std::string_view> fen, bool lenient);
@@ -53,7 +53,7 @@ public:
     std::string fen(Castling castling) const { return write_fen(*variant_, state_, castling); }
     Castling own_castling() const { return chess960_ ? Castling::SHREDDER : Castling::X_FEN; }
 
-    bool is_castling(Move move) const { return selfmate::is_castling(state_, move); }
+    bool is_castling(Move move) const { return !move.is_null() && selfmate::is_castling(state_, move); }
     bool is_en_passant(Move move) const;
     bool is_capture(Move move) const;
     Bitboard checkers() const { return variant_->checkers(state_, state_.turn); }
@@ -62,6 +62,8 @@ public:
     std::string uci(Move move) const;
     Move parse_uci(std::string_view uci) const;
     Move normalise(Move move) const { return selfmate::normalise(*variant_, chess960_, state_, move); }
+    // As `normalise`, but the null move is allowed outside of check while the game is not over.
+    Move playable(Move move) const;
 
     std::span<const Key> past_keys() const { return keys_; }  // of the positions before this one, oldest first
     int repetitions() const { return selfmate::repetitions(state_, keys_); }
@@ -81,7 +83,7 @@ private:
     std::vector<Move> moves_;
 };
 
-// "e2e4", "a7a8q"; throws InvalidMove.
+// "e2e4", "a7a8q"; throws InvalidMove, also for the null move, which no player may send.
 Move parse_move(std::string_view uci);
 std::string write_move(Move move);
 

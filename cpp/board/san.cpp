@@ -13,6 +13,7 @@ char upper(Role role) { return piece_letter(WHITE, role); }
 
 std::string without_suffix(const Position& position, Move move) {
     const State& state = position.state();
+    if (move.is_null()) return "--";
     if (position.is_castling(move)) return move.to() > move.from() ? "O-O" : "O-O-O";
     const Role role = state.role_at(move.from());
     std::string san;
@@ -54,15 +55,40 @@ struct SanParts {
     throw Error("InvalidSan", in_quotes(san) + " is not a move like Nf3, exd5, O-O or e8=Q", san.substr(0, 40));
 }
 
+// Removes signs of check and mate, marks, and "e.p." or "ep".
+std::string_view without_marks(std::string_view text) {
+    const auto strip = [&text] {
+        while (!text.empty() && std::string_view("+#!?").find(text.back()) != text.npos) text.remove_suffix(1);
+    };
+    strip();
+    for (const std::string_view mark : {"e.p.", "ep"})
+        if (text.ends_with(mark)) text.remove_suffix(mark.size());
+    strip();
+    return text;
+}
+
+// The number of letters in a text like O-O or 0-0-0, else 0. Lichess also reads the letter o, and the non-breaking hyphen
+// and the dash of U+2011 and U+2013.
+int castling_letters(std::string_view text) {
+    for (int letters = 1; !text.empty() && std::string_view("Oo0").find(text.front()) != text.npos; ++letters) {
+        text.remove_prefix(1);
+        if (text.empty()) return letters;
+        const auto hyphens = {std::string_view("-"), std::string_view("\u2011"), std::string_view("\u2013")};
+        const auto* const hyphen = std::ranges::find_if(hyphens, [&](auto each) { return text.starts_with(each); });
+        if (hyphen == hyphens.end()) return 0;
+        text.remove_prefix(hyphen->size());
+    }
+    return 0;
+}
+
 SanParts read(std::string_view san, const Variant& variant) {
-    std::string_view rest = san;
     if (san.size() > MAX_SAN) invalid(san);
-    while (!rest.empty() && std::string_view("+#!?").find(rest.back()) != rest.npos) rest.remove_suffix(1);
+    std::string_view rest = without_marks(san);
 
     SanParts parts;
-    if (rest == "O-O" || rest == "0-0" || rest == "O-O-O" || rest == "0-0-0") {
+    if (const int letters = castling_letters(rest); letters == 2 || letters == 3) {
         parts.castles = true;
-        parts.king_side = rest.size() == 3;
+        parts.king_side = letters == 2;
         return parts;
     }
     // Promotion and target from the back, then the piece from the front, then the origin between them.
@@ -104,6 +130,7 @@ SanParts read(std::string_view san, const Variant& variant) {
 
 std::string write_san(const Position& position, Move move) {
     std::string san = without_suffix(position, move);
+    if (move.is_null()) return san;
     const Variant& variant = position.variant();
     State next = position.state();
     variant.play(next, move);
@@ -138,6 +165,9 @@ Move parse_san(const Position& position, std::string_view san) {
         found = move;
     }
     if (found) return *found;
+    if (parts.file >= 0 && parts.rank >= 0 && san.size() == 4 && parts.role == PAWN)
+        throw Error("InvalidSan", in_quotes(san) + " is not SAN but UCI; SAN is a move like Nf3, exd5, O-O or e8=Q",
+                    san);
     std::string why = other_promotion ? parts.promotion == NO_ROLE ? ": say what the pawn becomes, as in e8=Q"
                                                                    : ": no piece can become that"
                                       : "";

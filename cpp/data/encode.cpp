@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "util/random.h"
 
@@ -36,6 +37,24 @@ std::array<std::uint8_t, 64 * 64> planes_for(int reach) {
 }
 const std::array<std::uint8_t, 64 * 64> PLANES_8 = planes_for(7);
 const std::array<std::uint8_t, 64 * 64> PLANES_5 = planes_for(4);
+
+// The squares of a rank as floats, by the bits of the rank.
+struct RankFloats {
+    float of[256][8];
+
+    constexpr RankFloats() : of() {
+        for (int bits = 0; bits < 256; ++bits)
+            for (int file = 0; file < 8; ++file) of[bits][file] = static_cast<float>(bits >> file & 1);
+    }
+};
+constexpr RankFloats RANK_FLOATS;
+
+// A constant number of files becomes one or two vector stores per rank.
+template <int FILES>
+void write_squares(int ranks, Bitboard bits, float* out) {
+    for (int rank = 0; rank < ranks; ++rank, bits >>= 8, out += FILES)
+        std::memcpy(out, RANK_FLOATS.of[bits & 0xff], FILES * sizeof(float));
+}
 
 Square seen_by(const Variant& variant, Square square, Color turn) {
     return turn == WHITE ? square : make_square(file_of(square), variant.ranks - 1 - rank_of(square));
@@ -84,6 +103,16 @@ void encode(const Variant& variant, const State& state, bool repeated, Bitboard*
     scalars[3] = variant.colors_differ && us == BLACK ? 1.0f : 0.0f;
 }
 
+void write_planes(const Variant& variant, const Bitboard* bits, const float* scalars, float* planes) {
+    const int squares = variant.files * variant.ranks;
+    for (int i = 0; i < BITBOARDS; ++i, planes += squares)
+        if (variant.files == 8)
+            write_squares<8>(variant.ranks, bits[i], planes);
+        else
+            write_squares<5>(variant.ranks, bits[i], planes);
+    for (int i = 0; i < SCALARS; ++i, planes += squares) std::fill(planes, planes + squares, scalars[i]);
+}
+
 Key encoded_key(const State& state, bool repeated) {
     return state.key ^ mix(2 * std::uint64_t(state.halfmove_clock) + repeated);
 }
@@ -99,6 +128,11 @@ std::uint16_t move_index(const Variant& variant, Move move, Color turn) {
     }
     const int square = rank_of(from) * variant.files + file_of(from);
     return static_cast<std::uint16_t>(plane * variant.files * variant.ranks + square);
+}
+
+void write_mask(const Encoding& encoding, std::span<const std::uint16_t> indices, std::uint8_t* mask) {
+    std::memset(mask, 0, static_cast<std::size_t>(encoding.policy_size));
+    for (const std::uint16_t index : indices) mask[index] = 1;
 }
 
 Bitboard mirror(const Variant& variant, Bitboard squares) {

@@ -20,6 +20,7 @@ namespace selfmate {
 
 constexpr int BITBOARDS = 16;
 constexpr int SCALARS = 4;
+constexpr int DENSE_PLANES = BITBOARDS + SCALARS;
 
 struct Encoding {
     std::string_view variant;
@@ -32,11 +33,18 @@ Encoding encoding_of(const Variant& variant);
 // Writes bits[BITBOARDS] and scalars[SCALARS].
 void encode(const Variant& variant, const State& state, bool repeated, Bitboard* bits, float* scalars);
 
+// Writes the dense form of an encoded position, planes[DENSE_PLANES, ranks, files]: 0 or 1 on each square of a bitboard,
+// then each scalar on all squares. Row 0 is the first rank of the side to move.
+void write_planes(const Variant& variant, const Bitboard* bits, const float* scalars, float* planes);
+
 // Hash of the encoder's input.
 Key encoded_key(const State& state, bool repeated);
 
 // The policy index of a legal move.
 std::uint16_t move_index(const Variant& variant, Move move, Color turn);
+
+// Writes mask[policy_size]: 1 at the given policy indices, 0 elsewhere.
+void write_mask(const Encoding& encoding, std::span<const std::uint16_t> indices, std::uint8_t* mask);
 
 // The same with left and right exchanged.
 Bitboard mirror(const Variant& variant, Bitboard squares);

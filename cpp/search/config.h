@@ -1,6 +1,6 @@
 // The parameters of a search and of self-play. Each is declared once: its type and default in the struct, its range and
 // help in the struct's `fields()`. The bindings, the keys of a recipe, their error messages and
-// docs/reference/recipe.md are made from these tables.
+// docs/recipes.md are made from these tables.
 #pragma once
 
 #include <cstdint>

@@ -157,9 +157,17 @@ void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, st
                         std::to_string(size),
                     std::to_string(size));
     const std::vector<BatchRow> rows = close_ticket(ticket);
+    std::vector<const char*> faults(rows.size(), nullptr);
     for_each_slot(rows, [&](Search& search, std::size_t row) {
-        search.apply(rows[row].leaf, {priors + row * stride, stride}, wdl + row * 3);
+        const std::span<const float> row_priors(priors + row * stride, stride);
+        faults[row] = search.evaluation_fault(rows[row].leaf, row_priors, wdl + row * 3, encoding_);
+        if (faults[row])
+            search.abandon(rows[row].leaf);
+        else
+            search.apply(rows[row].leaf, row_priors, wdl + row * 3);
     });
+    for (std::size_t row = 0; row < rows.size(); ++row)
+        if (faults[row]) EvaluationFault{faults[row], row}.raise();
 }
 
 void Pool::apply(std::uint64_t ticket, NativeEvaluator evaluator) {

@@ -124,8 +124,9 @@ std::vector<MoveStats> Search::moves(std::uint32_t at) const {
             .proof = edge.proof,
             .net_value = std::nullopt,
         });
-        if (edge.child != NO_NODE && !tree_.nodes[edge.child].unevaluated)
-            stats.back().net_value = -tree_.nodes[edge.child].net_value;
+        if (edge.child == NO_NODE) continue;
+        const Node& child = tree_.nodes[edge.child];
+        if (!child.unevaluated && !child.by_rules) stats.back().net_value = -child.net_value;
     }
     return stats;
 }

@@ -5,6 +5,7 @@
 
 #include "board/terminal_moves.h"
 #include "data/encode.h"
+#include "util/error.h"
 
 namespace selfmate {
 
@@ -225,6 +226,32 @@ bool Search::expand(const SelectedPath& selected, std::uint32_t at) {
 
 // ---- evaluation and backup ---------------------------------------------------------------------
 
+void EvaluationFault::raise() const {
+    const std::string shown = std::to_string(row);
+    throw Error("EvaluatorError", std::string("row ") + shown + " of an evaluation: " + what, shown);
+}
+
+const char* Search::evaluation_fault(std::uint32_t id, std::span<const float> priors, const float* wdl,
+                                     const Encoding& encoding) const {
+    constexpr float TOLERANCE = 0.05f;  // of a sum; bf16 and int8 round
+    const auto are_probabilities = [](const float* numbers, std::size_t size) {
+        float sum = 0;
+        bool positive = true;
+        for (std::size_t i = 0; i < size; ++i) {
+            positive &= numbers[i] >= 0;  // false for NaN
+            sum += numbers[i];
+        }
+        return positive && sum > 1 - TOLERANCE && sum < 1 + TOLERANCE;
+    };
+    const std::size_t count =
+        std::min<std::size_t>(leaf_edges(id).size(), static_cast<std::size_t>(encoding.max_moves));
+    if (priors.size() < count) return "fewer priors than legal moves";
+    if (!are_probabilities(wdl, 3)) return "win, draw and loss are not probabilities of sum one";
+    if (count && !are_probabilities(priors.data(), count))
+        return "the priors of the legal moves are not probabilities of sum one";
+    return nullptr;
+}
+
 void Search::apply(std::uint32_t id, std::span<const float> priors, const float* wdl) {
     const Leaf& leaf = leaves_[id];
     --leaves_in_flight_;
@@ -245,7 +272,7 @@ float Search::set_evaluation(std::uint32_t at, Color turn, std::span<const float
     Node& node = tree_.nodes[at];
     Edge* const edges = tree_.edges_of(node);
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
-    node.unevaluated = false;
+    node.unevaluated = node.by_rules = false;
     node.net_value = value_of(wdl, turn);
     return node.net_value;
 }

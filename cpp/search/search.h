@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "board/variant.h"
+#include "data/encode.h"
 #include "search/config.h"
 #include "search/native_evaluators.h"
 #include "search/tree.h"
@@ -62,6 +63,14 @@ struct MoveStats {
     std::optional<float> net_value;  // of the position behind the move, for the side to move at the root
 };
 
+// An evaluation that cannot be applied: what is wrong, in which row of its batch.
+struct EvaluationFault {
+    const char* what;
+    std::size_t row;
+
+    [[noreturn]] void raise() const;
+};
+
 enum class Playout {
     LEAF,       // `last_leaf()` needs an evaluation
     BACKED_UP,  // ended in a result that is already counted as a visit
@@ -87,6 +96,9 @@ public:
     std::span<const Edge> leaf_edges(std::uint32_t id) const;
     // Applies an evaluation. `priors`: in the order of `leaf_edges`; edges beyond them get 0. `wdl`: float[3].
     void apply(std::uint32_t id, std::span<const float> priors, const float* wdl);
+    // What is wrong with an evaluation of a leaf, or null: too few priors, or numbers that are not probabilities.
+    const char* evaluation_fault(std::uint32_t id, std::span<const float> priors, const float* wdl,
+                                 const Encoding& encoding) const;
     // Removes a leaf from the tree, with its visits in flight.
     void abandon(std::uint32_t id);
 

@@ -37,7 +37,8 @@ struct Node {
     std::uint16_t edges = 0;
     Proof proof;
     bool unevaluated = false;  // a leaf whose evaluation has not been applied yet
-    float net_value = 0;       // of the evaluator
+    bool by_rules = false;     // the rules decided it when it was written: the evaluator was not asked
+    float net_value = 0;       // of the evaluator, or the result if `by_rules`
     float value = 0;           // mean over the visits
     float visited_prior = 0;   // sum of the priors of edges with visits or playouts in flight
     std::uint32_t visits = 0;
@@ -49,7 +50,10 @@ inline Node new_node(std::size_t first_edge, std::size_t edges, Proof proof) {
     node.first_edge = static_cast<std::uint32_t>(first_edge);
     node.edges = static_cast<std::uint16_t>(edges);
     node.proof = proof;
-    if (proof.known()) node.net_value = proof.value();
+    if (proof.known()) {
+        node.by_rules = true;
+        node.net_value = proof.value();
+    }
     return node;
 }
 

@@ -28,6 +28,10 @@ QUEEN: int = 5
 
 KING: int = 6
 
+NODE_BYTES: int = 32
+
+EDGE_BYTES: int = 28
+
 VARIANTS: tuple[str, ...]
 
 class Move:
@@ -43,12 +47,25 @@ class Move:
     @staticmethod
     def from_uci(uci: str) -> Move:
         """
-        Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere. Raises
-        InvalidMove.
+        Return the move of a UCI text such as ``e2e4`` or ``a7a8q``, which need not be legal anywhere, or the null
+        move for ``0000``. Raises InvalidMove.
 
         >>> Move.from_uci('e2e4').to_square
         28
         """
+
+    @staticmethod
+    def null() -> Move:
+        """
+        Return the null move: the other side is to move. PGN games contain it in analyses.
+
+        >>> position = Position('chess')
+        >>> position.san(position.play(Move.null())), position.turn == BLACK
+        ('--', True)
+        """
+
+    def __bool__(self) -> bool:
+        """Return False for the null move only."""
 
     @property
     def from_square(self) -> int: ...
@@ -118,6 +135,8 @@ class Outcome:
     ('1/2-1/2', 'stalemate')
     """
 
+    def __init__(self, termination: Termination, winner: bool | None = None) -> None: ...
+
     @property
     def termination(self) -> Termination: ...
 
@@ -132,6 +151,8 @@ class Outcome:
     def __eq__(self, other: object, /) -> bool: ...
 
     def __hash__(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
 
     def __repr__(self) -> str: ...
 
@@ -203,6 +224,10 @@ class Setup:
         """Put a piece (``P``, ``k``) on a square, or remove it with None."""
 
     def fen(self) -> str: ...
+
+    def __getstate__(self) -> tuple[str, list[tuple[int, str]], bool, int, int | None, tuple[int, int], tuple[int, int]]: ...
+
+    def __setstate__(self, arg: tuple[str, Sequence[tuple[int, str]], bool, int, int | None, tuple[int, int], tuple[int, int]], /) -> None: ...
 
 class Position:
     """
@@ -333,7 +358,8 @@ class Position:
     @overload
     def play(self, move: Move) -> Move:
         """
-        Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. Raises
+        Play a `Move` or UCI text and return the normalised move; castling may be written e1g1 or e1h1. The null
+        move `Move.null()` passes; it is not among the legal moves, and not allowed in check. Raises
         `IllegalMove` or `InvalidMove` and leaves the position unchanged.
 
         >>> position = Position('chess', 'r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1')
@@ -357,7 +383,8 @@ class Position:
 
     def is_capture(self, move: Move) -> bool: ...
 
-    def gives_check(self, move: Move) -> bool: ...
+    def gives_check(self, move: Move) -> bool:
+        """Return whether a legal move gives check, also where it ends the game."""
 
     def uci(self, move: Move) -> str:
         """
@@ -381,6 +408,9 @@ class Position:
         >>> Position('chess').parse_san('Nf3')
         Move.from_uci('g1f3')
         """
+
+    def play_san(self, san: str) -> Move:
+        """Play the legal move of a SAN and return it. Raises as `parse_san`."""
 
     def is_check(self) -> bool: ...
 
@@ -443,6 +473,10 @@ class Encoding:
 
     @property
     def scalars(self) -> int: ...
+
+    def __getstate__(self) -> tuple[str]: ...
+
+    def __setstate__(self, arg: tuple[str], /) -> None: ...
 
 def encoding(variant: str) -> Encoding:
     """
@@ -521,6 +555,68 @@ class LeafBuffers:
     @property
     def ticket(self) -> int: ...
 
+DENSE_PLANES: int = 20
+
+def encode_positions(positions: Sequence[Position]) -> Leaves:
+    """
+    Return positions of one variant as a batch of leaves without a ticket, as a search encodes them.
+    """
+
+def write_planes(positions: Sequence[Position], planes: Any) -> None:
+    """
+    Write the dense planes of positions of one variant into float32[B, C, H, W]. Raises ArrayError.
+    """
+
+def write_masks(positions: Sequence[Position], masks: Any) -> None:
+    """
+    Write the legal actions of positions of one variant into bool[B, policy_size]. Raises ArrayError.
+    """
+
+def observe(position: Position, white: bool, planes: Any, mask: Any) -> None:
+    """
+    Write what a side sees of a position: planes float32[C, H, W], legal actions int8[policy_size], none of them
+    for the side that is not to move. Raises ArrayError.
+    """
+
+def leaf_planes(variant: str, bits: Any, scalars: Any, planes: Any) -> None:
+    """
+    Write bits uint64[B, P] and scalars float32[B, S] of leaves as dense planes float32[B, C, H, W]. Raises
+    ArrayError.
+    """
+
+class GameBatch:
+    """
+    Many games of one variant, stepped side by side by actions (policy indices); a game that ends begins again at
+    once. Observations and results are written into arrays of the caller. Use it through `selfmate.envs`.
+    """
+
+    def __init__(self, variant: str, games: int, *, starts: Sequence[str] = [], seed: int = 0, max_plies: int = 512, threads: int = 1) -> None: ...
+
+    def reset(self, seed: int, planes: Any, masks: Any) -> None:
+        """
+        Begin all games again; write planes float32[N, C, H, W] and masks bool[N, policy_size]. Raises ArrayError.
+        """
+
+    def step(self, actions: Any, planes: Any, masks: Any, rewards: Any, terminated: Any, truncated: Any) -> None:
+        """
+        Make one move in each game: actions int64[N]; rewards float32[N], terminated and truncated bool[N] are
+        written besides planes and masks. Raises ArrayError, or IllegalMove before any move is made.
+        """
+
+    def random_actions(self, actions: Any) -> None:
+        """
+        Write a legal action of each game, drawn uniformly, into int64[N]. Raises ArrayError.
+        """
+
+    @property
+    def games(self) -> int: ...
+
+    def turns(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """Return uint8[N], 1 where White is to move."""
+
+    def fens(self) -> list[str]:
+        """Return the positions as FEN."""
+
 class ConfigField:
     """
     A field of a config struct of the core: name, type, default, range, help.
@@ -565,6 +661,8 @@ class SearchConfig:
 
     >>> SearchConfig(cpuct=2).cpuct, SearchConfig().fpu_reduction
     (2.0, 0.33)
+    >>> SearchConfig(cpuct=2, lcb=True).replace(cpuct=3)  # shows what is not a default
+    SearchConfig(cpuct=3.0, lcb=True)
     >>> SearchConfig(noise_epsilon=2)
     Traceback (most recent call last):
     ...
@@ -640,6 +738,21 @@ class SearchConfig:
         play the move with the highest lower confidence bound instead of the most visited move
         """
 
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __getstate__(self) -> dict[str, Any]: ...
+
+    def __setstate__(self, state: dict[str, Any], /) -> None: ...
+
+    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., cpuct: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., draw_score: float = ..., virtual_loss: int = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
+        """
+        Return a copy with other values of some fields. Raises ValueError, which names the field.
+        """
+
     def without_noise(self) -> SearchConfig:
         """The same search without noise at the root, as matches are played."""
 
@@ -690,6 +803,21 @@ class SelfPlayConfig:
     @property
     def max_plies(self) -> int:
         """longer games are truncated and have no value target"""
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __getstate__(self) -> dict[str, Any]: ...
+
+    def __setstate__(self, state: dict[str, Any], /) -> None: ...
+
+    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ...) -> SelfPlayConfig:
+        """
+        Return a copy with other values of some fields. Raises ValueError, which names the field.
+        """
 
 class MoveStats:
     """The search result of one move."""
@@ -748,7 +876,10 @@ class SearchResult:
     def value(self) -> float: ...
 
     @property
-    def net_value(self) -> float: ...
+    def net_value(self) -> float | None:
+        """
+        The evaluator's value of the position; None where the rules decided it before the evaluator was asked
+        """
 
     @property
     def wdl(self) -> tuple[float, float, float]: ...
@@ -816,10 +947,11 @@ class Search:
 
     def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
 
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+    def apply(self, ticket: int, priors: NDArray[numpy.float32], wdl: NDArray[numpy.float32]) -> None:
         """
-        Apply the evaluations of a ticket's leaves: priors float32[B, M], wdl float32[B, 3]. Raises SearchError
-        for a ticket that is not open or another B.
+        Apply the evaluations of a ticket's leaves: priors float32[B, M], of sum one over the legal moves, and wdl
+        float32[B, 3], of sum one. Raises EvaluatorError for other arrays and for numbers that are not
+        probabilities, whose leaves are abandoned; SearchError for a ticket that is not open or another B.
         """
 
     def apply_native(self, ticket: int, evaluator: str) -> None:
@@ -889,6 +1021,13 @@ class Search:
         Return the result at the position after a root move, or None if it is not evaluated.
         """
 
+    def tree_rows(self, max_depth: int, max_nodes: int, min_visits: int) -> list[tuple[int, int, Move | None, int, float, float, float, float | None, int | None]]:
+        """
+        Return the root and the moves below it, the most visited first: row of the parent, depth, move, visits,
+        value, draw, prior, net_value, proven, seen by the side to move at the root. Raises SearchError if the
+        root is not evaluated.
+        """
+
 def centipawns(value: float) -> int:
     """
     Return a value (-1 to 1) in centipawns by lc0's formula, 90 tan(1.5637541897 value).
@@ -916,6 +1055,10 @@ class ScoreRules:
         Return (result, reason) or None. `scores`: of every move so far, for the side that moved, or None;
         `number`: the number of the last move, as in a score sheet.
         """
+
+    def __getstate__(self) -> tuple[tuple[int, int, int] | None, tuple[int, int, int] | None, tuple[int, int, int] | None]: ...
+
+    def __setstate__(self, arg: tuple[tuple[int, int, int] | None, tuple[int, int, int] | None, tuple[int, int, int] | None], /) -> None: ...
 
 class GameRecord:
     """
@@ -987,6 +1130,10 @@ class GameRecord:
         Return the record of bytes. The game is replayed; invalid bytes raise RecordError.
         """
 
+    def __getstate__(self) -> tuple[bytes, list[int | None]]: ...
+
+    def __setstate__(self, arg: tuple[bytes, Sequence[int | None]], /) -> None: ...
+
 class Seat:
     """
     A player of a pool: a search with the number of its evaluator; random legal moves with 0 visits; or
@@ -1011,7 +1158,14 @@ class Seat:
     def is_external(self) -> bool: ...
 
     @property
+    def search(self) -> SearchConfig: ...
+
+    @property
     def is_random(self) -> bool: ...
+
+    def __getstate__(self) -> tuple[int, int, SearchConfig, bool]: ...
+
+    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool], /) -> None: ...
 
 class Pool:
     """
@@ -1038,10 +1192,11 @@ class Pool:
         waits while two others are open.
         """
 
-    def apply(self, ticket: int, priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+    def apply(self, ticket: int, priors: NDArray[numpy.float32], wdl: NDArray[numpy.float32]) -> None:
         """
-        Apply the evaluations of a ticket's leaves: priors float32[B, M], wdl float32[B, 3]. Raises SearchError
-        for a ticket that is not open or another B.
+        Apply the evaluations of a ticket's leaves: priors float32[B, M], of sum one over the legal moves, and wdl
+        float32[B, 3], of sum one. Raises EvaluatorError for other arrays and for numbers that are not
+        probabilities, whose leaves are abandoned; SearchError for a ticket that is not open or another B.
         """
 
     def apply_native(self, ticket: int, evaluator: str) -> None:
@@ -1258,4 +1413,10 @@ def selfplay_signature() -> int:
 def generate_rate(variant: str, positions: int, seed: int, seconds: float) -> tuple[float, float]:
     """
     Return (positions, legal moves) per second of move generation on one thread, over positions of random games.
+    """
+
+def observe_random_games(variant: str, seed: int, moves: int) -> int:
+    """
+    Play random moves in one game after another, writing dense planes and action masks after each, on one thread;
+    return the number of games that ended.
     """

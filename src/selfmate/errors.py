@@ -16,12 +16,14 @@ from collections.abc import Iterable
 
 __all__ = [
     "AmbiguousSan",
+    "ArrayError",
     "BadCastling",
     "BadChecks",
     "BadClock",
     "BadEnPassant",
     "DeviceError",
     "EmptyBoard",
+    "EnvError",
     "EpdError",
     "EvaluatorError",
     "FenError",
@@ -29,11 +31,13 @@ __all__ = [
     "IllegalSan",
     "InvalidMove",
     "InvalidSan",
+    "MissingExtra",
     "MoveError",
     "NoKing",
     "OppositeCheck",
     "PawnOnBackRank",
     "PgnError",
+    "PlayerError",
     "RecordError",
     "SanError",
     "SearchError",
@@ -252,9 +256,33 @@ class PlayerError(SelfmateError):
     """A player that does not exist or does not play the variant, or a limit that is out of range."""
 
 
+class VariantMismatch(PlayerError):
+    """A player that does not play the variant."""
+
+
 class DeviceError(SelfmateError):
     """A GPU failed or has too little memory."""
 
 
 class EvaluatorError(SelfmateError):
     """An evaluator that cannot be opened, leaves that do not fit it, or results that are not finite numbers."""
+
+
+class ArrayError(SelfmateError):
+    """An array of another shape or dtype than is needed, not writable or not contiguous; or mixed positions.
+
+    >>> import numpy as np
+    >>> from selfmate import Position, encode_planes
+    >>> encode_planes([Position("gardner")], out=np.zeros((1, 20, 8, 8), np.float32))
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.ArrayError: planes: float32[1, 20, 5, 5] is needed, not float32[1, 20, 8, 8]
+    """
+
+
+class EnvError(SelfmateError):
+    """An environment that cannot be made or stepped as asked."""
+
+
+class MissingExtra(SelfmateError):
+    """An optional package is not installed; the message names the extra of selfmate that installs it."""

@@ -193,7 +193,7 @@ def test_bad_input_is_one_line(run: Run, arguments: list[str], message: str) -> 
         ("a.epd", "\n\nwhat\n", "a.epd: line 3: "),
         ("a.epd", "7k/5Q2/6K1/8/8/8/8/8 b - -", "the game is over (stalemate)"),
         ("a.pgn", "", "a.pgn: no game"),
-        ("a.pgn", "1. e4 e5 2. Ke3", "a.pgn: game 1: line 1: 'Ke3' is not legal"),
+        ("a.pgn", "1. Ke3", "a.pgn: line 1: 'Ke3' is not legal"),
         ("a.pgn", '[Variant "Bughouse"]\n\n1. e4 *', "no variant is called 'Bughouse'"),
     ],
 )
@@ -204,6 +204,23 @@ def test_bad_files_are_one_line(run: Run, tmp_path: Path, name: str, text: str, 
     assert code == 2
     assert len(err.splitlines()) == 1
     assert message in err
+
+
+def test_a_bad_game_does_not_end_a_file_and_repairs_are_lines_on_standard_error(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    bad = "1. e4 e5 2. Ke3 *\n\n"
+    path.write_text('[Variant "Bughouse"]\n\n1. e4 *\n\n' + bad + "1. g1f3 -- 2. e2e4 " + "~ " * 20 + "e5 *\n")
+    code, out, err = run("analyse", path, "--visits", "5", "--net", "heuristic-1", "--json")
+    assert code == 0
+    moves = [json.loads(line) for line in out.splitlines()]
+    assert [each["game"] for each in moves] == [2, 2, 3, 3, 3, 3]
+    assert [each["played"]["san"] for each in moves] == ["e4", "e5", "Nf3", "--", "e4", "e5"]
+    lines = err.splitlines()
+    assert len(lines) == 11
+    assert "games.pgn: line 1, column 1: no variant is called 'Bughouse'" in lines[0]
+    assert "games.pgn: line 5, column 13: 'Ke3' is not legal" in lines[1]
+    assert "games.pgn: line 7, column 4: 'g1f3' read as Nf3" in lines[2]
+    assert "games.pgn: 14 more repairs" in lines[10]
 
 
 def test_a_variant_that_contradicts_a_game_is_refused(run: Run, tmp_path: Path) -> None:
@@ -266,9 +283,11 @@ def test_shipped_nets_are_whole() -> None:
     assert len({net.variant for net in found}) == len(found)  # one for a variant
     for net in found:
         nets.check(net)
-        assert set(net.files) - {"net.onnx", "net.int8.onnx"} == {"net.json", "net.safetensors"}
+        assert set(net.files) >= {"net.json", "net.safetensors"}
+        assert set(net.files) == {path.name for path in net.folder.iterdir()} - {"shipped.json", "levels.json"}
+        assert sum((net.folder / name).stat().st_size for name in net.files) < 13_000_000
         assert read_card(net.folder).variant == net.variant
-        assert nets.find(net.variant) == net.folder
+        assert nets.find(net.variant, timed=False) == net.folder
         assert net.licence == "GPL-3.0-or-later"
         assert all(each.games >= 100 for each in net.scores)
         evaluator = open_evaluator(net.folder)

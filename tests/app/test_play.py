@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from command import Answer, Run
 from selfmate import BLACK, VARIANTS, WHITE, Position, read_games
+from selfmate.app.demo import play_demo
 from selfmate.app.notation import describe, numbered_moves
 from selfmate.app.play import COMMANDS, PlaySession
 from selfmate.app.terminal_board import draw_board, flipped
@@ -155,7 +157,7 @@ def test_draws_are_claimed() -> None:
     session, text = play(["Kb1"], "chess", "7k/8/8/8/8/8/6R1/K7 w - - 99 80")
     assert session.result == "1/2-1/2"
     assert "Draw: " in text
-    assert "moves without progress" in text
+    assert "fifty-move rule" in text
 
 
 def test_resign_and_new() -> None:
@@ -263,6 +265,47 @@ def test_the_board_is_turned_square_by_square() -> None:
     ]
 
 
+@pytest.mark.parametrize(("no_color", "kings"), [(False, "♚♚"), (True, "♚♔")])
+def test_without_colours_the_pieces_themselves_tell_the_sides_apart(
+    monkeypatch: pytest.MonkeyPatch, no_color: bool, kings: str
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    text = io.StringIO()
+    console = Console(file=text, width=100, force_terminal=True, color_system="truecolor")
+    start = Position("chess", "4k3/8/8/8/8/8/8/4K3 w - - 0 1")
+    PlaySession(Player("random"), start, Limit(visits=1), console, lambda prompt: "quit").run()
+    assert "".join(letter for letter in text.getvalue() if letter in "♚♔") == kings
+    assert ("\x1b[38;2" in text.getvalue()) != no_color
+    text.truncate(0)
+    play_demo("chess", 1, console)
+    assert ("♙" in text.getvalue()) == no_color
+
+
+def test_the_frame_counts_the_checks_of_three_check() -> None:
+    _, text = play([], "3check", "4k3/8/8/8/8/8/4Q3/4K3 b - - 2+3 0 1", color=BLACK)
+    assert "checks to win: White 2, Black 3" in text
+    assert "checks to win" not in play([], "chess")[1]
+
+
+@pytest.mark.parametrize("castling", ["O-O", "o-o", "0-0", "e1g1", "E1G1"])
+def test_castling_and_capitals_are_read(castling: str) -> None:
+    session, _ = play([castling], fen="4k3/8/8/8/8/8/8/4K2R w K - 0 1")
+    assert session.position.move_stack[0].uci() in ("e1h1", "e1g1")
+    session, _ = play(["o-o-o"], fen="4k3/8/8/8/8/8/8/R3K3 w Q - 0 1")
+    assert session.position.piece_at(3) == "R"
+    session, _ = play(["E2E4", "B1C3"])
+    assert [move.uci() for move in session.position.move_stack][::2] == ["e2e4", "b1c3"]
+
+
+def test_a_capital_b_is_a_bishop_and_a_promotion_may_be_in_capitals() -> None:
+    session, _ = play(["Bc4"], fen="4k3/8/8/8/8/1P6/2P5/4KB2 w - - 0 1")
+    assert session.position.piece_at(26) == "B"
+    session, _ = play(["A7A8N"], fen="4k3/P7/8/8/8/8/8/4K3 w - - 0 1")
+    assert session.position.piece_at(56) == "N"
+
+
 def test_moves_are_numbered_from_where_the_game_began() -> None:
     position = Position("chess", "4k3/8/8/8/8/8/4P3/4K3 b - - 0 40")
     for move in ("e8e7", "e2e4"):
@@ -294,13 +337,47 @@ def run_play(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_command(run_play: Run, tmp_path: Path) -> None:
     pgn = tmp_path / "games.pgn"
-    code, out, err = run_play("d3\nresign\n", "play", "--variant", "gardner", "--level", "1", "--pgn", str(pgn))
+    arguments = ("heuristic-1", "--variant", "gardner", "--level", "1", "--pgn", str(pgn))
+    code, out, err = run_play("d3\nresign\n", "play", *arguments)
     assert (code, err) == (0, "")
     assert "You play White against heuristic-1." in out
     assert "Black wins: White resigns" in out
     assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visit)"
     assert run_play("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
     assert run_play("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("variant", "name"), [("gardner", "gardner-laptop"), ("atomic960", "atomic-gpu"), ("racingkings", "heuristic-1")]
+)
+def test_the_shipped_net_of_the_variant_plays_by_default(run_play: Run, variant: str, name: str) -> None:
+    code, out, _ = run_play("", "play", "--variant", variant, "--visits", "1")
+    assert (code, f"You play White against {name}." in out) == (0, True)
+
+
+@pytest.mark.parametrize(("limit", "name"), [(("--level", "1"), "chess-gpu"), (("--seconds", "1"), "heuristic-1")])
+def test_chess_is_played_by_the_net_unless_time_is_limited(run_play: Run, limit: tuple[str, str], name: str) -> None:
+    code, out, _ = run_play("", "play", *limit)
+    assert (code, f"You play White against {name}." in out) == (0, True)
+
+
+def test_a_disk_that_cannot_be_written_is_refused_at_the_start(
+    run_play: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def refuse_writing(path: Path, mode: int) -> bool:
+        if mode == os.W_OK:
+            asked.append(path)
+        return mode != os.W_OK
+
+    monkeypatch.setattr(os, "access", refuse_writing)
+    (tmp_path / "old.pgn").touch()
+    for name, checked in (("new.pgn", tmp_path), ("old.pgn", tmp_path / "old.pgn")):
+        code, out, err = run_play("", "play", "random", "--pgn", str(tmp_path / name))
+        assert (code, out) == (2, "")
+        assert err == f"selfmate: {tmp_path / name}: cannot be written: permission denied\n"
+        assert asked.pop() == checked
 
 
 @pytest.mark.parametrize(
@@ -313,8 +390,13 @@ def test_command(run_play: Run, tmp_path: Path) -> None:
         (("--level", "3", "--visits", "5"), "--level"),
         (("--fen", "x"), "FEN"),
         (("--seconds", "0"), "seconds"),
+        (("--seed", "-1"), "'-1' is not a whole number from 0 to 2^63"),
+        (("--seed", "9" * 30), "is not a whole number from 0 to 2^63"),
         (("--pgn", "/no/such/folder/mine.pgn"), "there is no such folder"),
         (("--pgn", "."), "a folder, not a file"),
+        (("--fen", "4k/P4/5/5/4K w - - 0 1"), "5 squares instead of 8; for gardner, add --variant gardner"),
+        (("--fen", "4k/P4/5/5/4K w - - 0 1", "--variant", "atomic"), "5 squares instead of 8"),
+        (("--fen", "4k3/8/8/8/8/8/8/4K3", "w", "-", "-", "0", "1"), "in quotes, as in '4k3/8/8/8/8/8/8/4K3 w - - 0 1'"),
     ],
 )
 def test_bad_input_is_one_line(run_play: Run, arguments: tuple[str, ...], part: str) -> None:

@@ -24,6 +24,14 @@ from selfmate import (
 HERE = Path(__file__).parents[1]
 
 
+def test_a_second_dash_after_the_position_is_passed_over() -> None:
+    line = '1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - - - bm Qd1+; id "BK.01";'
+    epd = parse_epd(line)
+    assert epd.operations == {"bm": (Move.from_uci("d6d1"),), "id": "BK.01"}
+    assert str(epd) == line.replace("- - -", "- -")
+    assert parse_epd("8/8/8/8/8/8/8/K1k5 w - - - 3 9").position.fullmove_number == 9
+
+
 def test_operations() -> None:
     epd = parse_epd(
         r'r1bqk1r1/1p1p1n2/p1n2pN1/2p1b2Q/2P1Pp2/1PN5/PB4PP/R4RK1 w q - bm Rxf4; am c3d5; id "ECM.001; \"a\" \\";'

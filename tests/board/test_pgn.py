@@ -12,7 +12,8 @@ import chess.pgn
 import pytest
 
 from selfmate import Game, IllegalMove, Move, MoveNode, PgnError, Position, read_games
-from selfmate.board.pgn import OnError
+from selfmate.board.pgn_reader import OnError
+from selfmate.errors import BadCastling
 
 LICHESS = """\
 [Event "Rated Atomic game"]
@@ -170,7 +171,6 @@ def test_start_tags_are_fixed_and_roster_stays() -> None:
         ("racingkings", "racingkings"),
         ("Horde", "horde"),
         ("Gardner", "gardner"),
-        ("atomic960", "atomic960"),
     ],
 )
 def test_variant_tag(tag: str, variant: str) -> None:
@@ -178,6 +178,68 @@ def test_variant_tag(tag: str, variant: str) -> None:
     assert game.variant == variant
     assert game.headers["Variant"] == tag
     assert Game.from_pgn(str(Game(variant))).variant == variant
+
+
+SHUFFLED = "rkrbbnnq/pppppppp/8/8/8/8/PPPPPPPP/RKRBBNNQ w KQkq - 0 1"
+
+
+@pytest.mark.parametrize(
+    ("tags", "variant"),
+    [
+        ("", "chess960"),
+        ('[Variant "Standard"]\n', "chess960"),
+        ('[Variant "From Position"]\n', "chess960"),
+        ('[Variant "Chess960"]\n', "chess960"),
+        ('[Variant "Atomic"]\n', "atomic960"),
+        ('[Variant "Atomic960"]\n', "atomic960"),
+    ],
+)
+def test_960_castling_is_read_under_every_variant_tag(tags: str, variant: str) -> None:
+    game = Game.from_pgn(f'{tags}[FEN "{SHUFFLED}"]\n\n1. f3 *')
+    assert game.variant == variant
+    assert game.start.fen() == SHUFFLED
+    assert game.headers["Variant"] == ("Atomic" if "Atomic" in tags else "Chess960")
+    assert Game.from_pgn(str(game)) == game
+    theirs = chess.pgn.read_game(io.StringIO(str(game)))
+    assert theirs is not None
+    assert theirs.errors == []
+    assert theirs.board().chess960
+    assert theirs.board().uci_variant == variant.removesuffix("960")
+    assert theirs.board().castling_rights == game.start.castling
+
+
+def test_960_without_castling_rights_is_read_back() -> None:
+    for variant in ("chess960", "atomic960"):
+        game = Game(variant, "4k3/8/8/8/8/8/PPP5/R3K3 w - - 0 1")
+        text = str(game)
+        assert "Atomic960" not in text
+        assert Game.from_pgn(text).variant == variant
+        assert Game.from_pgn(text) == game
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen"),
+    [
+        # The kings or the rooks of one wing stand on different files: no Chess960 start has that.
+        ("chess", "rnbq1rk1/pppn1ppp/4p3/3pP3/1b1P4/2NB1N2/PPP2PPP/R1BQK2R w KQq - 0 1"),
+        ("chess", "1r2k3/8/8/8/8/8/8/R3K3 w Qq - 0 1"),
+        ("kingofthehill", SHUFFLED),
+    ],
+)
+def test_castling_rights_that_no_960_game_has_are_refused_and_dropped_when_lenient(variant: str, fen: str) -> None:
+    text = f'[Variant "{variant}"]\n[FEN "{fen}"]\n\n*'
+    with pytest.raises(PgnError, match="castl"):
+        Game.from_pgn(text)
+    game = Game.from_pgn(text, lenient=True)
+    assert (game.variant, game.error, len(game.repairs)) == (variant, None, 1)
+    assert game.start.fen() == Position(variant, fen, lenient=True).fen()
+
+
+def test_error_of_castling_names_the_variant() -> None:
+    with pytest.raises(BadCastling, match="only possible in atomic960"):
+        Position("atomic", SHUFFLED)
+    with pytest.raises(BadCastling, match="not possible in horde"):
+        Position("horde", "1k2r3/8/8/8/8/8/8/PPP5 b k - 0 1")
 
 
 def test_unknown_variant_names_the_nearest() -> None:
@@ -220,10 +282,76 @@ def test_comments_escapes_and_byte_order_mark() -> None:
         "1. e2-e4 e7-e5 2. Ng1-f3 Nb8-c6 3. Bf1-c4 Bf8-c5 4. O-O Ng8-f6 5. d2-d3 O-O",
         "1. e4 e5\n\n2. Nf3 Nc6 3. Bc4 Bc5\r\n4. O-O Nf6 5. d3 O-O\r\n",
         "1. e4\re5\r2. Nf3 Nc6 3. Bc4 Bc5 4. O-O Nf6 5.\nd3\tO-O",
+        "1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O\u2011O Nf6 5. d3 O\u2013O",
+        "1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. o-o Nf6 5. d3 0\u20130",
+        "[pgn]1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O-O Nf6 5. d3 O-O[/pgn]",
+        "[pgn]\n1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O-O Nf6 5. d3 O-O *\n[/pgn]\n",
     ],
 )
 def test_ways_to_write_moves(text: str) -> None:
     assert sans(Game.from_pgn(text)) == ["e4", "e5", "Nf3", "Nc6", "Bc4", "Bc5", "O-O", "Nf6", "d3", "O-O"]
+
+
+@pytest.mark.parametrize(
+    "capture", ["exf6", "exf6 e.p.", "exf6e.p.", "exf6ep", "exf6 ep", "exf6e.p.+", "exf6 e.p.+", "exf6e.p.!"]
+)
+def test_marks_of_en_passant(capture: str) -> None:
+    game = Game.from_pgn(f"1. e4 Nc6 2. e5 f5 3. {capture} e6 {{e.p.}} 4. d4 *")
+    assert sans(game) == ["e4", "Nc6", "e5", "f5", "exf6", "e6", "d4"]
+    nodes = list(game.mainline())
+    assert nodes[5].comment == "e.p."
+    assert nodes[4].nags == ({1} if "!" in capture else set())
+
+
+@pytest.mark.parametrize(
+    ("glyph", "nag"),
+    [
+        ("⩱", 15),
+        ("⩲", 14),
+        ("=", 10),
+        ("∞", 13),
+        ("±", 16),
+        ("∓", 17),
+        ("+\u2212", 18),
+        ("+-", 18),
+        ("-+", 19),
+        ("□", 7),
+    ],
+)
+def test_glyphs_are_annotations(glyph: str, nag: int) -> None:
+    for space in ("", " "):
+        nodes = list(Game.from_pgn(f"1. e4 e5{space}{glyph} 2. Nf3 *").mainline())
+        assert [node.nags for node in nodes] == [set(), {nag}, set()]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("1\u20130", "1-0"),
+        ("0\u20131", "0-1"),
+        ("½-½", "1/2-1/2"),
+        ("1/2\u20131/2", "1/2-1/2"),
+        ("+--", "1-0"),
+        ("--+", "0-1"),
+    ],
+)
+def test_other_spellings_of_results(text: str, result: str) -> None:
+    games = list(read_games(io.StringIO(f"1. e4 {text} {{over}}\n1. d4 *")))
+    assert [game.result for game in games] == [result, "*"]
+    assert games[0].end().comment == "over"
+
+
+def test_indented_tags_after_a_game_without_result_begin_a_game() -> None:
+    games = list(read_games(io.StringIO('[White "A"]\n\n1. e4 e5\n\n  [White "B"]\n\n1. d4 *')))
+    assert [(game.headers["White"], sans(game)) for game in games] == [("A", ["e4", "e5"]), ("B", ["d4"])]
+
+
+@pytest.mark.parametrize("word", ["g1f3", "e1g1", "e7e8q", "--", "Z0"])
+def test_uci_and_null_moves_are_not_san_for_a_strict_reader(word: str) -> None:
+    with pytest.raises(PgnError, match=r"not SAN|not a move like Nf3") as caught:
+        Game.from_pgn(f"1. {word} *")
+    assert "not legal" not in str(caught.value)
+    assert caught.value.part == word
 
 
 def test_result_comes_from_tag_or_marker() -> None:

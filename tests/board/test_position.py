@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import subprocess
 import sys
 
@@ -10,7 +11,17 @@ import chess
 import pytest
 
 import selfmate
-from selfmate import Game, Move, Position, SelfmateError, Setup, UnknownVariant, chess960_fen
+from selfmate import (
+    Game,
+    InvalidSan,
+    Move,
+    MoveError,
+    Position,
+    SelfmateError,
+    Setup,
+    UnknownVariant,
+    chess960_fen,
+)
 
 
 def test_chess960_numbers() -> None:
@@ -85,3 +96,48 @@ def test_public_names() -> None:
     assert selfmate.__version__[0].isdigit()
     with pytest.raises(AttributeError, match="nonsense"):
         selfmate.nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_push_and_pop_are_play_and_undo() -> None:
+    position, other = Position("chess"), Position("chess")
+    for move in ("e2e4", "e7e5", "g1f3"):
+        assert position.push(move) == other.play(move)
+        assert position == other
+    assert position.move_stack == other.move_stack
+    assert [position.pop(), position.pop()] == [other.undo(), other.undo()]
+    assert position == other
+    before = position.fen()
+    for wrong in ("e2e4", "e7e9", "hello", 5):
+        with pytest.raises(MoveError):
+            position.push(wrong)  # type: ignore[arg-type]
+        assert position.fen() == before
+    position.pop()
+    with pytest.raises(IndexError):
+        position.pop()
+
+
+@pytest.mark.parametrize(
+    ("san", "uci"),
+    [
+        *((text, "e1h1") for text in ("O-O", "o-o", "0-0", "O-O+", "O\u2011O", "O\u2013O!?")),
+        *((text, "e1a1") for text in ("O-O-O", "o-o-o", "0-0-0", "O\u2011O\u2011O", "0\u20130\u20130")),
+        *((text, None) for text in ("OO", "OOO", "O-O-", "O-", "O", "O-O-O-O", "O-X")),
+    ],
+)
+def test_spellings_of_castling(san: str, uci: str | None) -> None:
+    position = Position("chess", "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1")
+    if uci is None:
+        with pytest.raises(InvalidSan):
+            position.parse_san(san)
+    else:
+        assert position.parse_san(san).uci() == uci
+        assert position.play_san(san) == position.move_stack[-1]
+
+
+def test_pickle_and_copy_keep_null_moves() -> None:
+    position = Position("atomic")
+    for move in (Move.from_uci("e2e4"), Move.null(), Move.from_uci("d2d4")):
+        position.play(move)
+    for other in (pickle.loads(pickle.dumps(position)), copy.deepcopy(position)):
+        assert other == position
+        assert other.move_stack == position.move_stack

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from selfmate import BLACK, WHITE, Position, Termination
-from selfmate.errors import OppositeCheck
+from selfmate import BLACK, WHITE, Move, Position, Termination
+from selfmate.errors import BadCastling, FenError, IllegalMove, InvalidMove, OppositeCheck, TooManyPieces
 
 
 def ucis(position: Position) -> set[str]:
@@ -184,6 +184,8 @@ class Material(NamedTuple):
         pytest.param(Material("8/2k5/8/8/8/6P1/4K3/8 w - - 0 1", True, False), id="KP v K: White"),
         pytest.param(Material("8/2k2b2/8/8/8/8/4K3/6B1 w - - 0 1", False, False), id="KB v KB, opposite: nobody"),
         pytest.param(Material("8/2k3b1/8/8/8/8/4K3/6B1 w - - 0 1", True, True), id="KB v KB, same: both"),
+        pytest.param(Material("8/2k2b2/8/8/8/8/4K3/4B1B1 w - - 0 1", False, True), id="KBB v KB, opposite: Black"),
+        pytest.param(Material("8/2k2b1b/8/8/8/8/4K3/4B1B1 w - - 0 1", True, True), id="KBB v KBB, opposite: both"),
         pytest.param(Material("8/2k3n1/8/8/8/8/4K3/6N1 w - - 0 1", True, True), id="KN v KN: both"),
         pytest.param(Material("8/2k3b1/8/8/8/8/4K3/6N1 w - - 0 1", True, True), id="KN v KB: both"),
     ],
@@ -198,6 +200,16 @@ def test_atomic_insufficient_material_as_lichess(material: Material) -> None:
     else:
         assert outcome is not None
         assert (outcome.termination, outcome.winner) == (Termination.INSUFFICIENT_MATERIAL, None)
+
+
+def test_atomic_bishops_that_never_meet_mate_a_king_shut_in_by_its_own() -> None:
+    """python-chess, shakmaty and chessops call this a draw; Lichess does not, and there is a mate in one."""
+    position = Position("atomic", "8/6k1/8/8/8/8/B2b4/KB6 b - - 0 1")
+    assert position.outcome() is None
+    position.play("d2c3")
+    outcome = position.outcome()
+    assert outcome is not None
+    assert (outcome.termination, outcome.winner) == (Termination.CHECKMATE, BLACK)
 
 
 @pytest.mark.parametrize(
@@ -228,9 +240,111 @@ def test_clock_fifty_moves_are_claimed_and_seventy_five_end_the_game(variant: st
 
     assert reason(99, claim=True) is None
     assert reason(100, claim=False) is None
-    assert reason(100, claim=True) == "50 moves without progress"
+    assert reason(100, claim=True) == "fifty-move rule"
     assert reason(149, claim=False) is None
-    assert reason(150, claim=False) == "75 moves without progress"
+    assert reason(150, claim=False) == "seventy-five-move rule"
+
+
+# -- set-ups ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen", "rights"),
+    [
+        ("chess", "7r/4k3/8/8/8/8/8/4K3 b kq - 0 1", "-"),
+        ("chess", "r6r/4k3/8/8/8/8/8/R3K2R w KQkq - 0 1", "KQ"),
+        ("chess", "4k3/8/8/8/8/8/8/R3K2R w KKQ - 0 1", "KQ"),
+        ("chess", "4k3/8/8/8/8/8/8/R3K2R w KH - 0 1", "K"),
+        ("chess960", "4k3/8/8/8/8/8/8/1K4RR w GH - 0 1", "-"),
+        ("atomic", "8/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "KQ"),
+    ],
+)
+def test_lenient_setup_drops_castling_rights_that_cannot_be(variant: str, fen: str, rights: str) -> None:
+    with pytest.raises((BadCastling, FenError)):
+        Position(variant, fen)
+    assert Position(variant, fen, lenient=True).fen().split()[2] == rights
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_more_pieces_than_a_side_can_have_are_refused_also_when_lenient(lenient: bool) -> None:
+    with pytest.raises(TooManyPieces, match="White has 17 pieces"):
+        Position("chess", "4k3/8/8/8/8/Q7/PPPPPPPP/RNBQKBNR w KQ - 0 1", lenient=lenient)
+    assert len(Position("horde").legal_moves) == 8
+
+
+# -- check and null moves ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "fen", "move", "gives_check"),
+    [
+        ("3check", "8/8/1K2p3/3qP2k/8/8/8/8 b - - 2+1 3 57", "d5d8", True),
+        ("3check", "8/8/1K2p3/3qP2k/8/8/8/8 b - - 2+1 3 57", "d5h1", False),
+        ("kingofthehill", "3k4/8/8/8/8/3K4/8/3R4 w - - 0 1", "d3e4", True),
+        ("kingofthehill", "3k4/8/8/8/8/3K4/8/3R4 w - - 0 1", "d3d4", False),
+        ("chess", "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1", "g1g7", True),
+        ("atomic", "4k3/3p4/8/8/8/8/3R4/4K3 w - - 0 1", "d2d7", False),
+        ("antichess", "4k3/8/8/8/8/8/8/4R3 w - - 0 1", "e1e8", False),
+    ],
+)
+def test_a_move_that_ends_the_game_gives_check_too(variant: str, fen: str, move: str, gives_check: bool) -> None:
+    assert Position(variant, fen).gives_check(Move.from_uci(move)) is gives_check
+
+
+def test_null_moves_pass_but_are_never_legal() -> None:
+    position = Position("chess", "4k3/8/8/8/3Pp3/8/8/R3K3 b Q d3 0 1")
+    before = position.key
+    null = position.play(Move.null())
+    assert (null.uci(), bool(null), position.fen()) == ("0000", False, "4k3/8/8/8/3Pp3/8/8/R3K3 w Q - 1 2")
+    assert position.key == Position("chess", position.fen()).key
+    # A piece on a1 makes it neither castling nor a capture, and a1b1 is another move.
+    assert (position.san(null), position.uci(null)) == ("--", "0000")
+    assert not any(ask(null) for ask in (position.is_castling, position.is_capture, position.gives_check))
+    assert not position.is_legal(null)
+    assert null not in position.legal_moves
+    assert position.undo() == null
+    assert position.key == before
+    for text in ("0000", "a1a1", "--"):
+        with pytest.raises(InvalidMove):
+            position.play(text)
+    with pytest.raises(IllegalMove, match="pass"):
+        Position("chess", "4k3/8/8/8/8/8/8/K3R3 b - - 0 1").play(null)
+
+
+# -- fortresses -------------------------------------------------------------------------------------------------------
+
+
+def test_horde_fortress_of_lichess_is_a_stalemate_a_move_later() -> None:
+    """Lichess draws where White has no move and no move of Black's changes that; each of these moves ends the game."""
+    position = Position("horde", "8/p7/pk6/P7/P7/8/8/8 b - - 0 1")
+    assert position.outcome() is None
+    assert position.legal_moves
+    for move in position.legal_moves:
+        position.play(move)
+        outcome = position.outcome()
+        assert outcome is not None
+        assert (outcome.termination, outcome.winner) == (Termination.STALEMATE, None)
+        position.undo()
+
+
+def test_antichess_fortress_of_lichess_is_no_draw_by_itself() -> None:
+    """Bishops of opposite square colours and blocked pawns: a draw on Lichess, here by repetition or fifty moves."""
+    fen = "8/6p1/4B1P1/4p3/4P3/8/8/2b5 w - - 0 1"
+    position = Position("antichess", fen)
+    assert position.outcome() is None
+    outcome = Position("antichess", fen.replace(" 0 1", " 100 60")).outcome(claim_draw=True)
+    assert outcome is not None
+    assert outcome.termination == Termination.FIFTY_MOVES
+    # Lichess also draws the same pattern with a shut-in bishop, which is won: whatever Black plays, White has no move.
+    position = Position("antichess", "2b5/8/8/8/8/1p6/1P6/B7 b - - 0 1")
+    assert position.outcome() is None
+    assert len(position.legal_moves) == 7
+    for move in position.legal_moves:
+        position.play(move)
+        outcome = position.outcome()
+        assert outcome is not None
+        assert (outcome.termination, outcome.winner) == (Termination.NO_MOVES_LEFT, WHITE)
+        position.undo()
 
 
 # -- the others -------------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_variant_suggests_the_nearest_name() -> None:
         Position("atomik")
 
 
-BAD_UCI = ["", "e2", "e2e", "e2e9", "i2e4", "e2e4k2", "0000", "e2-e4", "E2E4", "e2e4 ", "e2e4\n", "♞", "\x00", "\ud800"]
+BAD_UCI = ["", "e2", "e2e", "e2e9", "i2e4", "e2e4k2", "e2-e4", "E2E4", "e2e4 ", "e2e4\n", "♞", "\x00", "\ud800"]
 
 
 @pytest.mark.parametrize("text", [*BAD_UCI, "e2e4" * 100_000])
@@ -198,8 +198,8 @@ def test_san(text: str, kind: type[SelfmateError]) -> None:
         ("[Event]\n\n*", 1, "[Event]"),
         ('[Event "x]\n\n*', 1, '[Event "x]'),
         ('[Event "a\x00b"]\n\n*', 1, "a\x00b"),
-        ('[Variant "Bughouse"]\n\n*', 3, "Bughouse"),
-        ('[FEN "8/8"]\n\n*', 3, "8/8"),
+        ('[Variant "Bughouse"]\n\n*', 1, "Bughouse"),
+        ('[FEN "8/8"]\n\n*', 1, "8/8"),
         ("", None, ""),
         ("1. e4 * 1. d4 *", None, "1. e4 * 1. d4 *"),
     ],

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -182,12 +181,6 @@ def test_demo_is_a_game_with_an_end(run: Run, variant: str) -> None:
     assert any(answer.out.splitlines()[-2].startswith(words) for words in ("White wins: ", "Black wins: ", "Draw: "))
     assert answer.out.splitlines()[-1] == f"Again: selfmate demo {variant} --seed 7"
     assert run("demo", variant, "--seed", "7") == answer
-
-
-def test_version(run: Run) -> None:
-    answer = run("--version")
-    assert answer == Answer(0, f"selfmate {version('selfmate')}\n", "")
-    assert "--version" in run("--help").out
 
 
 def test_train_says_its_exit_codes(run: Run) -> None:

@@ -21,9 +21,9 @@ from selfmate.nn.checkpoint import WeightsError, save
 from selfmate.nn.net import Net
 from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, export_onnx, to_onnx
 from selfmate.nn.quantize import quantize
+from shipped_nets import GARDNER_NET
 
 INSTALLED = [name for name in CPU_BACKENDS if BACKENDS[name].is_installed]
-SHIPPED = Path(evaluators.__file__).parents[1] / "nets_data" / "gardner-laptop"
 
 
 @pytest.mark.parametrize("backend", ["auto", *INSTALLED])
@@ -59,7 +59,7 @@ def test_the_int8_file_of_a_folder_is_used(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_int8_file_is_opened_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "small.onnx"
-    path.write_bytes((SHIPPED / INT8_NAME).read_bytes())
+    path.write_bytes((GARDNER_NET / INT8_NAME).read_bytes())
     for backend in (None, "auto", "onnx-int8"):
         assert "int8" in open_evaluator(path, backend=backend).name
     with pytest.raises(EvaluatorError, match=r"small\.onnx is an int8 file; open it with onnx-int8 or openvino-int8"):
@@ -113,14 +113,14 @@ def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(EvaluatorError, match=r"^net\.onnx: winograd does not read ONNX files; give the folder"):
         open_evaluator("net.onnx", backend="winograd")
     with pytest.raises(EvaluatorError, match="unknown backend 'tensorflow'; valid backends: auto, winograd, onnx"):
-        open_evaluator(SHIPPED, backend="tensorflow")
+        open_evaluator(GARDNER_NET, backend="tensorflow")
     with pytest.raises(EvaluatorError, match="the backend onnx-int8 computes on the CPU, not on 'cuda'"):
-        open_evaluator(SHIPPED, backend="onnx-int8", device="cuda")
+        open_evaluator(GARDNER_NET, backend="onnx-int8", device="cuda")
     monkeypatch.setitem(sys.modules, "openvino", None)
     monkeypatch.delitem(sys.modules, "selfmate.evaluator.openvino", raising=False)
-    with pytest.raises(EvaluatorError, match=r"openvino is missing; it comes with selfmate\[openvino\]$"):
-        open_evaluator(SHIPPED, backend="openvino")
+    with pytest.raises(EvaluatorError, match=r"openvino is not installed; run: pip install 'selfmate\[openvino\]'$"):
+        open_evaluator(GARDNER_NET, backend="openvino")
     monkeypatch.setitem(sys.modules, "onnx", None)
     quantize.cache_clear()
-    with pytest.raises(EvaluatorError, match=r"onnx is missing; it comes with selfmate\[train\]$"):
-        open_evaluator(SHIPPED / ONNX_NAME, backend="onnx-int8")
+    with pytest.raises(EvaluatorError, match=r"onnx is not installed; run: pip install 'selfmate\[train\]'$"):
+        open_evaluator(GARDNER_NET / ONNX_NAME, backend="onnx-int8")

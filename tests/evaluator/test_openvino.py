@@ -12,37 +12,17 @@ import numpy as np
 import pytest
 
 from nets import CHESS, close, some_leaves, some_net
-from selfmate.evaluator import open as evaluators
-from selfmate.evaluator.agreement import difference, leaves_of
+from selfmate.evaluator.agreement import difference
 from selfmate.evaluator.base import Evaluation
 from selfmate.evaluator.onnx import OnnxEvaluator
 from selfmate.evaluator.open import open_evaluator
-from selfmate.nn.calibration import game_positions
 from selfmate.nn.checkpoint import WeightsError, net_id
 from selfmate.nn.config import GARDNER
 from selfmate.nn.leaves import LeafBatch
-from selfmate.nn.onnx import ONNX_NAME, to_onnx
-from selfmate.nn.quantize import quantize
+from selfmate.nn.onnx import to_onnx
+from shipped_nets import GARDNER_NET
 
 pytest.importorskip("openvino")
-
-SHIPPED = Path(evaluators.__file__).parents[1] / "nets_data" / "gardner-laptop"
-
-
-@pytest.fixture(scope="module")
-def f32() -> bytes:
-    """The file of a trained net."""
-    return (SHIPPED / ONNX_NAME).read_bytes()
-
-
-@pytest.fixture(scope="module")
-def int8(f32: bytes) -> bytes:
-    return quantize(f32)
-
-
-@pytest.fixture(scope="module")
-def positions() -> LeafBatch:
-    return leaves_of(game_positions("gardner", 100))
 
 
 @pytest.mark.parametrize("context", ["se", "pool", "none"])
@@ -142,7 +122,7 @@ evaluator = open_evaluator(sys.argv[1], backend="openvino-bf16")
 assert evaluator.variant == "gardner"
 print([name for name in ("torch", "onnx") if name in sys.modules])
 """
-    command = [sys.executable, "-c", program, str(SHIPPED)]
+    command = [sys.executable, "-c", program, str(GARDNER_NET)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert result.stdout == "[]\n"
     assert result.stderr == ""

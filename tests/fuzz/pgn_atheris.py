@@ -18,6 +18,7 @@ SEEDS = [
     '[Variant "Atomic"]\n\n1. Nf3 f6 2. Nd4 * {x} 1. e4 *',
     '[FEN "4k3/8/8/8/8/8/4P3/4K3 b - - 0 30"]\n\n30... Kd7 31. e4 1/2-1/2',
     '[Variant "Gardner"]\n%x\n1. a3 bxa3 2. b3 *',
+    '[White "a\n1. E4 -- 2. g1f3 (2. Ke9 (x)) exf6 e.p. ⩱ ½-½ [/pgn]',
     'rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - bm e4; id "x"; hmvc 3; ;D1 20',
 ]
 MAX_CHARS = 4_000
@@ -26,10 +27,13 @@ MAX_CHARS = 4_000
 def check_games(data: bytes) -> None:
     from selfmate import Game, read_games
 
-    for game in read_games(io.BytesIO(data), on_error="collect", max_chars=MAX_CHARS):
-        again = Game.from_pgn(str(game))
-        if again != game or str(again) != str(game):
-            raise AssertionError(f"{game} came back as {again}")
+    for lenient in (False, True):
+        for game in read_games(io.BytesIO(data), on_error="collect", max_chars=MAX_CHARS, lenient=lenient):
+            again = Game.from_pgn(str(game), lenient=lenient)
+            if again != game or str(again) != str(game):
+                raise AssertionError(f"{game} came back as {again}")
+            if lenient and game.error is not None and not game.repairs:
+                raise AssertionError(f"{game.error} without a repair")
 
 
 def check_epd(data: bytes) -> None:

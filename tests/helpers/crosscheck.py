@@ -111,6 +111,8 @@ class PythonChess:
         demand("Shredder-FEN", position.fen(shredder=True), self._fen(theirs.values(), shredder=True))
         demand("check", position.is_check(), board.is_check())
         demand("checkers", set(position.checkers()), set(board.checkers()))
+        if self._shut_in_bishops():
+            return
         for color in chess.COLORS:
             ours = position.has_insufficient_material(color)
             demand("insufficient material", ours, board.has_insufficient_material(color))
@@ -132,8 +134,13 @@ class PythonChess:
         demand(f"{san} is a capture", position.is_capture(ours), board.is_capture(theirs))
         demand(f"{san} castles", position.is_castling(ours), board.is_castling(theirs))
         demand(f"{san} is en passant", position.is_en_passant(ours), board.is_en_passant(theirs))
-        if "#" not in san:  # in a finished game check is not defined
-            demand(f"{san} gives check", position.gives_check(ours), board.gives_check(theirs))
+        demand(f"{san} gives check", position.gives_check(ours), board.gives_check(theirs))
+
+    def _shut_in_bishops(self) -> bool:
+        """Return whether their atomic calls a draw where mate is possible: bishops only, three or more (decision 3)."""
+        board = self.board
+        rest = board.occupied & ~board.kings
+        return self.variant == "atomic" and rest == board.bishops and rest.bit_count() > 2
 
     def _fen(self, moves: Iterable[chess.Move], *, shredder: bool) -> str:
         """Return their FEN, with en passant only when a legal capture exists.

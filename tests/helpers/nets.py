@@ -20,7 +20,11 @@ torch.set_num_threads(1)  # tests run in parallel: threads of one net would wait
 def some_net(context: Context = "se", seed: int = 1, facts: Any = GARDNER, size: str = "tiny") -> Net:
     """Return a small net with random weights that are large enough for uneven priors."""
     changes = {"blocks": 2, "channels": 16} if size == "tiny" else {}
-    net = Net(NetConfig.sized(facts, size, context=context, **changes), seed=seed)
+    return perturbed(Net(NetConfig.sized(facts, size, context=context, **changes), seed=seed), seed)
+
+
+def perturbed(net: Net, seed: int = 3) -> Net:
+    """Add noise to the weights and statistics of a net, as if it had learned; return the net."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in net.state_dict().items():

@@ -276,6 +276,8 @@ class Node:
     seen: Encoded
     indices: list[int]
     net_value: float = 0.0
+    by_rules: bool = False
+    """Decided when it was made, so that the net was not asked."""
     values: list[float] = field(default_factory=list)
     in_flight: int = 0
     waiting: bool = False
@@ -419,6 +421,7 @@ class Tree:
         node = Node(white, edges, proof, encode(position, repeated), indices)
         if proof is not None:
             node.net_value = float(proof[0])
+            node.by_rules = True
         return node
 
     # -- one playout ------------------------------------------------------------------------------
@@ -501,6 +504,7 @@ class Tree:
             edge.prior = prior
         leaf.waiting = False
         self.waiting -= 1
+        leaf.by_rules = False
         leaf.net_value = min(1.0, max(-1.0, win - loss + draw * self.worth(0, leaf.white)))
         if path:
             self.back_up(path, leaf.net_value, draw)

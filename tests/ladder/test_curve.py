@@ -34,7 +34,7 @@ from selfmate.rundir.format import State
 from selfmate.search.player import Player
 from selfmate.train.dashboard import PlainView, _rows
 from selfmate.train.session import train
-from selfmate.train.status import MeasuredElo, TrainingStatus
+from selfmate.train.status import CompletedCycle, MeasuredElo, TrainingStatus
 from selfmate.util.signals import Stop
 
 RANDOM, ONE, FOUR = fixed_players(4)
@@ -83,7 +83,9 @@ def test_neighbours_the_champion_and_rungs_play() -> None:
     against = {
         (first.cycle, second.name) for first, second in pairs if second.cycle is None and first.cycle is not None
     }
-    assert against == {(cycle, other) for cycle in (0, 10, 20, 30, 40) for other in ("random", "heuristic 64")}
+    assert against == {
+        (cycle, other) for cycle in (0, 10, 20, 30, 40) for other in ("random", "heuristic-1 (64 visits)")
+    }
     assert {(first.key, second.key) for first, second in pairs if first.cycle is None} == {
         ("random", "heuristic-1"),
         ("heuristic-1", "heuristic-4"),
@@ -183,7 +185,7 @@ def test_one_scale_with_random_at_zero() -> None:
     # A player that games do not connect with the others is not on the scale.
     alone = [*games, *games_between("00003-4", "00004-4", 1, 0, 0)]
     assert fit_scale(alone, 4).players.keys() == scale.players.keys()
-    with pytest.raises(SelfmateError, match="too few games to fit a scale: none with heuristic 64"):
+    with pytest.raises(SelfmateError, match=r"too few games to fit a scale: none with heuristic-1 \(64 visits\)"):
         fit_scale(games, 64)
 
 
@@ -192,7 +194,7 @@ def test_the_ladder_holds_the_scale() -> None:
     key, ladder = checkpoint(9, 64).key, curve.ladder_results("gardner")
     games = [*games_between(key, "heuristic-64", 20, 0, 20), *games_between("heuristic-64", "heuristic-16", 30, 0, 10)]
     scale, shipped = fit_scale(games, 64, ladder), read_calibration("gardner").elo
-    assert scale.players[key].elo == pytest.approx(shipped["heuristic 64"], abs=40)
+    assert scale.players[key].elo == pytest.approx(shipped["heuristic-1 (64 visits)"], abs=40)
     assert scale.players["fairy 1k"].elo == pytest.approx(shipped["fairy 1k"], abs=40)
     assert scale.players["random"].elo == 0
     assert fit_scale(games, 64).players.keys() == {key, "heuristic-64", "heuristic-16"}
@@ -209,7 +211,7 @@ def test_the_command_plays_once_and_draws(trained: Path, tmp_path: Path, run: Ru
     code, out, said = run(*command)
     assert code == 0
     assert "games in" in said
-    for text in ("untrained", "cycle 4 (champion)", "heuristic 4", "itself", "with White", "random is 0"):
+    for text in ("untrained", "cycle 4 (champion)", "heuristic-1 (4 visits)", "itself", "with White", "random is 0"):
         assert text in out
     # The same again only draws; it does not touch what the run has committed
     files = texts(directory / "progress")
@@ -228,7 +230,9 @@ def test_the_command_plays_once_and_draws(trained: Path, tmp_path: Path, run: Ru
     # The picture: a curve with a band and the losses, in the file and on the page
     picture = ET.parse(directory / "progress/progress.svg")
     words = " ".join(picture.getroot().itertext())
-    assert all(text in words for text in ("minutes of training", "Loss of the policy", "held out", "heuristic 1"))
+    assert all(
+        text in words for text in ("minutes of training", "Loss of the policy", "held out", "heuristic-1 (1 visit)")
+    )
     page = (directory / "progress/progress.html").read_text()
     assert (directory / "progress/progress.svg").read_text().strip() in page
     # More checkpoints: only new games
@@ -379,10 +383,27 @@ def test_when_the_time_is_over_nothing_is_measured(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "run/progress").exists()
 
 
+def test_a_measurement_that_runs_out_of_time_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cycle is complete without it, and its net is champion."""
+    real = curve.play_missing
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        options["stopping"].deadline = 0.0
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(curve, "play_missing", late)
+    settings = (*SETTINGS, "selfplay.cycles=4", "progress.every=1", "progress.games=2")
+    summary = train("gardner-laptop", run=tmp_path / "run", minutes=9, overrides=settings, smoke=True)
+    assert (summary.reason, summary.cycle) == ("time", 1)
+    assert not lines_of(tmp_path / "run")
+    state = msgspec.json.decode((tmp_path / "run/state.json").read_bytes(), type=State)
+    assert state.champion == 1
+
+
 def test_the_view_says_what_was_measured() -> None:
     measured = MeasuredElo(cycle=10, elo=512.4, error=40.2, games=60, seconds=3.6)
     status = TrainingStatus(cycle=10, games=2560, measured_elo=measured)
-    assert PlainView(status).line() == "cycle 10: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
+    done = CompletedCycle(9, 2560, 0, None, None, 0.0, 0.0)  # ten cycles with the first one, 0
+    assert PlainView(status).line(done) == "cycle 9: 2,560 games, untrained, Elo 512 ± 40 (60 games in 4 s)"
     assert ("Elo", "512 ± 40 (60 games in 4 s), cycle 10") in _rows(status)
-    status.cycle = 11
-    assert "Elo" not in PlainView(status).line()
+    assert "Elo" not in PlainView(status).line(done._replace(cycle=10))

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import random
+import re
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -34,6 +35,7 @@ from selfmate.match.spec import on_device, read_contestant
 from selfmate.rating.elo import fit, tally
 from selfmate.rating.match_stats import score_of_elo
 from selfmate.search.limit import Limit
+from selfmate.search.spec import label
 from selfmate.util.signals import Interrupt
 
 OURS = (sys.executable, "-m", "selfmate", "uci")
@@ -107,7 +109,13 @@ def test_a_gap_is_bridged_although_its_games_tell_little() -> None:
     assert adaptive_pairing.choose_pairings(mean, covariance, pairings, [1.0] * 4, range(4), pairs=1) == [1]
 
 
-TRUE = {"random": 0.0, "heuristic 1": 250.0, "heuristic 4": 420.0, "heuristic 16": 600.0, "heuristic 64": 850.0}
+TRUE = {
+    "random": 0.0,
+    "heuristic-1 (1 visit)": 250.0,
+    "heuristic-1 (4 visits)": 420.0,
+    "heuristic-1 (16 visits)": 600.0,
+    "heuristic-1 (64 visits)": 850.0,
+}
 TRUE |= {"fairy 1": 750.0, "fairy 10": 900.0, "fairy 100": 1150.0, "fairy 1k": 1450.0, "fairy 10k": 1750.0}
 
 
@@ -243,10 +251,10 @@ def small(tmp_path: Path) -> Path:
     """A ladder without engines, with results made by hand."""
     path = tmp_path / "small.json"
     results = {
-        ("random", "heuristic 1"): (0, 20, 80),
-        ("heuristic 1", "random"): (80, 20, 0),
-        ("heuristic 1", "heuristic 16"): (20, 30, 50),
-        ("heuristic 16", "heuristic 1"): (50, 30, 20),
+        ("random", "heuristic-1 (1 visit)"): (0, 20, 80),
+        ("heuristic-1 (1 visit)", "random"): (80, 20, 0),
+        ("heuristic-1 (1 visit)", "heuristic-1 (16 visits)"): (20, 30, 50),
+        ("heuristic-1 (16 visits)", "heuristic-1 (1 visit)"): (50, 30, 20),
     }
     calibration.write_calibration(
         path,
@@ -267,12 +275,16 @@ def test_a_rating_is_resumed_where_it_was_stopped(run: Run, small: Path, tmp_pat
     first = json.loads(out)
     assert (first["player"], first["games"], first["scale"]) == ("heuristic-1 (8 visits)", 10, "random = 0")
     assert sum(player["games"] for player in first["rungs"]) == 10
-    assert [player["name"] for player in first["rungs"]] == ["random", "heuristic 1", "heuristic 16"]
+    assert [player["name"] for player in first["rungs"]] == [
+        "random",
+        "heuristic-1 (1 visit)",
+        "heuristic-1 (16 visits)",
+    ]
     assert {player["name"]: player["rating"] for player in first["rungs"]} == calibration.read_calibration(
         "gardner", small
     ).elo
     before = pgn.read_text(encoding="utf-8")
-    assert "heuristic 16" in plot.read_text(encoding="utf-8")
+    assert "heuristic-1 (16 visits)" in plot.read_text(encoding="utf-8")
     # 2. Half of the last pair is lost; more games are asked for.
     cut = before[: before.rindex("[Event ")]
     pgn.write_text(cut, encoding="utf-8")
@@ -325,17 +337,22 @@ def test_a_table_for_people(run: Run, small: Path) -> None:
 
 def test_a_ladder_is_measured_and_used(run: Run, tmp_path: Path) -> None:
     path, pgn = tmp_path / "new.json", tmp_path / "new.pgn"
-    left_out = [word for visits in (64, 256, 1024) for word in ("--leave-out", f"heuristic {visits}")]
+    left_out = [word for visits in (64, 256, 1024) for word in ("--leave-out", label("heuristic-1", visits))]
     code, out, _ = run(
         "--measure", "gardner", "--spacing", path, "--without-engine", *left_out, "--games", "120", "--pgn", pgn,
         "--note", "a test",
     )  # fmt: skip
     assert code == 0
-    assert "heuristic 16" in out
+    assert "heuristic-1 (16 visits)" in out
     spacing = calibration.read_calibration("gardner", path)
-    assert {player.name for player in spacing.players} == {"random", "heuristic 1", "heuristic 4", "heuristic 16"}
+    assert {player.name for player in spacing.players} == {
+        "random",
+        "heuristic-1 (1 visit)",
+        "heuristic-1 (4 visits)",
+        "heuristic-1 (16 visits)",
+    }
     assert spacing.players[0].name == "random"
-    assert spacing.elo["heuristic 16"] > spacing.elo["heuristic 1"] > 50
+    assert spacing.elo["heuristic-1 (16 visits)"] > spacing.elo["heuristic-1 (1 visit)"] > 50
     assert sum(sum(counts) for counts in spacing.games().values()) == 120 == len(list(read_games(pgn)))
     assert spacing.note == "a test"
     code, out, _ = run(
@@ -365,7 +382,7 @@ def test_a_ladder_keeps_the_answers_of_its_engine(run: Run, tmp_path: Path) -> N
     left_out = [
         word
         for player in ladder_players("gardner")
-        if player.name not in ("random", "heuristic 1", "fairy 1")
+        if player.name not in ("random", "heuristic-1 (1 visit)", "fairy 1")
         for word in ("--leave-out", player.name)
     ]
     code, _, err = run("--measure", "gardner", "--spacing", path, *engine, *left_out, "--games", "40")
@@ -442,8 +459,46 @@ def test_what_is_wrong_is_said_in_one_line(run: Run, arguments: tuple[str, ...],
     assert part in err
 
 
+def test_files_with_the_names_of_earlier_versions_are_read(run: Run, small: Path, tmp_path: Path) -> None:
+    pgn = tmp_path / "games.pgn"
+    rate = (
+        "heuristic-1",
+        "--variant",
+        "gardner",
+        "--visits",
+        "8",
+        "--without-engine",
+        "--spacing",
+        small,
+        "--pgn",
+        pgn,
+    )
+    code, out, _ = run(*rate, "--games", "10", "--error", "1", "--json")
+    assert code == 0
+    for path in (small, pgn, Path(f"{pgn}.json")):
+        text = path.read_text(encoding="utf-8")
+        old = re.sub(r"heuristic-1 \((1|16) visits?\)", r"heuristic \1", text)
+        assert old != text
+        path.write_text(old, encoding="utf-8")
+    code, again, _ = run(*rate, "--games", "10", "--error", "1", "--json")
+    assert code == 0
+    assert {**json.loads(again), "seconds": 0} == {**json.loads(out), "seconds": 0}
+
+
+def test_a_player_of_the_ladder_can_be_rated_again(run: Run, small: Path) -> None:
+    rate = ("heuristic-1", "--variant", "gardner", "--visits", "16", "--without-engine", "--spacing", small)
+    code, out, _ = run(*rate, "--games", "4", "--json")
+    assert (code, json.loads(out)["player"]) == (0, "heuristic-1 (16 visits) #2")
+    code, _, err = run("heuristic-1?name=random", *rate[1:])
+    assert (code, "is the name of a ladder player" in err) == (2, True)
+
+
 def test_a_ladder_without_players_is_refused(run: Run, small: Path) -> None:
-    all_players = [word for name in ("random", "heuristic 1", "heuristic 16") for word in ("--leave-out", name)]
+    all_players = [
+        word
+        for name in ("random", "heuristic-1 (1 visit)", "heuristic-1 (16 visits)")
+        for word in ("--leave-out", name)
+    ]
     code, _, err = run("heuristic-1", "--variant", "gardner", "--without-engine", "--spacing", small, *all_players)
     assert (code, err) == (2, "selfmate: no player of this ladder is left to play against\n")
 
@@ -454,7 +509,7 @@ def test_a_ladder_without_players_is_refused(run: Run, small: Path) -> None:
         (lambda text: "{", "not a measured ladder"),
         (lambda text: text.replace('"gardner"', '"atomic"'), "a ladder of atomic, not of gardner"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "format 2, newer than format 1 of this version"),
-        (lambda text: text.replace('["heuristic 16"', '["unknown"'), "games and players do not match"),
+        (lambda text: text.replace('["heuristic-1 (16 visits)"', '["unknown"'), "games and players do not match"),
         (
             lambda text: text.replace('"answers": []', '"answers": [["x\\nquit", 1, "a", "b", 1]]'),
             "not a measured ladder",

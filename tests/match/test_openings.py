@@ -128,7 +128,8 @@ def test_a_book_of_games(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1. e4 e5 *\n\n1. e4 e4 *\n", r"book\.pgn: line 3: .*e4"),
+        ("1. Ke3 *\n", r"book\.pgn: line 1: .*Ke3"),
+        ("1. e4 e4 *\n", r"book\.pgn: no opening in the file"),
         ("1. f3 e5 2. g4 Qh4# 0-1\n", r"book\.pgn: game 1: the game is over"),
         ("", r"book\.pgn: no opening in the file"),
     ],
@@ -139,3 +140,19 @@ def test_a_bad_book_is_named_with_its_line(tmp_path: Path, text: str, message: s
     with pytest.raises(SelfmateError, match=message) as raised:
         read_openings(path, "chess", 1)
     assert "\n" not in str(raised.value)
+
+
+def test_games_of_a_book_that_cannot_be_read_are_left_out_with_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "book.pgn"
+    path.write_text("1. e4 e4 *\n\n1. d4 d5 *\n\n1. g1f3 *\n", encoding="ascii")
+    boards = [Position("chess", fen).board_fen() for fen in read_openings(path, "chess", 2)]
+    assert boards == [
+        "rnbqkbnr/ppp1pppp/8/3p4/3P4/8/PPP1PPPP/RNBQKBNR",
+        "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R",
+    ]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "line 1, column 7: 'e4' is not legal" in lines[0]
+    assert "line 5, column 4: 'g1f3' read as Nf3" in lines[1]

@@ -129,7 +129,7 @@ def test_games_that_a_test_left_without_their_pair_are_told(odd: int) -> None:
 
 
 def test_in_a_terminal_lines_break_between_words() -> None:
-    reasons = ("checkmate", "50 moves without progress", "threefold repetition", "insufficient material", "stalemate")
+    reasons = ("checkmate", "fifty-move rule", "threefold repetition", "insufficient material", "stalemate")
     entries = [
         dataclasses.replace(entry(number, number % 2, 1 - number % 2, "1-0"), reason=reasons[number % 5])
         for number in range(40)

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from selfmate.nn import checkpoint as weights
 from selfmate.nn.checkpoint import WeightsError, load, net_id, pack_tensors, read_card, read_tensors, save
 from selfmate.nn.config import GARDNER, NetConfig
-from selfmate.nn.net import Net
+from selfmate.nn.net import Net, rounded
 
 CONFIG = NetConfig.sized(GARDNER, "tiny", blocks=1, channels=8, policy_channels=8, value_channels=4)
 
@@ -43,6 +43,37 @@ def test_round_trip(folder: Path) -> None:
 def test_any_program_reads_the_tensors(folder: Path) -> None:
     tensors = load_file(folder / "net.safetensors")
     assert tensors.keys() == Net(CONFIG).state_dict().keys()
+
+
+def test_a_compact_net_is_the_same_net_in_half_the_size(tmp_path: Path) -> None:
+    net = rounded(Net(CONFIG, seed=3).eval())
+    card = save(net, tmp_path / "large", step=7)
+    assert save(net, tmp_path / "small", step=7, compact=True) == card
+    sizes = [(tmp_path / name / "net.safetensors").stat().st_size for name in ("large", "small")]
+    assert sizes[1] < 0.75 * sizes[0]
+    again, card_read = load(tmp_path / "small")
+    assert (card_read, net_id(again)) == (card, card.net_id)
+    for name, tensor in net.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name]), name
+    # Another net of the same shape is refused, in both forms.
+    for name, compact in (("large", False), ("small", True)):
+        save(rounded(Net(CONFIG, seed=4).eval()), tmp_path / f"other {name}", compact=compact)
+        (tmp_path / f"other {name}" / "net.safetensors").replace(tmp_path / name / "net.safetensors")
+        with pytest.raises(WeightsError, match="checksum mismatch"):
+            load(tmp_path / name)
+
+
+def test_numbers_that_bfloat16_cannot_hold_stay_as_they_are(tmp_path: Path) -> None:
+    net = Net(CONFIG, seed=3).eval()  # not rounded
+    card = save(net, tmp_path / "net", compact=True)
+    assert net_id(load(tmp_path / "net")[0]) == card.net_id
+
+
+def test_the_state_of_a_learner_is_never_in_bfloat16(tmp_path: Path) -> None:
+    save(rounded(Net(CONFIG, seed=3).eval()), tmp_path / "net", compact=True)
+    expected = {name: ("F32", tuple(tensor.shape)) for name, tensor in Net(CONFIG).state_dict().items()}
+    with pytest.raises(WeightsError, match="is of type BF16, expected F32"):
+        read_tensors(tmp_path / "net" / "net.safetensors", expected)
 
 
 def test_id_tells_nets_apart() -> None:

@@ -7,15 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nets import CHESS, perturbed
 from selfmate.nn.architecture import PLANES, tensor_shapes
 from selfmate.nn.config import GARDNER, SIZES, Context, FixedFacts, NetConfig, NetError
 from selfmate.nn.net import Net, fold
 from selfmate.nn.transfer import transfer_tower
 
-CHESS = GARDNER._replace(variant="chess", files=8, ranks=8, planes=73)
 SMALL: dict[str, object] = {"blocks": 2, "channels": 16, "policy_channels": 16, "value_channels": 8}
-
-torch.set_num_threads(1)  # tests share the cores: threads of one net would wait for each other
 
 
 def small_net(context: Context = "se", seed: int = 1, **changes: int) -> Net:
@@ -27,16 +25,6 @@ def random_inputs(rows: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     once, twice = (torch.randint(-(1 << 63), (1 << 63) - 1, (rows, 16), generator=generator) for _ in range(2))
     return once & twice, torch.rand(rows, 4, generator=generator)
-
-
-def trained(net: Net, seed: int = 3) -> Net:
-    """Give a net weights and statistics as if it had learned."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, tensor in net.state_dict().items():
-            noise = torch.randn(tensor.shape, generator=generator)
-            tensor.copy_(1 + noise.abs() if name.endswith("running_var") else tensor + 0.2 * noise)
-    return net.eval()
 
 
 def test_input_planes_are_the_squares() -> None:
@@ -94,7 +82,7 @@ def test_seed_alone_decides_the_weights() -> None:
 
 
 def test_evaluate_is_the_softmax_over_the_legal_moves() -> None:
-    net = trained(small_net())
+    net = perturbed(small_net())
     bits, scalars = random_inputs(5)
     generator = torch.Generator().manual_seed(2)
     moves = torch.randint(net.config.policy_size, (5, 16), generator=generator)
@@ -113,7 +101,7 @@ def test_evaluate_is_the_softmax_over_the_legal_moves() -> None:
 
 @pytest.mark.parametrize("context", ["se", "pool", "none"])
 def test_folded_net_answers_alike(context: Context) -> None:
-    net = trained(small_net(context))
+    net = perturbed(small_net(context))
     bits, scalars = random_inputs(64)
     with torch.inference_mode():
         for output, folded in zip(net(bits, scalars), fold(net)(bits, scalars), strict=True):
@@ -131,7 +119,7 @@ def test_folding_leaves_the_net_alone() -> None:
 
 
 def test_tower_carries_over_to_a_larger_board() -> None:
-    source = trained(small_net(blocks=2))
+    source = perturbed(small_net(blocks=2))
     target = Net(NetConfig.sized(CHESS, "tiny", **(SMALL | {"blocks": 3})), seed=9).eval()
     assert transfer_tower(source, target) == 2
     bits, scalars = random_inputs(8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,33 +11,13 @@ import torch
 
 from nets import CHESS, close, some_net
 from selfmate._core import encoding
-from selfmate.evaluator import open as evaluators
 from selfmate.evaluator.agreement import difference, leaves_of
 from selfmate.evaluator.onnx import OnnxEvaluator
 from selfmate.nn.calibration import calibration_leaves, game_positions
 from selfmate.nn.config import GARDNER
 from selfmate.nn.leaves import LeafBatch
-from selfmate.nn.onnx import INT8_KEY, ONNX_NAME, metadata, to_onnx, verify_checksum
+from selfmate.nn.onnx import INT8_KEY, metadata, to_onnx, verify_checksum
 from selfmate.nn.quantize import quantize
-
-SHIPPED = Path(evaluators.__file__).parents[1] / "nets_data" / "gardner-laptop"
-
-
-@pytest.fixture(scope="module")
-def f32() -> bytes:
-    """The file of a trained net."""
-    return (SHIPPED / ONNX_NAME).read_bytes()
-
-
-@pytest.fixture(scope="module")
-def int8(f32: bytes) -> bytes:
-    return quantize(f32)
-
-
-@pytest.fixture(scope="module")
-def positions() -> LeafBatch:
-    return leaves_of(game_positions("gardner", 100))
-
 
 # -- int8 files -----------------------------------------------------------------------------------
 

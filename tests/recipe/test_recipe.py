@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command import Run as Command
 from selfmate import VARIANTS, SelfmateError
 from selfmate.recipe import docs
-from selfmate.recipe.reader import RecipeError, change, differences, from_toml, load, names, smoke
+from selfmate.recipe.describe import shipped_recipes
+from selfmate.recipe.reader import RecipeError, change, differences, from_toml, heading, load, names, smoke
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import KEYS, MAY_CHANGE, Recipe
+from selfmate.recipe.schema import KEYS, MAY_CHANGE, TRAINABLE, Recipe
 from selfmate.recipe.writer import to_toml
 
 GARDNER = load("gardner-laptop")
@@ -48,7 +50,7 @@ VISITS = "a whole number from 1 to 100,000"
 BAD_SETTINGS = [
     ("selfplay.vists=3", "selfplay.vists: unknown key; did you mean 'selfplay.visits'?"),
     ("visits=3", "visits: unknown key; did you mean 'selfplay.visits'?"),
-    ("nonsense=3", "nonsense: unknown key; docs/reference/recipe.md lists them all"),
+    ("nonsense=3", "nonsense: unknown key; docs/recipes.md lists them all"),
     ("selfplay.visits", "'selfplay.visits': write section.key=value"),
     ("selfplay.visits=abc", f"selfplay.visits: expected {VISITS} or a schedule [[cycle, value], ...], not 'abc'"),
     ("selfplay.visits=1.5", f"selfplay.visits: expected {VISITS} or a schedule [[cycle, value], ...], not 1.5"),
@@ -131,14 +133,16 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, old: str, new: str, r
 def test_files_that_are_no_recipe_are_refused(tmp_path: Path) -> None:
     (tmp_path / "large.toml").write_bytes(b"#" * (1 << 20))
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    for name in ("large.toml", "binary.toml", "missing.toml", ""):
+    for name in ("large.toml", "binary.toml", "missing.toml", "", "x" * 5000 + ".toml"):
         with pytest.raises(RecipeError) as caught:
             load(tmp_path / name)
         assert len(str(caught.value).splitlines()) == 1
 
 
-def test_every_variant_can_be_asked_for() -> None:
-    for variant in VARIANTS:
+def test_every_variant_can_be_asked_for_and_has_a_laptop_recipe() -> None:
+    laptop = {each.variant for each in shipped_recipes() if each.device == "CPU"}
+    assert laptop == set(TRAINABLE) == {*VARIANTS, "chess960", "atomic960"}
+    for variant in TRAINABLE:
         assert change(GARDNER, [f"variant.name={variant}"]).variant.name == variant
 
 
@@ -149,6 +153,160 @@ def test_keys_of_archived_recipes_have_moved() -> None:
     old = from_toml(text)
     assert (old.progress.games, old.progress.every) == (6, 3)
     assert differences(GARDNER, old) == ["progress.games", "progress.every"]
+
+
+# -- recipes that extend others -------------------------------------------------------------------
+
+
+def test_a_recipe_takes_what_it_does_not_have_from_another(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/mine.toml").write_text('extends = "gardner-laptop"\n[selfplay]\nvisits = [[0, 8], [3, 9]]\n')
+    (tmp_path / "child.toml").write_text(
+        'description = "a test"\nextends = "base/mine.toml"\n[selfplay]\ngames = 7\n[net]\nblocks = 2\n'
+    )
+    child = load(tmp_path / "child.toml")
+    assert differences(GARDNER, child) == ["net.blocks", "selfplay.games", "selfplay.visits"]
+    assert (child.selfplay.games, child.net.blocks, child.selfplay.visits) == (7, 2, ((0, 8), (3, 9)))
+    assert heading(tmp_path / "child.toml") == ("base/mine.toml", "a test", "")
+    # The archived recipe is whole: it does not need the others
+    assert "extends" not in to_toml(child)
+    assert from_toml(to_toml(child)) == child
+    # A new value replaces a whole schedule; keys of earlier versions are renamed before they are merged
+    (tmp_path / "flat.toml").write_text('extends = "child.toml"\n[selfplay]\nvisits = 5\n[gate]\nanchor_games = 6\n')
+    flat = load(tmp_path / "flat.toml")
+    assert (flat.selfplay.visits, flat.progress.games) == (5, 6)
+
+
+BAD_BASES = [
+    ("extends = 'gardner-laptp'", "no recipe is called 'gardner-laptp'; did you mean 'gardner-laptop'?"),
+    ("extends = 'no/such.toml'", "no/such.toml: there is no such file"),
+    ("extends = 3", "extends: expected the name of a recipe or the path of a file, not 3"),
+    ("extends = ''", "extends: expected the name of a recipe or the path of a file, not ''"),
+    ("description = ['a']", "description: expected one line of text, not ['a']"),
+    ("extends = 'bad.toml'", "extends: 'bad.toml' leads back to a recipe that extends it (bad.toml → bad.toml)"),
+    ("extends = 'other.toml'", "leads back to a recipe that extends it (bad.toml → other.toml → bad.toml)"),
+    ("extends = './sub/../bad.toml'", "leads back to a recipe that extends it"),
+    ("extends = 'broken.toml'", "not TOML"),
+    ("extends = 'wrong.toml'", "selfplay.vists: unknown key; did you mean 'selfplay.visits'? (in wrong.toml)"),
+    ("extends = 'partial.toml'", "missing keys: net.size, selfplay.cycles"),
+    ("extends = 'gardner-laptop'\nvariant = 3", "variant: expected a section [variant], not 3"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), BAD_BASES)
+def test_a_bad_base_is_refused_in_one_line(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "bad.toml").write_text(text)
+    (tmp_path / "other.toml").write_text("extends = 'bad.toml'")
+    (tmp_path / "broken.toml").write_text("[variant")
+    (tmp_path / "wrong.toml").write_text("extends = 'gardner-laptop'\n[selfplay]\nvists = 3\n")
+    (tmp_path / "partial.toml").write_text("[variant]\nname = 'chess'\n")
+    with pytest.raises(RecipeError) as caught:
+        load(tmp_path / "bad.toml")
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 'bad.toml'}: ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_long_chain_of_recipes_is_refused(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number}.toml").write_text(f"extends = '{number + 1}.toml'")
+    with pytest.raises(RecipeError, match="extends: more than 16 recipes extend one another"):
+        load(tmp_path / "0.toml")
+
+
+def test_every_wrong_setting_is_named() -> None:
+    with pytest.raises(RecipeError) as caught:
+        change(GARDNER, ["selfplay.vists=3", "learner.batch=0", "net.size", "learner.reuse=1 2"])
+    assert str(caught.value).startswith("4 errors: (1) selfplay.vists: unknown key; ")
+    assert [problem.key for problem in caught.value.problems] == [
+        "selfplay.vists",
+        "'net.size'",
+        "learner.reuse",
+        "learner.batch",
+    ]
+
+
+# -- list, explain, new ---------------------------------------------------------------------------
+
+
+def test_the_list_has_every_recipe(run: Command) -> None:
+    done = run("train", "--list")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert [line.split()[0] for line in lines] == names()
+    assert all(len(line) < 120 for line in lines)
+    for line, name in zip(lines, names(), strict=True):
+        assert line.split()[1:3] == [load(name).variant.name, "GPU" if name == "atomic" else "CPU"]
+        assert line.endswith(heading(name).description)
+
+
+def test_a_key_is_explained(run: Command) -> None:
+    done = run("train", "--explain", "selfplay.visits")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "selfplay.visits: visits of a full search; its position is trained on"
+    assert lines[1] == "value:    a whole number from 1 to 100,000"
+    assert lines[2] == "default:  none; a recipe must have it"
+    assert "[[cycle, value], ...]" in lines[3]
+    assert lines[4] == "resume:   --set may change it in a run that has begun"
+    shown = dict(line.split(maxsplit=1) for line in lines[6:])
+    assert list(shown) == names()
+    assert (shown["gardner-laptop"], shown["atomic"]) == ("16", "[[0, 32], [8, 64], [16, 104]]")
+    assert "default:  as in net.size" in run("train", "--explain", "net.blocks").out
+    assert "no; --set cannot change it" in run("train", "--explain", "net.blocks").out
+    section = run("train", "--explain", "gate").out.splitlines()
+    assert [line.split(":")[0] for line in section] == [key for key in KEYS if key.startswith("gate.")]
+    done = run("train", "--explain", "visits")
+    assert (done.code, done.err) == (2, "selfmate: visits: unknown key; did you mean 'selfplay.visits'?\n")
+    done = run("train")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "selfmate train --list lists the recipes" in done.err
+
+
+@pytest.mark.parametrize("variant", TRAINABLE)
+def test_a_new_recipe_is_a_commented_start(
+    variant: str, tmp_path: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("recipe", "new", "mine", "--variant", variant)
+    assert (done.code, done.out) == (
+        0,
+        "mine.toml is written. Train with it: selfmate train mine.toml --minutes 10\n",
+    )
+    text = Path("mine.toml").read_text("utf-8")
+    base = load(heading("mine.toml").extends)
+    assert load("mine.toml") == base
+    assert base.variant.name == variant
+    # Every key is there, and without its comment sign it is the key of the base
+    keys = [line for line in text.splitlines() if line.startswith("# ") and " = " in line]
+    assert len(keys) == len(base.flat()) - sum(value is None for value in base.flat().values()) - 1
+    uncommented = "\n".join(line[2:] if line in keys else line for line in text.splitlines())
+    assert from_toml(uncommented) == base
+    # It is never overwritten
+    done = run("recipe", "new", "mine.toml", "--variant", "chess")
+    assert (done.code, done.err) == (2, "selfmate: mine.toml already exists; choose another name\n")
+    assert Path("mine.toml").read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "reason"),
+    [
+        ("gardner-laptop", "gardner", "'gardner-laptop' is a shipped recipe; choose another name, such as my-gardner"),
+        ("no/such", "gardner", "no/such.toml: there is no folder no"),
+        ("..", "gardner", "cannot be the name of a recipe"),
+        ("", "gardner", "cannot be the name of a recipe"),
+        ("mine", "koth", "no variant is called 'koth'; there are chess, chess960, atomic"),
+    ],
+)
+def test_what_cannot_be_a_new_recipe(
+    name: str, variant: str, reason: str, tmp_path: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("recipe", "new", name, "--variant", variant)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert reason in done.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_differences_name_the_keys() -> None:
@@ -221,9 +379,11 @@ def test_a_file_with_endless_digits_or_brackets_is_no_recipe() -> None:
     assert len(refusal(from_toml, "a = " + "[" * 60_000).splitlines()) == 1
 
 
-def test_the_reference_page_is_up_to_date() -> None:
+def test_the_page_of_recipes_is_up_to_date() -> None:
     page = Path(__file__).parents[2] / docs.PAGE
-    assert page.read_text("utf-8") == docs.reference(), "run: python -m selfmate.recipe.docs"
+    assert page.read_text("utf-8") == docs.page(), "run: python -m selfmate.recipe.docs"
+    for name in names():
+        assert f"| `{name}` |" in docs.page()
 
 
 PYDANTIC_FREE = """

@@ -131,7 +131,7 @@ def test_a_disk_that_is_nearly_full_is_not_filled(tmp_path: Path, monkeypatch: p
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1 << 20))
     message = refusal(lambda: write_file(tmp_path / "file", b"data"))
-    assert "nearly full" in message
+    assert "nearly full (1 MiB free, 65 MiB needed)" in message
     assert not any(tmp_path.iterdir())
 
 

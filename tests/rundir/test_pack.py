@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
+import os
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from command import Run as Command
@@ -13,6 +18,7 @@ from selfmate.rundir.directory import read_run
 from selfmate.rundir.format import RunError
 from selfmate.rundir.pack import pack
 from selfmate.train.session import train
+from selfmate.util.files import stamp_of
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "selfplay.cycles=3")
 
@@ -65,6 +71,70 @@ def test_the_newest_games_come_first(source: Path, tmp_path: Path) -> None:
     kept = [shard.name for shard in read_run(tmp_path / "less")[1].shards]
     assert 0 < less.games < whole.games
     assert kept == [shard.name for shard in state.shards[-len(kept) :]]
+
+
+def test_a_copy_without_games_says_so(source: Path, tmp_path: Path, run: Command) -> None:
+    """A file of games that is larger than what is left: the copy is made, and a line says what would be enough."""
+    copy = tmp_path / "copy"
+    pack(source, copy, 64)
+    state = read_run(copy)[1]
+    newest = state.shards[-1]
+    large = os.urandom(3 << 20)  # as large as the games of a GPU's cycle; `pack` does not read them
+    (copy / newest.name).write_bytes(large)
+    shards = (*state.shards[:-1], msgspec.structs.replace(newest, stamp=stamp_of(large)))
+    (copy / "state.json").write_bytes(msgspec.structs.replace(state, shards=shards).to_json())
+    done = run("pack", str(copy), str(tmp_path / "small"), "--mib", "2")
+    assert (done.code, "with 0 of 24 games." in done.out) == (0, True)
+    assert done.err.startswith("selfmate: no game fits into 2 MiB; ")
+    enough = done.err.split("give --mib ")[1].split()[0]
+    done = run("pack", str(copy), str(tmp_path / "enough"), "--mib", enough)
+    assert (done.code, done.err) == (0, "")
+    assert "with 0 of" not in done.out
+
+
+def test_a_run_on_a_read_only_disk_can_be_packed_and_inherited(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything that opens, makes or removes a file below the run fails, as on a read-only disk."""
+
+    def refuse(path: object, writes: bool) -> None:
+        if writes and isinstance(path, str | Path) and Path(path).is_relative_to(source):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    io_open, os_open, mkdir, truncate = io.open, os.open, os.mkdir, os.truncate
+
+    def open_file(path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        refuse(path, any(letter in mode for letter in "wax+"))
+        return io_open(path, mode, *arguments, **options)
+
+    def open_descriptor(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        refuse(path, bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)))
+        return os_open(path, flags, *arguments, **options)
+
+    def make_folder(path: Any, *arguments: Any, **options: Any) -> None:
+        refuse(path, True)
+        mkdir(path, *arguments, **options)
+
+    def cut(path: Any, length: int) -> None:
+        refuse(path, True)
+        truncate(path, length)
+
+    monkeypatch.setattr(io, "open", open_file)
+    monkeypatch.setattr(os, "open", open_descriptor)
+    monkeypatch.setattr(os, "mkdir", make_folder)
+    monkeypatch.setattr(os, "truncate", cut)
+    with pytest.raises(OSError, match="Read-only file system"):
+        (source / "new").write_text("")
+    assert pack(source, tmp_path / "small", 64).games == 24
+    more = train(
+        "gardner-laptop",
+        run=tmp_path / "next",
+        overrides=(*SETTINGS[:-1], "selfplay.cycles=4"),
+        smoke=True,
+        device="cpu",
+        source=source,
+    )
+    assert (more.reason, more.cycle) == ("complete", 4)
 
 
 def test_what_cannot_be_packed(source: Path, tmp_path: Path, run: Command) -> None:

@@ -228,7 +228,7 @@ def test_playing_an_onnx_file_needs_no_torch(nets: Path) -> None:
         ("Random", "did you mean 'random'?"),
         ("", "no player is called ''"),
         ("gardner-laptp", "did you mean 'gardner-laptop'?"),
-        ("nobody", "there are uniform, heuristic-1, random, atomic-gpu, gardner-laptop"),
+        ("nobody", "there are uniform, heuristic-1, random, atomic-gpu, chess-gpu, gardner-laptop"),
         ("uci:stockfish", "engines play in selfmate arena and selfmate ladder"),
         ("heuristic-1?visits=5", "here write heuristic-1 and options"),
         ("/no/such/net", "no player is called"),

@@ -119,7 +119,7 @@ def play_alone(variant: str, search: dict[str, Any], settings: Settings, game: i
                 {
                     "ply": ply,
                     "value": result.value,
-                    "net_value": result.net_value,
+                    "net_value": result.value if result.net_value is None else result.net_value,
                     "visits": {str(stats.move): stats.visits for stats in kept},
                     "weights": {str(stats.move): stats.weight for stats in kept},
                 }

@@ -10,6 +10,8 @@ import pytest
 
 from selfmate import VARIANTS, IllegalMove, Move, Position, SearchError, _core
 from selfmate._core import Pool, Search, SearchConfig, SelfPlayConfig
+from selfmate.search.limit import Limit
+from selfmate.search.player import Player
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trees.json"
 POSITIONS = {
@@ -121,7 +123,7 @@ def test_a_position_repeated_below_the_root_is_never_evaluated() -> None:
             assert leaves.bits[0].tolist() != root
         assert leaves.bits[0, 15] == 0
         deep += 1
-        priors = np.full(leaves.moves.shape, 0.05, dtype=np.float32)
+        priors = np.full(leaves.moves.shape, 1 / leaves.counts[0], dtype=np.float32)
         search.apply(leaves.ticket, priors, np.full((1, 3), 1 / 3, dtype=np.float32))
     assert deep > 1000
     assert search.result().seldepth >= 5  # deep enough for a rook to go and come back
@@ -476,6 +478,29 @@ def self_play(threads: int, slots: int, lanes: int, by_batches: bool) -> list[by
             if leaves.size:
                 pool.apply_native(leaves.ticket, "fake")
     return [record.to_bytes() for record in pool.drain()]
+
+
+def test_the_evaluators_own_value_is_none_where_the_rules_decide() -> None:
+    limit = Limit(visits=300)
+    # 1. A mate in one: the evaluator is never asked.
+    mate = Player("heuristic-1").search(Position("gardner", "4k/2r1P/p2QB/PpP2/4K w - - 0 16"), limit)
+    assert (mate.proven, mate.net_value) == (1, None)
+    # 2. A mate in two is proven later: the evaluator was asked first, and its value stays.
+    position = Position("gardner", "5/1P3/2KN1/5/k4 w - - 1 29")
+    first = Player("heuristic-1").search(position, Limit(visits=1))
+    found = Player("heuristic-1").search(position, limit)
+    assert (first.proven, found.proven, found.value) == (None, 3, 1.0)
+    assert found.net_value == first.net_value
+    assert found.net_value is not None
+    assert 0 < found.net_value < 1
+    # 3. A move after which the opponent mates at once: the rules decide the position behind it.
+    blunder = Position("chess", "7k/5ppp/8/8/8/8/r4PPP/4R1K1 b - - 0 1")
+    result = Player("heuristic-1").search(blunder, limit)
+    lost = next(each for each in result.moves if blunder.uci(each.move) == "a2b2")
+    assert (lost.proven, lost.net_value) == (-2, None)
+    other = next(each for each in result.moves if each.visits and each.proven is None)
+    assert other.net_value is not None
+    assert abs(other.net_value) < 1
 
 
 def test_threads_slots_and_lanes_never_change_a_game() -> None:

@@ -22,7 +22,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from selfmate import SelfmateError, read_games
+from selfmate import Position, SelfmateError, read_games
 from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator
@@ -33,9 +33,9 @@ from selfmate.match.runner import MatchProgress, play_match
 from selfmate.nn.checkpoint import read_card
 from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
-from selfmate.recipe.reader import load
+from selfmate.recipe.reader import from_toml, load, names
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.directory import Run
+from selfmate.rundir.directory import Run, read_run
 from selfmate.rundir.format import State
 from selfmate.train import dashboard as view_module
 from selfmate.train import gate as loop_matches_module
@@ -45,7 +45,7 @@ from selfmate.train.dashboard import LiveView, PlainView, make_view
 from selfmate.train.learner import Learner, Losses
 from selfmate.train.selfplay import selfplay_pool
 from selfmate.train.session import Summary, find_device, program_name, train
-from selfmate.train.status import TrainingStatus
+from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.util.signals import Stop
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "learner.ema=0.5")
@@ -108,9 +108,12 @@ def test_a_run_goes_round(finished: Path, capsys: pytest.CaptureFixture[str]) ->
     summary = go(finished)
     assert summary.reason == "complete"
     assert (finished / "state.json").read_bytes() == before
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert "against the untrained net" in last
-    assert "against heuristic-1 (2 games each, 2 visits, paired openings)" in last
+    said = capsys.readouterr().out.splitlines()
+    assert "against the untrained net" in said[-3]
+    assert "against heuristic-1 (2 games each, 2 visits, paired openings)" in said[-3]
+    assert said[-2] == f"Play it: {shlex.join([program_name(), 'play', str(finished)])}"
+    assert said[-1].startswith(f"Train on: {program_name()} train gardner-laptop --run {finished} ")
+    assert said[-1].endswith(" --smoke --set selfplay.cycles=6")
 
 
 def test_it_can_be_stopped_anywhere(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,26 +296,46 @@ def test_without_a_gate_every_candidate_plays(tmp_path: Path) -> None:
     assert [shard.net for shard in state_of(tmp_path / "run").shards] == [0, 1, 2]
 
 
-def test_minutes_end_a_run_with_its_final_match(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_minutes_end_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = go(tmp_path / "run", minutes=0.0001)
-    assert (summary.reason, summary.signal) == ("time", None)
-    # Nothing was learned: no match of the untrained net with itself, and it is not called the champion of a cycle
-    assert summary.scores.keys() == {"heuristic-1"}
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("Still the untrained net: ")
-    assert last.endswith(" against heuristic-1 (2 games, 2 visits, paired openings).")
+    assert (summary.reason, summary.signal, summary.scores) == ("time", None, {})
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "The time is over; everything up to here is saved.",
+        "No final matches: too little time was left for them.",
+        f"Play it: {program_name()} play {tmp_path / 'run'}",
+    ]
     summary = go(tmp_path / "run", "gate.games=0")
     assert summary.reason == "complete"
     assert summary.scores.keys() == {"untrained", "heuristic-1"}
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "Changed at cycle 0: gate.games=0."
-    assert lines[2].startswith("cycle 1: 8 games, untrained")
-    assert lines[-1].startswith("Champion of cycle 3: ")
+    assert lines[2].startswith("cycle 0: 8 games, untrained")
+    assert lines[-3].startswith("Champion of cycle 3: ")
 
 
-@pytest.mark.parametrize("recipe", ["atomic-laptop"])
+def test_a_net_that_learned_nothing_is_not_called_champion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first cycle only plays: the final match is one of the untrained net, and not with itself."""
+    summary = go(tmp_path / "run", "selfplay.cycles=1", minutes=10)
+    assert (summary.reason, set(summary.scores)) == ("complete", {"heuristic-1"})
+    score = capsys.readouterr().out.splitlines()[-3]
+    assert score.startswith("Still the untrained net: ")
+    assert score.endswith(" against heuristic-1 (2 games, 2 visits, paired openings).")
+
+
+@pytest.mark.parametrize("recipe", [name for name in names() if name.endswith("-laptop") and name != "gardner-laptop"])
 def test_other_recipes_go_round_too(tmp_path: Path, recipe: str) -> None:
-    assert go(tmp_path / "run", recipe=recipe).reason == "complete"
+    settings = ("gate.games=0", "gate.final_games=0")
+    assert go(tmp_path / "run", *settings, recipe=recipe).reason == "complete"
+    archived = (tmp_path / "run/recipe.toml").read_text()
+    assert "extends" not in archived
+    variant = load(recipe).variant.name
+    assert from_toml(archived).variant.name == read_run(tmp_path / "run")[0].variant == variant
+    if variant.endswith("960"):
+        with Run.open(tmp_path / "run", smoke_recipe(load(recipe)), name=recipe, smoke=True) as run:
+            games = [GameRecord.from_bytes(record) for shard in run.state.shards for record in run.read_shard(shard)]
+        starts = {game.start_fen.split()[0] for game in games}
+        assert len(starts) > len(games) / 2  # each game has its own
+        assert all(Position(variant, game.start_fen).chess960 for game in games)
 
 
 def test_nothing_starts_before_the_recipe_is_right(tmp_path: Path) -> None:
@@ -340,9 +363,11 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, number: si
         lines = process.stdout.read().splitlines()
         assert process.stderr.read() == ""
         assert process.wait(60) == code
-    assert first.startswith("cycle 1")
-    assert lines[-2:] == [
-        "Stopped; everything up to here is saved. Run the same command again to resume:",
+    assert first.startswith("cycle 0: ")
+    assert lines[-4:] == [
+        "Stopped; everything up to here is saved.",
+        f"Play it: {shlex.join([program_name(), 'play', str(directory)])}",
+        "Run the same command again to resume:",
         shlex.join([program_name(), *arguments]),
     ]
     assert state_of(directory).cycle >= 1
@@ -450,7 +475,8 @@ def test_the_live_view_shows_the_run(finished: Path) -> None:
         cycles=9,
         cycle=4,
         losses=losses,
-        validation=losses,
+        learned=losses,
+        held_out=losses,
         latest_game=game,
     )
     status.latest_game = game
@@ -477,6 +503,23 @@ def picture(view: LiveView) -> str:
     console.print(view._render())
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_without_colours_the_live_board_has_outlined_pieces_for_white(no_color: bool) -> None:
+    console = Console(
+        file=io.StringIO(),
+        width=80,
+        force_terminal=True,
+        color_system="truecolor",
+        no_color=no_color,
+        legacy_windows=False,
+    )
+    console.print(LiveView(TrainingStatus(variant="gardner"), console)._render())
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert ("♔" in shown, "♙" in shown) == (no_color, no_color)
+    assert "♚" in shown
 
 
 def test_the_live_view_follows_a_game_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,7 +568,8 @@ def test_what_is_not_known_yet_is_not_shown() -> None:
     assert rows["champion"] == "untrained"
     assert rows["games"] == "0"
     assert rows.keys() == {"time", "stage", "cycle", "games", "champion"}
-    assert PlainView(status).line() == "cycle 0: 0 games, untrained"
+    nothing = CompletedCycle(0, 0, 0, None, None, 0.0, 0.0)
+    assert PlainView(status).line(nothing) == "cycle 0: 0 games, untrained"
     # The candidate of the first cycle has learned nothing either
     status.champion = status.cycle = 1
     assert dict(view_module._rows(status))["champion"] == "untrained"
@@ -533,9 +577,10 @@ def test_what_is_not_known_yet_is_not_shown() -> None:
     assert dict(view_module._rows(status))["champion"] == "of cycle 1"
     assert dict(view_module._rows(status))["step"].startswith("12 of 12")
     # Games that were all cut off teach no value
-    status.validation = Losses(total=2.5, policy=2.5, value=0.0, plies=0.0)
+    status.held_out = Losses(total=2.5, policy=2.5, value=0.0, plies=0.0)
     assert dict(view_module._rows(status))["held out"] == "policy 2.500"
-    assert PlainView(status).line() == "cycle 1: 0 games, step 12, held out policy 2.500"
+    done = nothing._replace(cycle=1, step=12, held_out=status.held_out)
+    assert PlainView(status).line(done) == "cycle 1: 0 games, step 12, held out policy 2.500"
 
 
 def test_the_terminal_does_not_echo_while_the_picture_stands() -> None:

@@ -29,13 +29,13 @@ def shared() -> Iterator[Uci]:
 
 @pytest.fixture
 def engine(shared: Uci) -> Uci:
-    """Return an engine with default options, on a new game."""
+    """Return an engine with default options but the player, heuristic-1, on a new game."""
     shared.send("stop")
     for option in OPTIONS.values():
         if option.kind != "button":
             default = option.line().split(" default ")[1].split(" min ")[0].split(" var ")[0]
             shared.send(f"setoption name {option.name} value {default}")
-    shared.send("debug off", "ucinewgame", "position startpos")
+    shared.send("setoption name WeightsFile value heuristic-1", "debug off", "ucinewgame", "position startpos")
     shared.ready()
     shared.heard.clear()
     return shared
@@ -88,7 +88,11 @@ def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
 
 def test_it_says_who_plays() -> None:
     with Uci() as uci:
-        assert any("heuristic-1" in text or "net" in text for text in said(uci.ready()))
+        (text,) = said(uci.ready())
+        assert text.startswith("heuristic-1 plays chess: in equal time it is stronger than the net chess-gpu")
+        uci.send("setoption name WeightsFile value chess-gpu")
+        assert any(text.startswith("chess-gpu plays chess (") for text in said(uci.ready()))
+        uci.send("setoption name WeightsFile value <empty>")
         uci.send("setoption name UCI_Variant value racingkings")
         assert any("racingkings" in text for text in said(uci.ready()))
         assert not said(uci.ready())  # and only once
@@ -270,6 +274,15 @@ def test_final_choice(engine: Uci, choice: str) -> None:
     check_lines(engine.ask(f"setoption name FinalChoice value {choice}", "go nodes 3000"), Position("chess"))
 
 
+def test_hashfull_does_not_fall_while_the_nodes_grow(engine: Uci) -> None:
+    engine.send("setoption name Hash value 1")
+    lines = infos(engine.ask("go nodes 60000"))
+    full = [int(field(line, "hashfull")) for line in lines]
+    assert full == sorted(full)
+    assert full[-1] == 1000  # it was pruned
+    assert int(field(lines[-1], "nodes")) == 60000
+
+
 def test_a_small_hash_holds_a_long_search(engine: Uci) -> None:
     lines = engine.ask("setoption name Hash value 1", "go nodes 30000")
     assert field(infos(lines)[-1], "nodes") == "30000"
@@ -425,8 +438,8 @@ def test_newgame_in_mid_search_ends_it(engine: Uci) -> None:
         ("debug perhaps", "debug on|off"),
         ("ponderhit", "nothing"),
         ("register later", "registration"),
-        ("\0\0\0", "no command"),
-        ("go\0 infinite", "no command"),
+        ("\0\0\0", "unknown command"),
+        ("go\0 infinite", "unknown command"),
     ],
 )
 def test_bad_input_is_one_line_and_the_engine_goes_on(engine: Uci, command: str, part: str) -> None:
@@ -532,6 +545,61 @@ def test_wrong_weights_are_said_and_the_engine_goes_on(engine: Uci, weights: str
     check_lines(engine.ask("go nodes 50"), Position("chess"))
 
 
+@pytest.mark.parametrize(
+    ("commands", "part"),
+    [
+        (("setoption name WeightsFile value /no/such/net", "isready"), "no player is called '/no/such/net'"),
+        (("setoption name WeightsFile value /no/such/net", "go nodes 10"), "no player is called '/no/such/net'"),
+        (("setoption name WeightsFile value gardner-laptop", "go nodes 1"), "gardner-laptop plays gardner, not chess"),
+        (("setoption name WeightsFile value random", "isready"), "random does not search"),
+        (("setoption name Backend value onnx", "setoption name WeightsFile value {empty}", "isready"), "{empty}"),
+    ],
+)
+@pytest.mark.parametrize("way", ["option", "command line"])
+def test_in_strict_mode_wrong_weights_end_the_engine(
+    tmp_path: Path, way: str, commands: tuple[str, ...], part: str
+) -> None:
+    (tmp_path / "net.json").write_text("{}")
+    strict = ("--strict",) if way == "command line" else ()
+    with Uci(command=("-m", "selfmate", "uci", *strict)) as uci:
+        if not strict:
+            uci.send("setoption name StrictWeights value true")
+        uci.send(*(command.format(empty=tmp_path) for command in commands))
+        assert uci.process.wait(60) == 2
+        lines = uci.until("info string StrictWeights: ")
+        with pytest.raises(EOFError):
+            uci.read()
+        assert all(line.startswith("info string ") for line in lines)
+        assert lines[-1].endswith("; the engine ends")
+        expected = part.format(empty=tmp_path)
+        assert expected in lines[-1]
+    told = b"".join(uci.errors).decode()
+    assert told.startswith("selfmate: StrictWeights: ")
+    assert told.count("\n") == 1
+    assert expected in told
+
+
+def test_in_strict_mode_a_net_may_wait_for_its_variant() -> None:
+    """lichess-bot sends `isready` before it knows which variant will be played."""
+    with Uci(command=("-m", "selfmate", "uci", "--strict")) as uci:
+        uci.send("setoption name WeightsFile value gardner-laptop")
+        assert said(uci.ready()) == ["StrictWeights: gardner-laptop plays gardner, not chess"]
+        uci.send("setoption name UCI_Variant value gardner", "position startpos")
+        assert uci.ask("go nodes 20")[-1].startswith("bestmove ")
+        assert uci.quit() == 0
+
+
+def test_strict_mode_plays_with_weights_that_are_right() -> None:
+    with Uci(command=("-m", "selfmate", "uci", "--strict")) as uci:
+        assert "option name StrictWeights type check default true" in uci.ask("uci", until="uciok")
+        for variant, weights in (("gardner", "<empty>"), ("racingkings", "<empty>"), ("chess", "heuristic-1")):
+            uci.send(f"setoption name UCI_Variant value {variant}", f"setoption name WeightsFile value {weights}")
+            assert uci.ask("position startpos", "go nodes 20")[-1].startswith("bestmove ")
+        uci.send("setoption name StrictWeights value false", "setoption name WeightsFile value /no/such/net")
+        assert any("heuristic-1 plays instead" in text for text in said(uci.ready()))
+        assert uci.quit() == 0
+
+
 def test_a_line_beyond_all_measure_is_dropped(engine: Uci) -> None:
     engine.send_bytes(b"position startpos moves " + b"e2e4 " * 300_000 + b"\n")
     engine.send_bytes(b"x" * (6 << 20) + b"\n")
@@ -554,6 +622,16 @@ def test_the_end_of_the_input_ends_a_search_with_its_move() -> None:
         assert uci.until("bestmove")
         assert uci.process.wait(60) == 0
         assert not uci.errors
+
+
+@pytest.mark.parametrize("last", ["quit", "stop"])
+def test_a_search_that_is_ended_at_once_still_has_the_move_of_the_net(last: str) -> None:
+    with Uci() as uci:
+        uci.send("setoption name UCI_Variant value gardner", "position startpos", "go infinite", last)
+        lines = uci.until("bestmove")
+        assert any("the shipped net gardner-laptop" in text for text in said(lines))
+        assert not any("heuristic-1" in text for text in said(lines))
+        assert infos(lines)
 
 
 def test_quit_needs_no_search() -> None:
@@ -587,7 +665,8 @@ def test_a_backend_that_is_not_there_costs_no_net(engine: Uci) -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     if torch.cuda.is_available():
         pytest.skip("torch sees a GPU: tests/evaluator/test_cuda.py")
-    engine.send("setoption name UCI_Variant value gardner", "setoption name Backend value cuda")
+    engine.send("setoption name WeightsFile value <empty>", "setoption name UCI_Variant value gardner")
+    engine.send("setoption name Backend value cuda")
     texts = said(engine.ready())
     assert len(texts) == 2
     assert texts[0] == "PyTorch finds no GPU; use the device cpu; Backend auto instead"

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.engine
 import chess.variant
 import pytest
+import typer
+import yaml
 
 from selfmate import VARIANTS
+from selfmate.cli.main import app
 from selfmate.uci.options import OPTIONS
 from uci_process import Uci, infos
 
 COMMAND = [sys.executable, "-m", "selfmate", "uci"]
-CONFIGS = sorted((Path(__file__).parents[2] / "docs" / "lichess-bot").glob("*.yml"))
+FOLDER = Path(__file__).parents[2] / "docs" / "lichess-bot"
+CONFIGS = sorted(path.name for path in FOLDER.glob("*.yml"))
 
 
 @pytest.fixture(scope="module")
@@ -87,33 +93,85 @@ def test_python_chess_stops_an_analysis(client: chess.engine.SimpleEngine) -> No
 # -- lichess-bot ------------------------------------------------------------------------------------------------------
 
 
-def uci_options(config: Path) -> dict[str, str]:
-    """The block `uci_options` of a configuration."""
-    text = config.read_text(encoding="utf-8")
-    found = re.search(r"^  uci_options:.*\n((?:    .*\n)+)", text, re.MULTILINE)
-    assert found
-    pairs = [line.split("#")[0].strip().partition(": ") for line in found[1].splitlines()]
-    return {name: value.strip().strip('"') for name, _, value in pairs if name}
+LICHESS_VARIANTS = {
+    "standard",
+    "chess960",
+    "atomic",
+    "antichess",
+    "kingOfTheHill",
+    "threeCheck",
+    "racingKings",
+    "horde",
+}
+"""Those that Selfmate plays too, as lichess-bot names them."""
 
 
-def test_there_are_configurations_for_atomic_and_chess() -> None:
-    assert {config.name for config in CONFIGS} >= {"atomic.yml", "chess.yml"}
+def read_config(name: str) -> dict[str, Any]:
+    """Return a configuration by the name of its file."""
+    config: dict[str, Any] = yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
+    return config
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-def test_a_configuration_names_the_engine_and_its_options(config: Path) -> None:
-    text = config.read_text(encoding="utf-8")
-    assert re.search(r'^  name: "selfmate-uci"', text, re.MULTILINE)
-    assert re.search(r'^  protocol: "uci"', text, re.MULTILINE)
-    assert re.search(r"^token:", text, re.MULTILINE)
-    for name, value in uci_options(config).items():
-        OPTIONS[name.lower()].parse(value)  # raises where it cannot be
+def test_the_configurations_play_every_variant_of_lichess() -> None:
+    assert CONFIGS == ["all-variants.yml", "atomic.yml", "chess.yml"]
+    assert set(read_config("all-variants.yml")["challenge"]["variants"]) == LICHESS_VARIANTS
+    for name in LICHESS_VARIANTS - {"standard", "chess960"}:
+        assert chess.variant.find_variant(name).uci_variant in VARIANTS
 
 
-@pytest.mark.parametrize(("config", "variant"), [("atomic.yml", "atomic"), ("chess.yml", "chess")])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_names_the_engine_and_its_options(name: str) -> None:
+    config = read_config(name)
+    assert (config["engine"]["name"], config["engine"]["protocol"]) == ("selfmate-uci", "uci")
+    assert "engine_options" not in config["engine"]  # selfmate-uci takes no arguments
+    assert set(config["challenge"]["variants"]) <= LICHESS_VARIANTS | {"fromPosition"}
+    options = config["engine"]["uci_options"]
+    assert options["StrictWeights"] is True
+    for option, value in options.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        OPTIONS[option.lower()].parse(text)  # raises where it cannot be
+
+
+def test_the_configurations_differ_in_their_variants_alone() -> None:
+    first, *others = [read_config(name) for name in CONFIGS]
+    for config in (first, *others):
+        del config["challenge"]["variants"]
+    assert all(config == first for config in others)
+
+
+def test_the_commands_of_the_page_exist() -> None:
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\.venv/bin/selfmate (.*)$", page, re.MULTILINE)
+    assert len(commands) >= 3
+    known = typer.main.get_command(app)
+    assert isinstance(known, typer.core.TyperGroup)
+    for command in commands:
+        name, *words = command.split()
+        options = {each for parameter in known.commands[name].params for each in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= options, command
+    for config in re.findall(r"\]\((\S+\.yml)\)", page):
+        assert config in CONFIGS
+    mentioned = set(re.findall(r"`(StrictWeights|WeightsFile|Threads|Hash|Move Overhead|Contempt)`", page))
+    assert len(mentioned) == 6
+
+
+def test_lichess_bot_does_not_start_with_a_wrong_net() -> None:
+    """Its check of the configuration: start, set the options, ping."""
+    options = read_config("chess.yml")["engine"]["uci_options"]
+    engine = chess.engine.SimpleEngine.popen_uci(COMMAND, timeout=60.0, stderr=subprocess.DEVNULL)
+    engine.configure(options | {"WeightsFile": "/no/such/net"})
+    with pytest.raises(chess.engine.EngineTerminatedError):
+        engine.ping()
+    assert engine.returncode.result(60) == 2
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("config", "variant"), [("atomic.yml", "atomic"), ("chess.yml", "chess"), ("all-variants.yml", "3check")]
+)
 def test_lichess_bot_plays_a_game(config: str, variant: str) -> None:
     """What lib/engine_wrapper.py does: start in a new process group, set options, play with clocks and pondering."""
-    options = uci_options(next(each for each in CONFIGS if each.name == config))
+    options = read_config(config)["engine"]["uci_options"]
     code = "import sys; sys.argv = ['selfmate-uci']; from selfmate.uci.server import main; main()"
     engine = chess.engine.SimpleEngine.popen_uci(
         [sys.executable, "-c", code], timeout=60.0, debug=False, setpgrp=True, stderr=None

@@ -76,9 +76,8 @@ def test_a_net_that_had_no_time_to_answer_is_said(weights: str, silent: bool) ->
     written: list[str] = []
     worker = SearchWorker(lambda *lines: written.extend(lines), said.append)
     settings = Settings(variant="gardner", weights_file=weights)
-    command = GoCommand(limit=Limit(visits=100))
+    command = GoCommand(limit=Limit(seconds=1e-6))
     job = SearchJob(Position("gardner"), settings, command, time.perf_counter())
-    job.stop()  # before the first answer
     worker.search(job, debug=False)
     assert written[-1].startswith("bestmove ")
     assert ("no time for the net to answer: the move is that of heuristic-1" in said) != silent

@@ -128,12 +128,16 @@ struct Atomic : Chess {
         if (!(them & kings)) return false;
         if (!(own & ~kings)) return true;
         if (them & ~kings) {
-            // A piece may explode beside its own king, unless only bishops of opposite square colours are left.
+            // A piece may explode beside its own king, unless only bishops of opposite square colours are left. Then
+            // only mate wins: kings guard nothing (beside the enemy king no check counts), and bishops of one square
+            // colour mate in a corner of that colour if two enemy bishops block their own king (Lichess: a draw with
+            // up to four pieces).
             if (const Bitboard bishops = state.of(BISHOP); state.occupied() == (bishops | kings)) {
                 const auto never_meet = [&](Bitboard ours, Bitboard theirs) {
                     return !(bishops & own & ~ours) && !(bishops & them & ~theirs);
                 };
-                return never_meet(DARK_SQUARES, LIGHT_SQUARES) || never_meet(LIGHT_SQUARES, DARK_SQUARES);
+                return !more_than_one(bishops & them) &&
+                       (never_meet(DARK_SQUARES, LIGHT_SQUARES) || never_meet(LIGHT_SQUARES, DARK_SQUARES));
             }
             return false;
         }

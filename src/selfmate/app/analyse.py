@@ -5,7 +5,6 @@ docs/analysis.md explains the output, docs/analysis.schema.json its JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from selfmate.app.accuracy import GameSummary, SideSummary, graph
-from selfmate.app.analysis_input import AnalysisGame, AnalysisInput
+from selfmate.app.analysis_input import AnalysisInput
 from selfmate.app.analysis_json import SideRecord, SummaryRecord
 from selfmate.app.analysis_report import show, show_game, show_judgement, show_players, show_summary
 from selfmate.app.annotate import AnnotatedFile, annotate_move, finish_game
 from selfmate.app.judge import MoveJudgement, analyse, analyse_game
+from selfmate.board.pgn import Game
 from selfmate.board.pgn_writer import variant_name
 from selfmate.nn import shipped as nets
 from selfmate.search.limit import Limit
@@ -93,8 +93,6 @@ class AnalysisOutput:
     """What is printed and written."""
 
     console: Console
-    notice: Callable[[str], None]
-    """Takes a line about a game that cannot be read."""
     multipv: int = 5
     as_json: bool = False
     annotated: AnnotatedFile | None = None
@@ -108,28 +106,21 @@ class AnalysisOutput:
         return self.graph.with_stem(f"{self.graph.stem}-{number}")
 
 
-def run(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: AnalysisOutput) -> bool:
-    """Analyse everything, print each position or move as soon as it is searched, and return whether all was read."""
+def run(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: AnalysisOutput) -> None:
+    """Analyse everything, and print each position or move as soon as it is searched."""
     if given.positions is not None:
         _run_positions(given, players, effort, output)
-    if given.games is None:
-        return True
-    all_read = True
     totals: dict[str, SideSummary] = {}
-    count = 0
-    for entry in given.games():
-        if entry.error is not None:
-            all_read = False
-            output.notice(entry.error)
-        if entry.game.next is None and entry.error is not None:
-            continue
-        summary = _run_game(entry, players(entry.game.variant), effort, output)
-        count += 1
+    shown = 0
+    for number, game in enumerate(given.games() if given.games else (), start=1):
+        if game.error is not None and game.next is None:
+            continue  # nothing of it could be read, which is reported
+        summary = _run_game(number, game, players(game.variant), effort, output, first=not shown)
+        shown += 1
         for side in (summary.white, summary.black):
             totals.setdefault(side.name, SideSummary(side.name)).merge(side)
-    if count > 1 and not output.as_json:
+    if shown > 1 and not output.as_json:
         show_players(totals.values(), output.console)
-    return all_read
 
 
 def _run_positions(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: AnalysisOutput) -> None:
@@ -151,15 +142,17 @@ def _run_positions(given: AnalysisInput, players: VariantPlayers, effort: Effort
         output.console.print(f"\n{right} right of {judged}", highlight=False)
 
 
-def _run_game(entry: AnalysisGame, player: Player, effort: Effort, output: AnalysisOutput) -> GameSummary:
-    game, limit = entry.game, effort.limit(player, in_game=True)
-    summary = GameSummary(entry.number, game.headers["White"], game.headers["Black"])
+def _run_game(
+    number: int, game: Game, player: Player, effort: Effort, output: AnalysisOutput, *, first: bool
+) -> GameSummary:
+    limit = effort.limit(player, in_game=True)
+    summary = GameSummary(number, game.headers["White"], game.headers["Black"])
     if not output.as_json:
-        show_game(entry, player.name, limit, output.console)
+        show_game(number, game, player.name, limit, output.console, first=first)
     # A move is printed when the next one is known, since the last one has the summary.
     waiting: MoveJudgement | None = None
     nodes = list(game.mainline())
-    for node, judged in zip(nodes, analyse_game(player, game, limit, number=entry.number), strict=False):
+    for node, judged in zip(nodes, analyse_game(player, game, limit, number=number), strict=False):
         summary.add(
             white=judged.by_white,
             number=judged.before.position.fullmove_number,
@@ -184,7 +177,7 @@ def _run_game(entry: AnalysisGame, player: Player, effort: Effort, output: Analy
     if output.annotated is not None:
         finish_game(game, player.name, str(limit), summary)
         output.annotated.write(game)
-    if (path := output.graph_path(entry.number)) is not None and summary.values:
+    if (path := output.graph_path(number)) is not None and summary.values:
         write_output(path, graph(summary).encode())
     return summary
 

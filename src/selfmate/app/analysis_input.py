@@ -14,12 +14,12 @@ from typing import IO, Final, cast
 
 from selfmate._core import VARIANTS
 from selfmate.board.epd import MAX_LINE_CHARS, Epd, parse_epd
-from selfmate.board.pgn import Game, read_games
+from selfmate.board.pgn import Game, read_and_report
 from selfmate.board.position import Position
-from selfmate.errors import EpdError, SelfmateError, clip
+from selfmate.errors import EpdError, PgnError, SelfmateError, clip
 from selfmate.util.text_lines import Source, decode, numbered_lines
 
-__all__ = ["AnalysisGame", "AnalysisInput", "read_input"]
+__all__ = ["AnalysisInput", "read_input"]
 
 SNIFFED_CHARS: Final = 1 << 14
 """Characters of a line that are read to tell PGN from EPD."""
@@ -29,23 +29,11 @@ PGN_BEGINS: Final = re.compile(r"[\[{%;(]|[0-9]++\s*+\.")  # a tag, a comment, a
 
 
 @dataclass(frozen=True, slots=True)
-class AnalysisGame:
-    """A game of a file."""
-
-    number: int
-    """In the file, from 1."""
-    game: Game
-    """With the moves before the error, if there is one."""
-    error: str | None = None
-    """Why the rest of the game cannot be read, in one line that names the file."""
-
-
-@dataclass(frozen=True, slots=True)
 class AnalysisInput:
     """Positions, or games: one of the two is not None. They are read while they are analysed."""
 
     positions: Callable[[], Iterator[Epd]] | None = None
-    games: Callable[[], Iterator[AnalysisGame]] | None = None
+    games: Callable[[], Iterator[Game]] | None = None
     path: Path | None = None
     """The file; None for a FEN and for standard input."""
 
@@ -134,22 +122,24 @@ def _hint(text: str, variant: str, *, asked: bool) -> str:
         fits.append(other)
     if not fits or variant in fits:
         return ""
-    return f"; it is a position of {' and '.join(fits)}: add --variant {fits[0]}"
+    return f"; for {' or '.join(fits)}, add --variant {fits[0] if len(fits) == 1 else 'NAME'}"
 
 
 # -- games ----------------------------------------------------------------------------------------
 
 
-def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[AnalysisGame]:
-    """Yield every game, those with an error too; an error names the file and the game."""
+def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Game]:
+    """Yield every game, also those of which nothing can be read; what is wrong with a game is reported."""
     number = 0
-    for game in read_games(source, on_error="collect", variant=variant if asked else "chess"):
-        number += 1
-        error = None if game.error is None else f"{name}: game {number}: {game.error}"
-        if error is None and asked and game.variant != variant:
-            says = f"{name}: game {number} is {game.variant} by its tags, which --variant {variant} contradicts"
-            raise SelfmateError(f"{says}; leave it out", variant)
-        yield AnalysisGame(number, game, error)
+    try:
+        for game in read_and_report(source, name, variant=variant if asked else "chess"):
+            number += 1
+            if asked and game.error is None and game.variant != variant:
+                says = f"{name}: game {number} is {game.variant} by its tags, which --variant {variant} contradicts"
+                raise SelfmateError(f"{says}; leave it out", variant)
+            yield game
+    except PgnError as error:
+        raise SelfmateError(f"{name}: {error}", error.part) from error
     if not number:
         raise SelfmateError(f"{name}: no game", name)
 

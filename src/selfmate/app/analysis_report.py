@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from selfmate.app.accuracy import GameSummary, SideSummary, sparkline
-from selfmate.app.analysis_input import AnalysisGame
 from selfmate.app.judge import Analysis, MoveJudgement, epd_moves
 from selfmate.app.notation import color_name, describe, describe_proof, san_line
+from selfmate.board.pgn import Game
 from selfmate.search.limit import Limit
 from selfmate.search.result import MoveResult
 from selfmate.util.terminal import say
@@ -79,14 +79,13 @@ def _worth(each: MoveResult) -> str:
 # -- games ----------------------------------------------------------------------------------------
 
 
-def show_game(entry: AnalysisGame, player: str, limit: Limit, console: Console) -> None:
-    """Print the title of a game, and before the first one what the values mean."""
-    game = entry.game
+def show_game(number: int, game: Game, player: str, limit: Limit, console: Console, *, first: bool) -> None:
+    """Print the title of a game, and with the first one what the values mean."""
     names = f"{game.headers['White']} - {game.headers['Black']} {game.result}"
-    say(
-        console, f"{'' if entry.number == 1 else chr(10)}{entry.number}. {names} ({game.variant}; by {player}, {limit})"
-    )
-    if entry.number == 1:
+    if not first:
+        console.print()
+    say(console, f"{number}. {names} ({game.variant}; by {player}, {limit})")
+    if first:
         say(console, GAME_LEGEND)
 
 

@@ -9,7 +9,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from selfmate.app.terminal_board import draw_board, play_with_blast
+from selfmate.app.terminal_board import checks_to_win, draw_board, has_colors, play_with_blast
 from selfmate.board.position import Position, chess960_fen
 from selfmate.util.text import many
 
@@ -82,7 +82,7 @@ def play_demo(variant: str, seed: int, console: Console, *, delay: float = 0.0) 
 
     position, moves = short_game(variant, seed)
     title = f"{variant}, game {seed}"
-    coloured = console.color_system in ("256", "truecolor")  # sixteen colours are too few for a board
+    coloured = has_colors(console)
     sans: list[str] = []
     frame = _frame(title, position, sans, coloured)
     with Live(frame, console=console, auto_refresh=False, transient=True) as live:
@@ -122,4 +122,5 @@ def _frame(
     ]
     board = draw_board(position, coloured, move, blast)
     moves = Text("\n".join(numbered[-position.ranks :]))
-    return Panel(Columns([board, moves], padding=(0, 3)), title=title, expand=False, width=58)
+    subtitle = checks_to_win(position)
+    return Panel(Columns([board, moves], padding=(0, 3)), title=title, subtitle=subtitle, expand=False, width=58)

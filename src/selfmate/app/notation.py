@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from selfmate._core import BLACK, WHITE, Move
 from selfmate.board.position import Position
 from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, clip
@@ -12,22 +14,28 @@ __all__ = ["color_name", "describe", "describe_proof", "example_moves", "numbere
 
 
 def read_move(position: Position, text: str) -> Move:
-    """Return the move of a text in algebraic or UCI notation; the letter of a piece may be small unless it is a file.
+    """Return the move of a text in algebraic or UCI notation.
+
+    The letter of a piece may be small unless it is a file; castling may be written with `o` or `0`, and a move in
+    UCI notation in capitals.
 
     A text that is no legal move raises `MoveError` with one short line, and moves of this board as examples.
 
-    >>> [position.uci(read_move(position, text)) for position in [Position("chess")] for text in ("Nf3", "g1f3", "nf3")]
-    ['g1f3', 'g1f3', 'g1f3']
+    >>> position = Position("chess")
+    >>> [position.uci(read_move(position, text)) for text in ("Nf3", "g1f3", "nf3", "G1F3")]
+    ['g1f3', 'g1f3', 'g1f3', 'g1f3']
     >>> read_move(Position("gardner"), "O-O")
     Traceback (most recent call last):
     ...
     selfmate.errors.MoveError: 'O-O' is not legal here
     """
     errors: list[MoveError] = []
+    is_castling = re.fullmatch(r"[oO0](-[oO0]){1,2}[+#]?", text) is not None
     for parse, written in (
         (position.parse_uci, text),
         (position.parse_san, text),
-        (position.parse_san, text[:1].upper() + text[1:]),
+        (position.parse_uci, text.lower()),
+        (position.parse_san, text.upper().replace("0", "O") if is_castling else text[:1].upper() + text[1:]),
     ):
         try:
             return parse(written)

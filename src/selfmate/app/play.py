@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from selfmate._core import BLACK, WHITE, Move
 from selfmate.app.notation import color_name, describe, example_moves, numbered_moves, read_move, san_line
-from selfmate.app.terminal_board import draw_board, flipped, play_with_blast
+from selfmate.app.terminal_board import checks_to_win, draw_board, flipped, has_colors, play_with_blast
 from selfmate.board.pgn import Game
 from selfmate.board.position import Position
 from selfmate.errors import MoveError, clip
@@ -307,11 +307,12 @@ class PlaySession:
         from rich.panel import Panel
         from rich.text import Text
 
-        coloured = self.console.color_system in ("256", "truecolor")
+        coloured = has_colors(self.console)
         last = self.position.move_stack[-1] if self.position.move_stack else None
         board = draw_board(self.position, coloured, last, self.blast)
         if self.flipped:
             board = flipped(board)
         moves = Text("\n".join(numbered_moves(self.position)[-self.position.ranks :]))
         title = f"{self.player.name}, {self.position.variant}"
-        return Panel(Columns([board, moves], padding=(0, 3)), title=Text(title), expand=False, width=58)
+        both = Columns([board, moves], padding=(0, 3))
+        return Panel(both, title=Text(title), subtitle=checks_to_win(self.position), expand=False, width=58)

@@ -8,11 +8,23 @@ from typing import TYPE_CHECKING, Final
 from selfmate.board.position import Position
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from selfmate._core import Move
 
-__all__ = ["draw_board", "flipped", "play_with_blast"]
+__all__ = [
+    "BLACK_PIECE",
+    "DARK_SQUARE",
+    "LIGHT_SQUARE",
+    "WHITE_PIECE",
+    "checks_to_win",
+    "draw_board",
+    "flipped",
+    "glyph",
+    "has_colors",
+    "play_with_blast",
+]
 
 SOLID: Final = dict(zip("kqrbnp", "♚♛♜♝♞♟", strict=True))
 OUTLINED: Final = SOLID | dict(zip("KQRBNP", "♔♕♖♗♘♙", strict=True))
@@ -21,6 +33,22 @@ WHITE_PIECE, BLACK_PIECE = "#ffffff", "#101010"
 LIGHT_SQUARE, DARK_SQUARE = "#b5a584", "#7d6b4f"
 LIGHT_MOVED, DARK_MOVED = "#aeb05a", "#8a8c3c"
 BLAST, BLAST_CENTRE = "#d9822b", "#e8402a"
+
+
+def has_colors(console: Console) -> bool:
+    """Return whether a board can be drawn in colours: sixteen are too few, and `NO_COLOR` forbids them."""
+    return console.color_system in ("256", "truecolor") and not console.no_color
+
+
+def glyph(piece: str | None, coloured: bool) -> str:
+    """Return the character of a square. Without colours White's pieces are outlined, and empty squares are dots.
+
+    >>> [glyph(piece, coloured) for coloured in (True, False) for piece in ("K", "k", None)]
+    ['♚', '♚', ' ', '♔', '♚', '.']
+    """
+    if piece is None:
+        return " " if coloured else "."
+    return SOLID[piece.lower()] if coloured else OUTLINED[piece]
 
 
 def draw_board(position: Position, coloured: bool, move: Move | None, blast: frozenset[int]) -> Text:
@@ -35,22 +63,31 @@ def draw_board(position: Position, coloured: bool, move: Move | None, blast: fro
             text.append(f"{rank + 1} ", style="dim")
         is_light = (rank + file) % 2 == 1
         piece = position.piece_at(square)
-        glyph = " " if coloured else "."
-        if piece:
-            glyph = SOLID[piece.lower()] if coloured else OUTLINED[piece]
+        letter = glyph(piece, coloured)
         if square in blast:
             background = BLAST_CENTRE if move and square == move.to_square else BLAST
-            glyph = glyph if piece else "✶"
+            letter = letter if piece else "✶"
         elif square in moved:
             background = LIGHT_MOVED if is_light else DARK_MOVED
         else:
             background = LIGHT_SQUARE if is_light else DARK_SQUARE
         colour = WHITE_PIECE if square in blast or (piece and piece.isupper()) else BLACK_PIECE
-        text.append(f" {glyph} ", style=f"{colour} on {background}")
+        text.append(f" {letter} ", style=f"{colour} on {background}")
         if file == position.files - 1:
             text.append("\n")
     text.append("   " + "  ".join("abcdefgh"[: position.files]), style="dim")
     return text
+
+
+def checks_to_win(position: Position) -> str | None:
+    """Return the checks that each side still has to give, for the lower edge of the frame; None where none are counted.
+
+    >>> position = Position("3check", "8/8/1K2p3/3qP2k/8/8/8/8 b - - 2+1 3 57")
+    >>> checks_to_win(position), checks_to_win(Position("chess"))
+    ('checks to win: White 2, Black 1', None)
+    """
+    left = position.checks_left
+    return None if left is None else f"checks to win: White {left[0]}, Black {left[1]}"
 
 
 def flipped(board: Text) -> Text:

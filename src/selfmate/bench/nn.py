@@ -19,6 +19,7 @@ from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.open import BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
 from selfmate.nn.leaves import Leaves
 from selfmate.util.cpu import cores, cpu_flags, processor_name
+from selfmate.util.packages import install_hint
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _backends(source: Net | Path, wanted: Sequence[str] | None) -> tuple[dict[st
     try:
         evaluators: dict[str, Evaluator] = {PLAIN: _PlainOnnx(f32_onnx(source))}
     except ModuleNotFoundError as error:
-        raise SelfmateError(f"{source}: {error.name} is missing; it comes with selfmate[train]") from None
+        raise SelfmateError(f"{source}: {install_hint(error.name)}") from None
     refused = []
     for name in wanted or CPU_BACKENDS:
         # Torch on one thread: several wait for each other longer than they compute as soon as another program uses a

@@ -14,6 +14,7 @@ from selfmate.errors import SelfmateError
 from selfmate.recipe.reader import change, load
 from selfmate.recipe.schedule import at
 from selfmate.util.cpu import cores, processor_name
+from selfmate.util.packages import install_hint
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def train_speed(
 
         from selfmate.train.learner import Learner
     except ModuleNotFoundError as error:
-        raise SelfmateError(f"{error.name} is missing; it comes with selfmate[train]") from None
+        raise SelfmateError(install_hint(error.name)) from None
     wanted = change(load(recipe), overrides)
     variant, batch = wanted.variant.name, at(wanted.learner.batch, 0)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfmate import _core
 from selfmate.errors import SelfmateError
+from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
     from selfmate.nn.net import Net
@@ -22,5 +23,5 @@ def untrained_net(variant: str, size: str, *, seed: int = 1, **changes: Any) -> 
         from selfmate.nn.config import NetConfig
         from selfmate.nn.net import Net
     except ModuleNotFoundError as error:
-        raise SelfmateError(f"{error.name} is missing: name a net, or install selfmate[train]") from None
+        raise SelfmateError(f"{install_hint(error.name)}, or name a net") from None
     return Net(NetConfig.sized(_core.encoding(variant), size, **changes), seed=seed)

@@ -33,6 +33,7 @@ Value = None | Operand | tuple[Operand, ...]
 
 POSITION = re.compile(
     r"\s*+(\S++\s++\S++\s++\S++\s++[^\s;]++)"  # board, turn, castling, en passant
+    r"(?:\s++-(?=[\s;]|\Z))?+"  # a second "-", as some test suites have it
     r"(?:\s++([0-9]\+[0-9])(?=[\s;]|\Z))?+"  # remaining checks
     r"(?:\s++([0-9]++)\s++([0-9]++)(?=[\s;]|\Z))?+"  # clocks: not in the standard, but common
 )

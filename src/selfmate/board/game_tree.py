@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from selfmate._core import Move
 from selfmate.board.position import Position
@@ -208,6 +209,14 @@ class MoveNode(Node):
         """
         return self.parent.position().san(self.move)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        path: list[int] = []
+        node: Node = self
+        while isinstance(node, MoveNode):
+            path.append(next(i for i, each in enumerate(node.parent.variations) if each is node))
+            node = node.parent
+        return _node_at, (self.root(), path[::-1])
+
     def promote(self) -> None:
         """Make this the first variation of its parent, the main line.
 
@@ -251,6 +260,33 @@ class GameTree(Node):
         super().__init__()
         self.start = start
 
+    # Pickled as rows: nodes that are linked one by one are too deep a structure for a long game.
+
+    def __getstate__(self) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
+        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        fields = {name: getattr(self, name) for name in names if name != "variations"}
+        rows: list[tuple[Any, ...]] = []
+        waiting: list[tuple[int, Node]] = [(-1, self)]  # number of the node, and the node
+        while waiting:
+            number, node = waiting.pop()
+            for child in node.variations:
+                waiting.append((len(rows), child))
+                rows.append((number, child.move, child._comment, child._starting_comment, child._nags))
+        return fields, rows
+
+    def __setstate__(self, state: tuple[dict[str, Any], list[tuple[Any, ...]]]) -> None:
+        fields, rows = state
+        self.variations = []
+        for name, value in fields.items():
+            setattr(self, name, value)
+        nodes: list[MoveNode] = []
+        for number, move, comment, starting_comment, nags in rows:
+            parent = self if number < 0 else nodes[number]
+            node = MoveNode(parent, move)
+            node._comment, node._starting_comment, node._nags = comment, starting_comment, nags
+            parent.variations.append(node)
+            nodes.append(node)
+
     def same_moves(self, other: GameTree) -> bool:
         """Return whether two trees have the same start, moves, comments and annotations.
 
@@ -276,6 +312,14 @@ class GameTree(Node):
                     return False
                 pairs.append((one, two))
         return True
+
+
+def _node_at(root: GameTree, path: list[int]) -> Node:
+    """Return the node of a pickled tree behind these numbers of variations."""
+    node: Node = root
+    for number in path:
+        node = node.variations[number]
+    return node
 
 
 def one_paragraph(text: str) -> str:

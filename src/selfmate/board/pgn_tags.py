@@ -17,7 +17,7 @@ from typing import IO, Final, NamedTuple
 
 from selfmate.util.text_lines import decode
 
-__all__ = ["Tag", "is_tag_name", "parse_tag", "read_tags"]
+__all__ = ["Tag", "is_tag_name", "parse_broken_tag", "parse_tag", "read_tags"]
 
 NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_+#=:-]*+"
 STRICT: Final = rf'\s*+\[\s*+({NAME})\s+"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+\]\s*+'
@@ -26,6 +26,8 @@ LENIENT: Final = rf'\s*+\[\s*+({NAME})\s+"(.*)"\s*+\]\s*+'
 TAG_NAME: Final = re.compile(NAME)
 TAG, LENIENT_TAG = re.compile(STRICT), re.compile(LENIENT)
 TAG_BYTES, LENIENT_TAG_BYTES = re.compile(STRICT.encode()), re.compile(LENIENT.encode())
+BROKEN_TAG: Final = re.compile(rf'\s*+(?:\[\s*+({NAME})\s*+"?|({NAME})\s++")(.*?)"?\s*+\]?\s*+')
+"""A tag that fills the rest of its line, with brackets or quotation marks missing."""
 ESCAPE: Final = re.compile(r'\\(["\\])')
 LONGEST_LINE: Final = 1 << 16
 """A longer line is read in pieces; no tag is that long."""
@@ -68,6 +70,16 @@ def parse_tag(line: str, start: int = 0, *, lenient: bool = False) -> Tag | None
     if found is None:
         return None
     return Tag(found[1], _unescape(found[2]), found.end())
+
+
+def parse_broken_tag(line: str, start: int = 0) -> Tag | None:
+    """Return what a damaged tag at `start` of a line means, or None.
+
+    >>> [parse_broken_tag(line).value for line in ('[White "Anna', 'White "Anna"]', "[White Anna]")]
+    ['Anna', 'Anna', 'Anna']
+    """
+    found = BROKEN_TAG.fullmatch(line, start)
+    return None if found is None else Tag(found[1] or found[2], _unescape(found[3]), found.end())
 
 
 def _unescape(value: str) -> str:

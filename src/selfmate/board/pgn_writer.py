@@ -33,7 +33,7 @@ ROSTER = {
     "Result": "*",
 }
 
-START_TAGS = ("Variant", "SetUp", "FEN")
+START_TAGS = ("Variant", "Chess960", "SetUp", "FEN")
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 COMMAND = re.compile(r"\[%[^\[\]]*\]")
 """A command inside a comment, such as `[%clk 0:00:59]`."""
@@ -41,11 +41,12 @@ WIDTH = 79
 """Longest line in columns; the PGN standard asks for fewer than 80."""
 
 # The value of the tag `Variant`; as Lichess writes it for the variants that Lichess has, else the name of the variant.
+# There is no name for atomic with Chess960 castling: as in python-chess, the castling rights tell it.
 TAG_OF_VARIANT = {name: name for name in _core.VARIANTS} | {
     "chess": "Standard",
     "chess960": "Chess960",
     "atomic": "Atomic",
-    "atomic960": "Atomic960",
+    "atomic960": "Atomic",
     "gardner": "Gardner",
     "antichess": "Antichess",
     "kingofthehill": "King of the Hill",
@@ -56,6 +57,8 @@ TAG_OF_VARIANT = {name: name for name in _core.VARIANTS} | {
 
 # Other values in use, in lower case, letters and digits only.
 VARIANT_OF_TAG = {re.sub(r"[^a-z0-9]", "", tag.lower()): name for name, tag in TAG_OF_VARIANT.items()} | {
+    "atomic": "atomic",
+    "atomic960": "atomic960",
     "chess": "chess",
     "normal": "chess",
     "classical": "chess",
@@ -103,11 +106,17 @@ def _usual_start(variant: str) -> str:
 def start_tags(start: Position) -> dict[str, str]:
     """Return the tags that describe the start position; none for the usual start of chess.
 
+    `Chess960` marks 960 castling where the tag `Variant` does not, for starts without castling rights.
+
     >>> start_tags(Position("horde"))
     {'Variant': 'Horde'}
+    >>> start_tags(Position.chess960_start(0, "atomic"))["Chess960"]
+    '1'
     """
     variant = variant_name(start)
     tags = {} if variant == "chess" else {"Variant": TAG_OF_VARIANT[variant]}
+    if start.chess960 and variant != "chess960":
+        tags["Chess960"] = "1"
     fen = start.fen()
     if start.chess960 or fen != _usual_start(variant):
         tags |= {"SetUp": "1", "FEN": fen}
@@ -131,7 +140,7 @@ def check_tag(name: str, value: str) -> None:
 class Headers(MutableMapping[str, str]):
     r"""The tag pairs of a game. The Seven Tag Roster (Event to Result) is always present.
 
-    `Variant`, `SetUp` and `FEN` follow from the start position and cannot be changed.
+    `Variant`, `Chess960`, `SetUp` and `FEN` follow from the start position and cannot be changed.
 
     >>> from selfmate import Game
     >>> headers = Game("atomic").headers

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from selfmate import _core
 from selfmate._core import Move, Setup
-from selfmate.errors import SelfmateError
+from selfmate.errors import InvalidMove, SelfmateError
 
 if TYPE_CHECKING:
     from selfmate.board.board_svg import BoardOptions
@@ -61,6 +61,31 @@ class Position(_core.Position):
         """
         name = variant if variant.endswith("960") else f"{variant}960"
         return Position(name, chess960_fen(number))
+
+    def push(self, move: Move | str) -> Move:
+        """Play a move, and return it: `play`, by the name that python-chess has.
+
+        Raises `IllegalMove`, or `InvalidMove` for what is no move; the position is unchanged then.
+
+        >>> position = Position("chess")
+        >>> position.push("e2e4"), position.push(position.parse_san("e5"))
+        (Move.from_uci('e2e4'), Move.from_uci('e7e5'))
+        """
+        try:
+            return self.play(move)
+        except TypeError:
+            kind = type(move).__name__
+            raise InvalidMove(f"a move is a Move or UCI text, not {kind}", kind) from None
+
+    def pop(self) -> Move:
+        """Take the last move back, and return it: `undo`, by the name that python-chess has. Raises `IndexError`.
+
+        >>> position = Position("chess")
+        >>> _ = position.push("e2e4")
+        >>> position.pop(), position == Position("chess")
+        (Move.from_uci('e2e4'), True)
+        """
+        return self.undo()
 
     def copy(self) -> Position:
         """Return an independent copy, with the history.
@@ -122,7 +147,7 @@ def _replay(variant: str, fen: str, moves: list[str]) -> Position:
     """Rebuild a pickled position; leniently, because it was accepted before."""
     position = Position(variant, fen, lenient=True)
     for move in moves:
-        position.play(move)
+        position.play(Move.from_uci(move))
     return position
 
 

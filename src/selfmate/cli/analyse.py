@@ -8,20 +8,16 @@ from typing import Annotated
 
 import typer
 
-from selfmate.cli.common import notice
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.backends import BACKEND_CHOICES
 from selfmate.match.options import PLAYER_HELP
 
 __all__ = ["analyse"]
 
-SOME_NOT_READ = 2
-"""Exit code after games that could not be read, as for other bad input; the others were analysed."""
-
 
 def analyse(
     what: Annotated[
-        list[str] | None,
+        str | None,
         typer.Argument(
             metavar="FEN|FILE",
             help="A FEN, or a file of EPD lines, FENs or PGN; - is standard input (default: the start position).",
@@ -68,7 +64,7 @@ def analyse(
 ) -> None:
     """Analyse a position, the positions of an EPD file (`bm` and `am` are checked), or the moves of games.
 
-    A game that cannot be read is reported, and the next one follows; the exit code is then 2.
+    What cannot be read in a game is reported; the moves before it are analysed, and the next game follows.
 
     Example: selfmate analyse --variant gardner --multipv 3
 
@@ -85,28 +81,16 @@ def analyse(
     players = analysis.VariantPlayers(net, backend)
     if variant is not None:
         Position(variant)  # raises for an unknown one
-    given = read_input(_one_input(what), players.variant(variant), asked=variant is not None)
+    given = read_input(what, players.variant(variant), asked=variant is not None)
     if given.games is None and (annotate is not None or graph is not None):
         raise SelfmateError(f"{'--annotate' if annotate else '--graph'} needs games: a PGN file")
     check_target(graph)
     with AnnotatedFile(annotate, given.path) if annotate else contextlib.nullcontext() as annotated:
         output = analysis.AnalysisOutput(
             console=Console(highlight=False),
-            notice=notice,
             multipv=multipv,
             as_json=as_json,
             annotated=annotated,
             graph=graph,
         )
-        all_read = analysis.run(given, players, analysis.Effort(visits, seconds), output)
-    if not all_read:
-        raise typer.Exit(SOME_NOT_READ)
-
-
-def _one_input(words: list[str] | None) -> str | None:
-    """Return the one argument; the fields of a FEN without quotation marks are joined."""
-    if not words or len(words) == 1:
-        return words[0] if words else None
-    if "/" in words[0] and not Path(words[0]).exists() and words[1] in ("w", "b"):
-        return " ".join(words)
-    raise SelfmateError(f"one file or one FEN at a time, not {len(words)}; join files with cat, and analyse -")
+        analysis.run(given, players, analysis.Effort(visits, seconds), output)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import itertools
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.cli.complete import complete_variant
+from selfmate.errors import FenError, SelfmateError, SetupError, clip
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from selfmate.board.position import Position
 
 __all__ = [
     "INTERRUPTED",
@@ -27,13 +31,21 @@ __all__ = [
     "check_device",
     "flowing",
     "notice",
+    "pip_line",
     "progress_bar",
+    "read_fen",
     "takes_options",
+    "unquoted_fen",
 ]
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 and the number of the signal."""
-Variant = Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960", show_default=False)]
+Variant = Annotated[
+    str,
+    typer.Argument(
+        help="chess, atomic, gardner, … or chess960, atomic960", show_default=False, autocompletion=complete_variant
+    ),
+]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads (default: all).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Settings = Annotated[
@@ -94,10 +106,62 @@ def notice(text: str) -> None:
     print(f"selfmate: {text}", file=sys.stderr, flush=True)
 
 
+def pip_line(extra: str) -> str:
+    """Return the command that installs an extra.
+
+    >>> pip_line("train")
+    "pip install 'selfmate[train]'"
+    """
+    return f"pip install 'selfmate[{extra}]'"
+
+
 def check_device(device: str) -> None:
     """Raise `SelfmateError` for an unknown device; whether there is a GPU shows when a net is loaded."""
     if re.fullmatch(r"cpu|cuda(:\d{1,3})?", device) is None:
         raise SelfmateError(f"--device: unknown device {clip(device)!r}; use cpu or cuda", device)
+
+
+def read_fen(variant: str, fen: str | None, *, hint: bool) -> Position:
+    """Return a position of a variant; None is its start. `hint` adds to an error the variants that read the FEN.
+
+    >>> read_fen("chess", "4k/P4/5/5/4K w - - 0 1", hint=True)
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: rank 8 of the board has 5 squares instead of 8; for gardner, add --variant gardner
+    """
+    from selfmate._core import VARIANTS
+    from selfmate.board.position import Position
+
+    try:
+        return Position(variant, fen)
+    except (FenError, SetupError) as error:
+        if not hint:
+            raise
+        others = []
+        for other in VARIANTS:
+            with contextlib.suppress(SelfmateError):
+                others.append(Position(other, fen).variant)
+        if not others:
+            raise
+        named = f"for {' or '.join(others)}, add --variant {others[0] if len(others) == 1 else 'NAME'}"
+        raise SelfmateError(f"{error}; {named}", error.part) from None
+
+
+def unquoted_fen(arguments: Sequence[str]) -> str | None:
+    """Return the FEN that a shell has split into several arguments, None if there is none.
+
+    >>> unquoted_fen(["play", "--fen", "4k/P4/5/5/4K", "w", "-", "-", "0", "1"])
+    '4k/P4/5/5/4K w - - 0 1'
+    >>> unquoted_fen(["play", "--fen", "4k/P4/5/5/4K w - - 0 1"]), unquoted_fen(["analyse", "a/b/c/d/e", "w"])
+    (None, None)
+    """
+    for at, word in enumerate(arguments[:-1]):
+        ranks = word.split("/")
+        is_board = len(ranks) >= 5 and all(re.fullmatch("[1-8pnbrqkPNBRQK]+", rank) for rank in ranks)
+        if is_board and arguments[at + 1] in ("w", "b"):
+            rest = itertools.takewhile(lambda each: not each.startswith("--"), arguments[at:])
+            return " ".join(list(rest)[:7])
+    return None
 
 
 @contextlib.contextmanager

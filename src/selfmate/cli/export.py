@@ -17,6 +17,7 @@ from selfmate.nn.onnx import ONNX_NAME, read_net, to_onnx
 from selfmate.nn.onnx_graph import OPSET
 from selfmate.nn.quantize import quantize
 from selfmate.search.spec import find_net
+from selfmate.util.packages import install_hint
 from selfmate.util.text import percent
 
 __all__ = ["ExportReport", "export"]
@@ -92,7 +93,7 @@ def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> 
         if int8:
             data, reference = quantize(data), plain
     except ModuleNotFoundError as error:
-        raise EvaluatorError(f"{clip(spec)}: {error.name} is missing; it comes with selfmate[train]", spec) from None
+        raise EvaluatorError(f"{clip(spec)}: {install_hint(error.name)}", spec) from None
     # 3. Compare, and write.
     leaves = leaves_of(game_positions(plain.variant, CHECKED_POSITIONS))
     found = difference(reference.evaluate(leaves), OnnxEvaluator(data).evaluate(leaves))

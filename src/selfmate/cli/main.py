@@ -15,13 +15,16 @@ import typer
 
 from selfmate.cli.analyse import analyse
 from selfmate.cli.bench import bench_app
-from selfmate.cli.common import INTERRUPTED, flowing
+from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
+from selfmate.cli.doctor import doctor
+from selfmate.cli.help import Command, Group
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import demo, play, uci
+from selfmate.cli.recipe import recipe_app
 from selfmate.cli.training import pack, train
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 
 __all__ = ["app", "main"]
 
@@ -30,14 +33,15 @@ BAD_INPUT = 2
 
 app = typer.Typer(
     name="selfmate",
+    cls=Group,
     help="An engine for chess and its variants that learns from nothing but the rules.\n\n"
     "Example: selfmate train gardner-laptop --minutes 10",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(bench_app, name="bench")
+app.add_typer(bench_app, name="bench", cls=Group)
+app.add_typer(recipe_app, name="recipe")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -62,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         message = " ".join(format_message().split())
         if not message:  # help was shown, for want of arguments
             sys.exit(BAD_INPUT)
+        if (fen := unquoted_fen(sys.argv[1:] if arguments is None else arguments)) is not None:
+            message = f"a FEN has spaces: put it in quotes, as in '{clip(fen)}'"
         _refuse(message)
     if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
         print("selfmate: interrupted", file=sys.stderr)
@@ -76,23 +82,27 @@ def _refuse(message: str) -> NoReturn:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from selfmate.cli.build_info import read_build
 
-        print(f"selfmate {version('selfmate')}")
+        print(read_build())
         raise typer.Exit
 
 
 @app.callback()
 def _selfmate(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version, the build and exit."
+        ),
     ] = False,
 ) -> None:
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo)
+COMMANDS = (perft, train, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo, doctor)
 for command in COMMANDS:
     app.command()(command)
-for each in (*app.registered_commands, *bench_app.registered_commands):
+for each in (*app.registered_commands, *bench_app.registered_commands, *recipe_app.registered_commands):
+    each.cls = Command
     each.help = flowing((each.callback and each.callback.__doc__) or "")

@@ -13,7 +13,7 @@ __all__ = ["export", "nets"]
 
 
 def nets(
-    variant: Annotated[str | None, typer.Argument(help="Only those for this variant.", show_default=False)] = None,
+    variant: Annotated[str | None, typer.Argument(help="Only the nets of this variant.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
     """List the nets that come with Selfmate, with their cards.
@@ -43,7 +43,7 @@ def export(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The file to write.", show_default=False)],
     int8: Annotated[bool, typer.Option("--int8", help="In eight bits, calibrated on positions of our games.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write a net as one ONNX file (opset 18), and check that it answers as the net does; exit code 1 if not.

@@ -8,20 +8,34 @@ from typing import Annotated
 
 import typer
 
-from selfmate.cli.common import Settings
+from selfmate.cli.common import Settings, notice
+from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
+from selfmate.util.packages import install_hint
 
 __all__ = ["pack", "train"]
 
 
 def train(
     recipe: Annotated[
-        str, typer.Argument(help="gardner-laptop, atomic-laptop, atomic (one GPU), or a TOML file.", show_default=False)
-    ],
+        str | None,
+        typer.Argument(
+            metavar="RECIPE",
+            help="The name of a recipe (see --list), or a TOML file.",
+            show_default=False,
+            autocompletion=complete_recipe,
+        ),
+    ] = None,
     run: Annotated[Path | None, typer.Option("--run", help="The run's directory (default: runs/NAME).")] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=0.01, max=1e6, help="Stop after this many minutes (default: when complete)."),
+        typer.Option(
+            "--minutes",
+            min=0.01,
+            max=1e6,
+            help="Stop after this many minutes (default: when complete). The last fifth may go to the final matches, "
+            "which have as many games as fit.",
+        ),
     ] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Random seed (default: 1).")] = None,
@@ -31,23 +45,37 @@ def train(
         Path | None,
         typer.Option("--from", help="Start a new run with the games of another run, and its weights that fit."),
     ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
+    key: Annotated[
+        str | None,
+        typer.Option("--explain", metavar="KEY", help="Explain a key of recipes, or a section, and exit."),
+    ] = None,
 ) -> None:
     """Train a net from nothing but the rules; run the same command again to resume.
 
     Ctrl-C or SIGTERM saves everything, prints the command that resumes, and exits with code 130 or 143; a second one
-    exits at once. The exit code is 0 when the run is complete or its minutes are over. docs/reference/recipe.md lists
-    the keys for --set.
+    exits at once. The exit code is 0 when the run is complete or its minutes are over. docs/recipes.md lists the keys
+    for --set, and says how to write a recipe.
 
     Example: selfmate train gardner-laptop --minutes 10
 
     Example: selfmate train gardner-laptop --run runs/mine --set selfplay.visits=64
 
     Example: selfmate train gardner-laptop --run runs/larger --from runs/mine --set net.blocks=6
+
+    Example: selfmate train --explain selfplay.visits
     """
+    if show_list or key is not None:
+        from selfmate.recipe.describe import explain, recipe_list
+
+        print(recipe_list() if key is None else explain(key))
+        return
+    if recipe is None:
+        raise SelfmateError("give the name of a recipe or a TOML file; selfmate train --list lists the recipes")
     try:
         from selfmate.train.session import train as train_run
     except ModuleNotFoundError as error:
-        raise SelfmateError(f"{error.name} is not installed; run: pip install 'selfmate[train]'") from error
+        raise SelfmateError(install_hint(error.name)) from error
     summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume
@@ -71,3 +99,8 @@ def pack(
         f"{packed.directory}: {packed.bytes / (1 << 20):.1f} MiB, at cycle {packed.cycle}, "
         f"with {packed.games:,} of {packed.all_games:,} games."
     )
+    if packed.games == 0:
+        notice(
+            f"no game fits into {mib:g} MiB; the copy plays, but learns nothing until it has played new games; "
+            f"for the newest games give --mib {packed.mib_for_games} or more"
+        )

@@ -16,20 +16,9 @@ __all__ = ["difference", "leaves_of"]
 
 def leaves_of(positions: Sequence[Position]) -> LeafBatch:
     """Return positions of one variant as encoded leaves, as a search encodes them."""
-    facts = _core.encoding(positions[0].variant)
-    size = len(positions)
-    batch = LeafBatch(
-        np.zeros((size, facts.bitboards), np.uint64),
-        np.zeros((size, facts.scalars), np.float32),
-        np.zeros((size, facts.max_moves), np.uint16),
-        np.zeros(size, np.uint16),
-        np.array([position.key for position in positions], np.uint64),
-    )
-    for row, position in enumerate(positions):
-        batch.bits[row], batch.scalars[row], moves = _core.encode(position)
-        batch.moves[row, : len(moves)] = moves
-        batch.counts[row] = len(moves)
-    return batch
+    sizes = _core.encoding(positions[0].variant)
+    leaves = _core.encode_positions(positions)
+    return LeafBatch.of(leaves, sizes.bitboards, sizes.scalars, sizes.policy_size)
 
 
 def difference(expected: Evaluation, found: Evaluation) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from selfmate.errors import EvaluatorError, clip
 
-__all__ = ["AUTO", "BACKENDS", "BACKEND_CHOICES", "CPU_BACKENDS", "Backend", "Precision", "extra_for", "find_backend"]
+__all__ = ["AUTO", "BACKENDS", "BACKEND_CHOICES", "CPU_BACKENDS", "Backend", "Precision", "find_backend"]
 
 Precision = Literal["f32", "bf16", "int8"]
 
@@ -31,8 +31,6 @@ class Backend(NamedTuple):
     """The file it opens. An ONNX file is made from the tensors where there is none; the reverse is not possible."""
     package: str = ""
     """The package it needs beyond the default install."""
-    extra: str = ""
-    """The extra of selfmate that installs it."""
 
     @property
     def is_installed(self) -> bool:
@@ -46,11 +44,11 @@ BACKENDS: Final[dict[str, Backend]] = {
         Backend("winograd", "winograd", "cpu", "f32", "tensors"),
         Backend("onnx", "onnx", "cpu", "f32", "onnx"),
         Backend("onnx-int8", "onnx", "cpu", "int8", "onnx"),
-        Backend("openvino", "openvino", "cpu", "f32", "onnx", "openvino", "openvino"),
-        Backend("openvino-bf16", "openvino", "cpu", "bf16", "onnx", "openvino", "openvino"),
-        Backend("openvino-int8", "openvino", "cpu", "int8", "onnx", "openvino", "openvino"),
-        Backend("torch", "torch", "cpu", "f32", "tensors", "torch", "train"),
-        Backend("cuda", "torch", "cuda", "bf16", "tensors", "torch", "train"),
+        Backend("openvino", "openvino", "cpu", "f32", "onnx", "openvino"),
+        Backend("openvino-bf16", "openvino", "cpu", "bf16", "onnx", "openvino"),
+        Backend("openvino-int8", "openvino", "cpu", "int8", "onnx", "openvino"),
+        Backend("torch", "torch", "cpu", "f32", "tensors", "torch"),
+        Backend("cuda", "torch", "cuda", "bf16", "tensors", "torch"),
     )
 }
 AUTO: Final = "auto"
@@ -74,8 +72,3 @@ def find_backend(name: str) -> Backend:
     near = difflib.get_close_matches(clip(name), BACKEND_CHOICES, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"valid backends: {', '.join(BACKEND_CHOICES)}"
     raise EvaluatorError(f"unknown backend {clip(name)!r}; {hint}", name)
-
-
-def extra_for(package: str | None) -> str:
-    """Return the extra of selfmate that installs a package; what is no backend's own (`onnx`) is used in training."""
-    return next((each.extra for each in BACKENDS.values() if each.package == package), "train")

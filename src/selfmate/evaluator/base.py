@@ -17,7 +17,16 @@ from selfmate.nn.leaves import LeafBatch, Leaves
 if TYPE_CHECKING:
     from selfmate._core import Pool
 
-__all__ = ["NATIVE", "Evaluation", "Evaluator", "EvaluatorLane", "checked", "evaluate_pieces", "pieces"]
+__all__ = [
+    "NATIVE",
+    "Evaluation",
+    "Evaluator",
+    "EvaluatorLane",
+    "checked",
+    "checked_evaluation",
+    "evaluate_pieces",
+    "pieces",
+]
 
 NATIVE: Final = ("uniform", "fake", "heuristic-1")
 """Evaluators of the core: `Search.run` and `Pool.run` take these names."""
@@ -122,6 +131,40 @@ def evaluate_pieces(
         for done in [executor.submit(evaluate, batch.take(each), found.rows(each)) for each in rows]:
             done.result()
     return found
+
+
+def checked_evaluation(evaluation: Evaluation, leaves: Leaves, name: str) -> Evaluation:
+    """Return the answer of any evaluator to leaves; raise `EvaluatorError` unless it has the shapes and dtypes needed.
+
+    Priors must be float32 [B, M] with M at least the largest number of legal moves, wdl float32 [B, 3], plies None or
+    float32 [B]; all numbers finite. `Search.apply` and `Pool.apply` check the same in the core.
+
+    >>> from selfmate import Position, _core
+    >>> leaves = _core.encode_positions([Position("gardner")])
+    >>> checked_evaluation(Evaluation(np.ones((1, 7)) / 7, np.ones((1, 3)) / 3), leaves, "mine")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.EvaluatorError: mine: priors: float32[1, 7 or more] is needed, not float64[1, 7]
+    """
+    if not isinstance(evaluation, Evaluation):
+        raise EvaluatorError(f"{name}: an Evaluation is needed, not {type(evaluation).__name__}")
+    size, least = leaves.size, int(leaves.counts.max(initial=0))
+    wanted = {"priors": (size, least), "wdl": (size, 3), "plies": (size,)}
+    for what, array in evaluation._asdict().items():
+        if array is None and what == "plies":
+            continue
+        shape, given = wanted[what], type(array).__name__
+        fits = isinstance(array, np.ndarray)
+        if fits:
+            given = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+            fits = array.dtype == np.float32 and len(array.shape) == len(shape) and array.shape[0] == size
+            fits = fits and (array.shape[1] >= least if what == "priors" else array.shape == shape)
+        if not fits:
+            needed = ", ".join(map(str, shape)) + (" or more" if what == "priors" else "")
+            raise EvaluatorError(f"{name}: {what}: float32[{needed}] is needed, not {given}", given)
+        if not np.isfinite(array).all():
+            raise EvaluatorError(f"{name}: {what}: not all numbers are finite", what)
+    return evaluation
 
 
 def checked(evaluation: Evaluation, net_id: str) -> Evaluation:

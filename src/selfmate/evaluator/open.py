@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from selfmate.errors import EvaluatorError, clip
-from selfmate.evaluator.backends import AUTO, BACKENDS, Backend, extra_for, find_backend
+from selfmate.evaluator.backends import AUTO, BACKENDS, Backend, find_backend
 from selfmate.evaluator.base import NATIVE, Evaluator
 from selfmate.util.cpu import cpu_flags
+from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
     from selfmate.nn.net import Net
@@ -73,8 +74,7 @@ def open_evaluator(
         evaluator.choice_reason = "exact f32, and fast" if backend == AUTO else ""
         return evaluator
     except ModuleNotFoundError as error:
-        extra = extra_for(error.name)
-        raise EvaluatorError(f"{shown}: {error.name} is missing; it comes with selfmate[{extra}]", shown) from None
+        raise EvaluatorError(f"{shown}: {install_hint(error.name)}", shown) from None
 
 
 def _choose(source: Net | str | Path, device: str, backend: str | None) -> Backend | None:

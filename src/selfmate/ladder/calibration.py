@@ -22,7 +22,7 @@ from selfmate.errors import SelfmateError
 from selfmate.ladder.players import FAIRY
 from selfmate.ladder.reference_engines import Fingerprint, ReferenceEngine
 from selfmate.rating.elo import Results, fit
-from selfmate.search.spec import RANDOM
+from selfmate.search.spec import RANDOM, current_name
 from selfmate.util.files import write_output
 from selfmate.util.text import other_format
 
@@ -139,10 +139,22 @@ def read_calibration(variant: str, path: Path | None = None) -> Calibration:
         raise CalibrationError(f"{path or variant}: a ladder of {other_format(calibration.format, FORMAT, older)}")
     if calibration.variant != variant:
         raise CalibrationError(f"{path}: a ladder of {calibration.variant}, not of {variant}", variant)
+    calibration = _with_current_names(calibration)
     named = {name for white, black, *_ in calibration.results for name in (white, black)}
     if named != {player.name for player in calibration.players} or RANDOM not in named:
         raise CalibrationError(f"{path or variant}: not a measured ladder: games and players do not match")
     return calibration
+
+
+def _with_current_names(calibration: Calibration) -> Calibration:
+    """Return a calibration in which players have their present names."""
+    return msgspec.structs.replace(
+        calibration,
+        players=tuple(msgspec.structs.replace(each, name=current_name(each.name)) for each in calibration.players),
+        results=tuple(
+            (current_name(white), current_name(black), *counts) for white, black, *counts in calibration.results
+        ),
+    )
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:

@@ -26,7 +26,7 @@ from selfmate.board.pgn_tags import read_tags
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.ladder.calibration import CalibrationError, read_calibration
-from selfmate.ladder.players import HEURISTIC, VISITS
+from selfmate.ladder.players import VISITS
 from selfmate.match.openings import balanced_openings
 from selfmate.match.pool import make_match_pool
 from selfmate.match.record_pgn import as_game
@@ -34,7 +34,7 @@ from selfmate.match.runner import play_games
 from selfmate.match.schedule import ScheduledGame
 from selfmate.rating.elo import Rating, Ratings, Results, fit, tally
 from selfmate.search.player import Player
-from selfmate.search.spec import RANDOM, label, net_name
+from selfmate.search.spec import HEURISTIC, RANDOM, label, net_name
 from selfmate.util.files import write_file
 from selfmate.util.text import many
 
@@ -105,7 +105,7 @@ def full_name(player: CurvePlayer, directory: Path) -> str:
 def fixed_players(visits: int) -> list[CurvePlayer]:
     """Return players of fixed strength, the weakest first; the last searches at least as much as the checkpoints."""
     most = next((each for each in VISITS if each >= visits), VISITS[-1])
-    heuristics = [CurvePlayer(f"heuristic-{each}", f"heuristic {each}", each, HEURISTIC) for each in VISITS]
+    heuristics = [CurvePlayer(f"heuristic-{each}", label(HEURISTIC, each), each, HEURISTIC) for each in VISITS]
     return [CurvePlayer(RANDOM, RANDOM, 0, RANDOM), *(player for player in heuristics if player.visits <= most)]
 
 
@@ -113,7 +113,7 @@ def player_of_key(key: str) -> CurvePlayer | None:
     """Return the player with a key, or None if it is not a key.
 
     >>> player_of_key("00012-64") == checkpoint(12, 64), player_of_key("heuristic-4").name, player_of_key("notes")
-    (True, 'heuristic 4', None)
+    (True, 'heuristic-1 (4 visits)', None)
     """
     found = KEY.fullmatch(key)
     if found is None:

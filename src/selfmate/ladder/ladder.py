@@ -45,7 +45,7 @@ from selfmate.rating.elo import Results, fit
 from selfmate.rating.match_stats import Z95
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.spec import RANDOM
+from selfmate.search.spec import RANDOM, current_name
 from selfmate.util.cpu import cores
 from selfmate.util.signals import Interrupt
 from selfmate.util.text import many, rounded
@@ -156,6 +156,8 @@ def _challenge(options: LadderOptions, notice: Notice) -> _Challenge:
     if not opponents:
         raise SelfmateError("no player of this ladder is left to play against")
     (net,) = check_engines([net], variant, notice=notice)
+    if net.label in calibration.elo and not net.named:  # heuristic-1 with the visits of a ladder player
+        net = replace(net, name=f"{net.label} #2", named=True)
     if net.label in calibration.elo:
         raise SelfmateError(f"{net.label!r} is the name of a ladder player; choose another with name=…", net.label)
     return _Challenge(
@@ -315,7 +317,7 @@ def _available_players(
     variant: str, options: LadderOptions, notice: Notice, known: Sequence[Fingerprint] = ()
 ) -> tuple[list[LadderPlayer], dict[str, ReferenceEngine]]:
     """Return the ladder players that can play on this machine, and the engines with the `known` fingerprints."""
-    players, leave_out = ladder_players(variant), options.leave_out or ()
+    players, leave_out = ladder_players(variant), [current_name(name) for name in options.leave_out or ()]
     names = [player.name for player in players]
     for name in leave_out:
         if name not in names:

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from typer import Argument, Option
 
-from selfmate.match.options import MOST_VISITS, PLAYER_HELP
+from selfmate.match.options import MOST_VISITS, PLAYER_HELP, read_seed
 
 __all__ = ["LadderOptions"]
 
@@ -37,9 +37,9 @@ class LadderOptions:
     movetime: Annotated[
         int | None, Option("--movetime", min=1, max=86_400_000, help="Milliseconds per move instead of visits.")
     ] = None
-    games: Annotated[int | None, Option("--games", min=2, max=1_000_000, help="Most games, an even number.  [300]")] = (
-        None
-    )
+    games: Annotated[
+        int | None, Option("--games", min=2, max=1_000_000, help="Stop after this many games (even).  [300]")
+    ] = None
     error: Annotated[
         float | None, Option("--error", min=1, max=1000, help="Stop when the 95 % interval is ± this.  [40]")
     ] = None
@@ -62,7 +62,7 @@ class LadderOptions:
         list[str] | None, Option("--leave-out", metavar="NAME", help="A ladder player that does not play; repeatable.")
     ] = None
     note: Annotated[str, Option("--note", help="With --measure: a note on machine and engine build.")] = ""
-    seed: Annotated[int, Option("--seed", min=0, max=2**63, help="Random seed of the openings.")] = 0
+    seed: Annotated[int, Option("--seed", parser=read_seed, metavar="N", help="Random seed of the openings.")] = 0
     device: Annotated[str, Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu"
     pgn: Annotated[
         Path | None, Option("--pgn", help="Keep the games in this file; run the same command again to resume.")

@@ -1,7 +1,7 @@
 """The players of a ladder: `random`, heuristic-1 by visits, and reference engines at fixed settings.
 
 >>> [player.name for player in ladder_players("gardner")][:3]
-['random', 'heuristic 1', 'heuristic 4']
+['random', 'heuristic-1 (1 visit)', 'heuristic-1 (4 visits)']
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from selfmate.ladder.reference_engines import ReferenceEngine
 from selfmate.match.spec import Contestant
 from selfmate.match.uci_client import EngineSpec
 from selfmate.search.limit import Limit
-from selfmate.search.spec import RANDOM
+from selfmate.search.spec import HEURISTIC, RANDOM, label
 
-__all__ = ["FAIRY", "HEURISTIC", "MOVES", "NATIVE", "STOCKFISH", "VISITS", "LadderPlayer", "ladder_players"]
+__all__ = ["FAIRY", "MOVES", "NATIVE", "STOCKFISH", "VISITS", "LadderPlayer", "ladder_players"]
 
 NATIVE, FAIRY, STOCKFISH = "own", "fairy", "stockfish"
 """Kinds of players: without an engine, Fairy-Stockfish, Stockfish. The last two are keys in calibration files."""
-HEURISTIC: Final = "heuristic-1"
 VISITS: Final = (1, 4, 16, 64, 256, 1024)
 NODES: Final = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 LEVELS: Final = (
@@ -78,7 +77,7 @@ def ladder_players(variant: str) -> list[LadderPlayer]:
     players = [LadderPlayer(RANDOM, NATIVE, 0.0, 0.0, Limit())]
     for step, visits in enumerate(VISITS):
         seconds, limit = visits / VISITS_PER_SECOND, Limit(visits=visits)
-        players.append(LadderPlayer(f"heuristic {visits}", NATIVE, 400 + 150 * step, seconds, limit))
+        players.append(LadderPlayer(label(HEURISTIC, visits), NATIVE, 400 + 150 * step, seconds, limit))
     for step, nodes in enumerate(NODES):
         seconds, limit = nodes / NODES_PER_SECOND, Limit(nodes=nodes)
         players.append(LadderPlayer(f"fairy {_short(nodes)}", FAIRY, 600 + 250 * step, seconds, limit))

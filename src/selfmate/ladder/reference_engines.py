@@ -33,6 +33,7 @@ from selfmate.match.uci_client import FIRST_REPLY, MORE_FOLDERS, EngineError, En
 from selfmate.util.text import many
 
 __all__ = [
+    "STOCKFISH",
     "Fingerprint",
     "ReferenceEngine",
     "ReferenceEngineError",
@@ -41,6 +42,7 @@ __all__ = [
     "check_rules",
     "find_fairy",
     "find_stockfish",
+    "installed_fairies",
     "take_fingerprints",
 ]
 
@@ -158,7 +160,7 @@ def find_fairy(
         except FingerprintMismatch as error:
             raise ReferenceEngineError(f"{error}; {BUILD_HINT}", error.part) from None
     refused = []
-    for words in _installed_fairies():
+    for words in installed_fairies():
         try:
             found = _checked(words, variant, notice, known)
         except (EngineError, ReferenceEngineError) as error:
@@ -201,7 +203,7 @@ def _start(command: tuple[str, ...], notice: Callable[[str], None]) -> UciClient
     return UciClient(EngineSpec(command=command), first_reply=FIRST_REPLY, notice=notice)
 
 
-def _installed_fairies() -> Iterator[tuple[str, ...]]:
+def installed_fairies() -> Iterator[tuple[str, ...]]:
     """Yield commands of Fairy-Stockfish on this machine, in the order in which they are tried."""
     if named := os.environ.get(VARIABLE):
         yield split_command(named)

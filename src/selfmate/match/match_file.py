@@ -31,6 +31,7 @@ from selfmate.board.pgn import Game, read_games
 from selfmate.errors import PgnError, SelfmateError, clip
 from selfmate.match.referee import reason_kind
 from selfmate.rating.match_stats import SideResult
+from selfmate.search.spec import current_name
 from selfmate.util.files import write_file
 from selfmate.util.text import many, other_format
 
@@ -173,7 +174,7 @@ class MatchFile:
         own = self._settings
         differ = [("variant", saved.variant, own.variant)]
         differ.append(("players", str(len(saved.players)), str(len(own.players))))
-        names = zip(saved.players, own.players, strict=False)
+        names = zip(map(current_name, saved.players), own.players, strict=False)
         differ += [(f"player {index}", before, now) for index, (before, now) in enumerate(names, start=1)]
         for name in (*saved.rules, *own.rules):
             differ.append((name, saved.rules.get(name, "none"), own.rules.get(name, "none")))
@@ -208,14 +209,15 @@ class MatchFile:
     def _entry(self, game: Game) -> GameEntry:
         names, headers = self._settings.players, game.headers
         number = headers["Round"]
-        if not number.isdecimal() or headers["White"] not in names or headers["Black"] not in names:
+        white, black = (current_name(headers[side]) for side in ("White", "Black"))
+        if not number.isdecimal() or white not in names or black not in names:
             raise MatchFileError(f"{self.path}: game {clip(number)} does not belong to this match", number)
         reason = game.end().comment.rpartition("; ")[2]
         fault = headers.get("Fault")
         return GameEntry(
             number=int(number),
-            white=names.index(headers["White"]),
-            black=names.index(headers["Black"]),
+            white=names.index(white),
+            black=names.index(black),
             result=game.result,
             reason=fault or reason_kind(reason),
             fault=fault,

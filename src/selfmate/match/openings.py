@@ -14,7 +14,7 @@ from typing import Final
 
 from selfmate._core import Pool, Seat
 from selfmate.board.epd import read_epd
-from selfmate.board.pgn import read_games
+from selfmate.board.pgn import read_and_report
 from selfmate.board.position import Position, chess960_fen
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.base import Evaluator
@@ -139,7 +139,9 @@ def _read_lines(path: str | Path, variant: str, plies: int | None) -> Iterator[t
 
 
 def _read_pgn(path: str | Path, variant: str, plies: int | None) -> Iterator[tuple[str, Position]]:
-    for number, game in enumerate(read_games(path), start=1):
+    for number, game in enumerate(read_and_report(path, str(path)), start=1):
+        if game.error is not None:  # printed already; a line that was cut off is no opening of the book
+            continue
         if game.variant != variant:
             raise SelfmateError(f"game {number} is {game.variant}, not {variant}", game.variant)
         position = Position(variant, game.position().fen())

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 
-__all__ = ["PLAYER_HELP", "MatchOptions", "check_even"]
+__all__ = ["PLAYER_HELP", "MatchOptions", "check_even", "read_seed"]
 
 PLAYER_HELP: Final = (
     "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
@@ -23,6 +23,18 @@ PLAYER_HELP: Final = (
 MOST_VISITS: Final = 10_000_000
 GAMES: Final = 100
 SPRT_GAMES: Final = 2000
+
+
+def read_seed(text: str | int) -> int:
+    """Return a random seed, a whole number from 0 to 2^63; any other text raises typer's `BadParameter`.
+
+    >>> read_seed("7"), read_seed(str(2**63)) == 2**63
+    (7, True)
+    """
+    word = str(text)
+    if not (word.isascii() and word.isdecimal() and len(word) <= 19 and int(word) <= 2**63):
+        raise BadParameter(f"{clip(word)!r} is not a whole number from 0 to 2^63.")
+    return int(word)
 
 
 def check_even(games: int | None) -> None:
@@ -49,7 +61,7 @@ class MatchOptions:
     variant: Annotated[str | None, Option("--variant", help="Variant (default: that of the nets, else chess).")] = None
     games: Annotated[
         int | None,
-        Option("--games", min=2, max=1_000_000, help="Games of each pair, an even number.  [100; --sprt: 2000]"),
+        Option("--games", min=2, max=1_000_000, help="Games per pair of players, an even number.  [100; --sprt: 2000]"),
     ] = None
     pairs: Annotated[
         int | None, Option("--pairs", min=1, max=500_000, help="Openings, each played twice (instead of --games).")
@@ -73,18 +85,18 @@ class MatchOptions:
         int | None,
         Option("--opening-plies", min=0, max=1000, help="Plies taken from each game of a PGN book (default: all)."),
     ] = None
-    seed: Annotated[int, Option("--seed", min=0, max=2**63, help="Random seed of the openings.")] = 0
+    seed: Annotated[int, Option("--seed", parser=read_seed, metavar="N", help="Random seed of the openings.")] = 0
     gumbel: Annotated[bool, Option("--gumbel", help="Gumbel root, as in training, instead of PUCT.")] = False
     concurrency: Annotated[
         int | None, Option("--concurrency", min=1, max=1024, help="Games with engines at a time (docs/arena.md).")
     ] = None
     margin: Annotated[
         int | None,
-        Option("--margin", min=0, max=60_000, help="Milliseconds time may be overstepped.  [50; --movetime: 1000]"),
+        Option("--margin", min=0, max=60_000, help="Milliseconds a move may take too long.  [50; --movetime: 1000]"),
     ] = None
     patience: Annotated[
         float | None,
-        Option("--patience", min=0.1, max=86_400, help="Seconds for a reply.  [60; the very first: 10]"),
+        Option("--patience", min=0.1, max=86_400, help="Seconds an engine has to reply.  [60; to its start: 10]"),
     ] = None
     max_plies: Annotated[
         int, Option("--max-plies", min=1, max=10_000, help="A game of this length is cut off: a draw.")

@@ -138,7 +138,11 @@ class Verdict:
         >>> Verdict.cut_off(512).result, Verdict.cut_off(512).kind
         ('1/2-1/2', 'cut off')
         """
-        return cls(result="1/2-1/2", reason=f"{CUT_OFF} after {plies} plies", termination=ADJUDICATION)
+        return cls(
+            result="1/2-1/2",
+            reason=f"{CUT_OFF} after {plies} {'ply' if plies == 1 else 'plies'}",
+            termination=ADJUDICATION,
+        )
 
     @property
     def kind(self) -> str:

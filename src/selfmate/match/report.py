@@ -192,8 +192,8 @@ def show(report: MatchReport, console: Console, pgn: Path | None = None) -> None
 def _listed(counts: dict[str, int]) -> str:
     """Return counts as a list in words.
 
-    >>> _listed({"checkmate": 3, "50 moves without progress": 1})
-    'checkmate (3), 50 moves without progress (1)'
+    >>> _listed({"checkmate": 3, "fifty-move rule": 1})
+    'checkmate (3), fifty-move rule (1)'
     """
     return ", ".join(f"{name} ({count})" for name, count in counts.items())
 

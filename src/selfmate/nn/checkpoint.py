@@ -83,7 +83,7 @@ class Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     format: int
     net_id: NetId
-    """sha256 over the config and the file of tensors: equal ids mean equal nets."""
+    """sha256 over the config and the file of tensors in F32: equal ids mean equal nets, also where one is compact."""
     config: dict[str, Any]
     """The fields of `NetConfig`."""
     step: Annotated[int, Meta(ge=0, le=1 << 60)] = 0
@@ -101,8 +101,19 @@ class Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 # -- writing --------------------------------------------------------------------------------------
 
 
-def save(net: Net, folder: str | Path, *, step: int = 0, parents: tuple[str, ...] = (), created_by: str = "") -> Card:
-    """Write a net into a folder, which is created if missing; raise `WeightsError` if it already holds a net."""
+def save(
+    net: Net,
+    folder: str | Path,
+    *,
+    step: int = 0,
+    parents: tuple[str, ...] = (),
+    created_by: str = "",
+    compact: bool = False,
+) -> Card:
+    """Write a net into a folder, which is created if missing; raise `WeightsError` if it already holds a net.
+
+    With `compact`, tensors whose numbers bfloat16 holds exactly are written in it: the same net, about half the size.
+    """
     from selfmate.util.files import write_file
 
     folder = Path(folder)
@@ -110,7 +121,7 @@ def save(net: Net, folder: str | Path, *, step: int = 0, parents: tuple[str, ...
         raise WeightsError(f"{_shown(folder)} already holds a net", str(folder))
     card, tensors = _describe(net, step=step, parents=parents, created_by=created_by)
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / TENSORS_NAME, tensors)
+    write_file(folder / TENSORS_NAME, _compact(net) if compact else tensors)
     write_file(folder / JSON_NAME, msgspec.json.format(msgspec.json.encode(card), indent=1) + b"\n")
     return card
 
@@ -148,6 +159,18 @@ def pack_tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     from safetensors.numpy import save as serialise
 
     return serialise({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()})
+
+
+def _compact(net: Net) -> bytes:
+    """Return the tensors of a net in the safetensors format, in bfloat16 where that is exact, else in F32."""
+    import torch
+    from safetensors.torch import save as serialise
+
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()}
+    halved = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
+    return serialise(
+        {name: half if torch.equal(half.float(), tensors[name]) else tensors[name] for name, half in halved.items()}
+    )
 
 
 def _identify(config: NetConfig, tensors: bytes) -> str:
@@ -190,7 +213,7 @@ def read_net_tensors(folder: str | Path) -> tuple[NetConfig, dict[str, NDArray[A
         _refuse(folder / JSON_NAME, str(error))
     # 2. Tensors of exactly the names, types and shapes that it implies.
     expected: dict[str, TensorSpec] = {name: ("F32", shape) for name, shape in tensor_shapes(config).items()}
-    tensors, data = _read(path, expected)
+    tensors, data = _read(path, expected, bfloat16=True)
     # 3. The very tensors that it describes.
     if _identify(config, data) != card.net_id:
         _refuse(path, f"checksum mismatch: damaged, or not the net of {JSON_NAME}")
@@ -236,8 +259,13 @@ def open_regular(path: Path, most_bytes: int) -> BinaryIO:
     return file
 
 
-def _read(path: Path, expected: Mapping[str, TensorSpec]) -> tuple[dict[str, NDArray[Any]], bytes]:
-    """Return the tensors of a file, and its bytes. A file that is larger than expected is refused before it is read."""
+def _read(
+    path: Path, expected: Mapping[str, TensorSpec], *, bfloat16: bool = False
+) -> tuple[dict[str, NDArray[Any]], bytes]:
+    """Return the tensors of a file, and its bytes. A file that is larger than expected is refused before it is read.
+
+    With `bfloat16`, tensors that are expected in F32 may be in BF16; then the bytes are those of the file in F32.
+    """
     from safetensors import SafetensorError, deserialize
 
     # 1. The size, so that a hostile file cannot take memory.
@@ -264,14 +292,17 @@ def _read(path: Path, expected: Mapping[str, TensorSpec]) -> tuple[dict[str, NDA
     if unknown := sorted(entries.keys() - expected.keys()):
         _refuse(path, f"{many(len(unknown), 'unknown tensor')}, among them {clip(unknown[0])!r}", unknown[0])
     tensors: dict[str, NDArray[Any]] = {}
+    is_compact = False
     for name, (kind, shape) in expected.items():
         entry = entries[name]
-        if entry["dtype"] != kind:
+        is_compact |= (is_half := bfloat16 and kind == "F32" and entry["dtype"] == "BF16")
+        if entry["dtype"] != kind and not is_half:
             _refuse(path, f"{name} is of type {entry['dtype']}, expected {kind}", name)
         if tuple(entry["shape"]) != shape:
             _refuse(path, f"{name} has shape {clip(str(entry['shape']))}, expected {list(shape)}", name)
-        tensors[name] = np.frombuffer(entry["data"], DTYPES[kind]).reshape(shape)
-    return tensors, data
+        numbers = np.frombuffer(entry["data"], "<u2" if is_half else DTYPES[kind]).reshape(shape)
+        tensors[name] = (numbers.astype("<u4") << 16).view("<f4") if is_half else numbers
+    return tensors, pack_tensors(tensors) if is_compact else data
 
 
 def _bytes_of(spec: TensorSpec) -> int:

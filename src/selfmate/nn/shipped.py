@@ -3,7 +3,7 @@
 Each is a net's folder in `nets_data`, with a `shipped.json` that describes its training, its measured strength and its
 licence. There is at most one net for a variant.
 
->>> all(find(net.variant) == net.folder for net in shipped()), find("racingkings")
+>>> all(find(net.variant, timed=False) == net.folder for net in shipped()), find("racingkings")
 (True, None)
 """
 
@@ -24,7 +24,7 @@ from selfmate.util.text import many, percent
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["NetsError", "ShippedNet", "check", "find", "named", "shipped", "show"]
+__all__ = ["NetsError", "ShippedNet", "check", "find", "named", "net_of", "shipped", "show"]
 
 FOLDER: Final = "nets_data"
 CARD_NAME: Final = "shipped.json"
@@ -64,6 +64,8 @@ class _Shipped(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     commit: Text
     licence: Text
     scores: tuple[MatchScore, ...]
+    on_clock: bool = True
+    """Whether it plays by default also where time is limited; False if heuristic-1 is stronger then, on a CPU."""
     files: dict[str, Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]]
     """sha256 of every file of the net."""
 
@@ -92,14 +94,22 @@ def shipped() -> list[ShippedNet]:
     return found
 
 
-def find(variant: str) -> Path | None:
-    """Return the folder of the shipped net for a variant (`chess960` counts as chess), or None.
+def find(variant: str, *, timed: bool = True) -> Path | None:
+    """Return the folder of the net that plays a variant by default (`chess960` counts as chess), or None.
 
-    >>> find("no such variant") is None
-    True
+    `timed` says that time is limited, or may be: then a net that is weaker than heuristic-1 in equal time is left out.
+
+    >>> find("no such variant") is None, find("chess") is None, find("chess", timed=False).name
+    (True, True, 'chess-gpu')
     """
+    net = net_of(variant)
+    return net.folder if net is not None and (net.on_clock or not timed) else None
+
+
+def net_of(variant: str) -> ShippedNet | None:
+    """Return the shipped net for a variant (`chess960` counts as chess), or None."""
     plain = variant.removesuffix("960")
-    return next((net.folder for net in shipped() if net.variant == plain), None)
+    return next((net for net in shipped() if net.variant == plain), None)
 
 
 def named(name: str) -> Path | None:
@@ -141,6 +151,7 @@ def show(found: list[ShippedNet], console: Console) -> None:
                 )
                 for each in net.scores
             ),
+            *([] if net.on_clock else [("by default", "where visits are limited; on a clock heuristic-1 is stronger")]),
             ("net", net.net_id),
             ("licence", net.licence),
             ("folder", str(net.folder)),

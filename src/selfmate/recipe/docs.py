@@ -1,4 +1,4 @@
-"""`python -m selfmate.recipe.docs`: write docs/reference/recipe.md from the declarations of the keys."""
+"""`python -m selfmate.recipe.docs`: write docs/recipes.md from the shipped recipes and the declarations of the keys."""
 
 from __future__ import annotations
 
@@ -6,35 +6,89 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from selfmate.recipe.reader import names
+from selfmate.recipe.describe import shipped_recipes
 from selfmate.recipe.schema import KEYS, MAY_CHANGE, Key, Recipe
 from selfmate.recipe.writer import toml_value
 
-__all__ = ["PAGE", "reference"]
+__all__ = ["PAGE", "page"]
 
-PAGE: Final = Path("docs/reference/recipe.md")
+PAGE: Final = Path("docs/recipes.md")
 
 HEAD: Final = """\
-# Recipe keys
+# Recipes
 
-<!-- Written by `python -m selfmate.recipe.docs`; a test compares it with the declarations. -->
+<!-- Written by `python -m selfmate.recipe.docs`; a test compares it with the recipes and the declarations. -->
 
-A recipe is one TOML file that describes a run completely. `selfmate train RECIPE` takes the path of a file or the name
-of a shipped recipe: {names}. `--set section.key=value` changes single keys. Unknown keys, values out of range and keys
-that cannot go together are refused with one line that names all of them.
+A recipe is one TOML file that describes a training run completely. `selfmate train RECIPE` takes the name of a shipped
+recipe or the path of a file.
+
+```sh
+selfmate train --list                              # the shipped recipes
+selfmate train gardner-laptop --minutes 10         # train; the same command resumes
+selfmate train --explain selfplay.visits           # a key: range, default, meaning, its value in the shipped recipes
+selfmate recipe new my-horde --variant horde       # writes my-horde.toml, a start with every key as a comment
+selfmate train my-horde.toml --minutes 10
+```
+
+## Shipped recipes
+
+{recipes}
+
+A recipe made for a CPU also runs on a GPU, which a larger net would use better.
+
+## A recipe of your own
+
+```toml
+description = "Gardner with a larger net"
+extends = "gardner-laptop"
+
+[net]
+size = "small"
+
+[selfplay]
+visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
+```
+
+- `extends` names a shipped recipe, or the path of another file, relative to this one. Every key that the file does not
+  have comes from there, and may come from a recipe that it extends in turn. A schedule is replaced as a whole.
+- `description` is one line, and `device` (`cpu` or `gpu`) says what the recipe was made for; both are for lists only.
+- `--set section.key=value` changes single keys of a run; it may be repeated.
+- Everything that is wrong with a file or with `--set` is refused in one line before anything starts: missing and
+  unknown keys, values out of range, keys that cannot go together, search trees that do not fit into memory.
+- The run archives its recipe as `recipe.toml`, whole, with every key: it depends on no other file. A run cannot be
+  resumed with a recipe that has changed; keys marked *resume* below may be changed by `--set`.
+
+## Time, results, and how a run is watched
+
+- `--minutes` ends a session. The last fifth of the time, or less, goes to the final matches against the untrained net
+  and heuristic-1 (`gate.final_games`, `gate.final_visits`). They have as many games as fit, none where fewer than 20
+  would, and end without a result when the session takes a fifth longer than asked for.
+- Every cycle prints one line where the output is no terminal. Its numbers are those that `metrics.jsonl` in the run's
+  directory has under the same cycle. The net that cycle 4 makes is called the one of cycle 5, as it comes after five
+  cycles.
+- Where TensorBoard is installed (`pip install tensorboard`), the same numbers are also written to `tensorboard` in the
+  run's directory; `tensorboard --logdir runs` shows all runs beside one another.
+- A warning of overfitting comes when the value loss on held-out games is far above that on learned games for three
+  cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger
+  `learner.window` helps.
+- `selfmate progress RUN` draws the strength over training ([progress.md](progress.md)).
+
+## Keys
 
 - **schedule**: the number may be a schedule `[[cycle, value], ...]`: a value holds from its cycle on, the first is 0.
 - **resume**: `--set` may change the key when a run is resumed.
-- A key without a default must be in the file.
+- A key without a default must be in the file, or in one that it extends.
 """
 
 
-def reference() -> str:
-    """Return the page: a table of keys for each section."""
-    blocks = [HEAD.format(names=", ".join(f"`{name}`" for name in names()))]
+def page() -> str:
+    """Return the page: the shipped recipes, how to write one, and a table of keys for each section."""
+    lines = ["| recipe | variant | device | |", "|---|---|---|---|"]
+    lines += [f"| `{name}` | {variant} | {device} | {text} |" for name, variant, device, text in shipped_recipes()]
+    blocks = [HEAD.format(recipes="\n".join(lines))]
     for section, field in Recipe.model_fields.items():
         part = field.annotation
-        lines = [f"## [{section}]", "", str(part.__doc__), ""]
+        lines = [f"### [{section}]", "", str(part.__doc__), ""]
         lines += ["| key | value | default | may | meaning |", "|---|---|---|---|---|"]
         lines += [_row(key) for key in KEYS.values() if key.section == section]
         blocks.append("\n".join(lines) + "\n")
@@ -50,5 +104,5 @@ def _row(key: Key) -> str:
 if __name__ == "__main__":
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(reference(), "utf-8")
+    path.write_text(page(), "utf-8")
     print(f"{path} is written.")

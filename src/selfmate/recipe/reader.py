@@ -1,22 +1,25 @@
 """Reading and changing recipes; whatever is wrong with one is reported at once, in one line.
 
+Above its sections a file may have three keys: `extends` (a recipe from which this one takes every key that it does not
+have itself: a shipped name, or a path relative to the file), `description` (one line) and `device` (cpu or gpu), both
+for `selfmate train --list`. A `Recipe` has only the sections.
+
 >>> recipe = load("gardner-laptop")
 >>> recipe.variant.name, recipe.net.size
 ('gardner', 'tiny')
 >>> change(recipe, ["selfplay.vists=64"])
 Traceback (most recent call last):
 ...
-selfmate.recipe.reader.RecipeError: selfplay.vists: unknown key; did you mean 'selfplay.visits'?
+selfmate.recipe.check.RecipeError: selfplay.vists: unknown key; did you mean 'selfplay.visits'?
 >>> from_toml("[net]\\nsize = 'tiny'\\n[selfplay]\\ngames = 0")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 ...
-selfmate.recipe.reader.RecipeError: 2 errors: (1) missing keys: variant.name, selfplay.cycles, selfplay.visits,
+selfmate.recipe.check.RecipeError: 2 errors: (1) missing keys: variant.name, selfplay.cycles, selfplay.visits,
 learner.learning_rate, ...; (2) selfplay.games: expected a whole number from 1 to 1,000,000, not 0
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable
@@ -24,21 +27,28 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from selfmate.errors import clip
+from selfmate.recipe.check import Problem, RecipeError, check, one_line, report, show, show_value, suggest, unknown_key
+from selfmate.recipe.schema import KEYS, MOVED, Recipe
 
-from selfmate.errors import SelfmateError, clip
-from selfmate.recipe.schema import KEYS, MAX_CYCLE, MOVED, Recipe, contradictions
-
-__all__ = ["Problem", "RecipeError", "change", "differences", "from_toml", "load", "names", "smoke"]
+__all__ = [
+    "Heading",
+    "Problem",
+    "RecipeError",
+    "change",
+    "differences",
+    "from_toml",
+    "heading",
+    "load",
+    "names",
+    "smoke",
+]
 
 MAX_BYTES: Final = 64 << 10
 """Longest file that is read as a recipe."""
 
-MAX_LISTED: Final = 12
-"""Most names that a suggestion lists."""
-
-MISSING: Final = "this key is missing"
+MAX_BASES: Final = 16
+"""Longest chain of recipes that extend one another."""
 
 SMOKE: Final[dict[str, dict[str, Any]]] = {
     "net": {"blocks": 1, "channels": 8},
@@ -60,22 +70,13 @@ SMOKE: Final[dict[str, dict[str, Any]]] = {
 """Values of `--smoke`."""
 
 
-class Problem(NamedTuple):
-    """What is wrong with one key."""
+class Heading(NamedTuple):
+    """The keys above the sections of a recipe; empty where the file does not have them."""
 
-    key: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.reason}"
-
-
-class RecipeError(SelfmateError):
-    """A recipe that cannot be used, in one line; `part` is the first key that is wrong, `problems` are all of them."""
-
-    def __init__(self, message: str, part: str = "", problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__(message, part)
-        self.problems = problems
+    extends: str = ""
+    description: str = ""
+    device: str = ""
+    """`cpu` or `gpu`: what the recipe was made for; it runs on both."""
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -85,7 +86,8 @@ def names() -> list[str]:
     """Return the names of the recipes that come with Selfmate.
 
     >>> names()
-    ['atomic', 'atomic-laptop', 'gardner-laptop']
+    ['3check-laptop', 'antichess-laptop', 'atomic', 'atomic-laptop', 'atomic960-laptop', 'chess-laptop',
+     'chess960-laptop', 'gardner-laptop', 'horde-laptop', 'kingofthehill-laptop', 'racingkings-laptop']
     """
     folder = resources.files("selfmate") / "recipes"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -97,33 +99,97 @@ def load(name: str | Path) -> Recipe:
     >>> load("gardner-desktop")
     Traceback (most recent call last):
     ...
-    selfmate.recipe.reader.RecipeError: no recipe is called 'gardner-desktop'; did you mean 'gardner-laptop'?
+    selfmate.recipe.check.RecipeError: no recipe is called 'gardner-desktop'; did you mean 'gardner-laptop'?
     """
-    text = str(name)
-    if text in names():
-        return from_toml((resources.files("selfmate") / "recipes" / f"{text}.toml").read_text("utf-8"))
-    path = Path(name)
-    if not path.exists() and "/" not in text and not text.endswith(".toml"):
-        raise RecipeError(f"no recipe is called {clip(text)!r}{_suggest(text, names(), 'recipes')}", text)
-    if not path.is_file():
-        raise RecipeError(f"{path}: there is no such file", text)
-    if path.stat().st_size > MAX_BYTES:
-        raise RecipeError(f"{path}: a recipe is shorter than {MAX_BYTES >> 10} KiB", text)
+    text, where, folder = _read_text(str(name))
     try:
-        return from_toml(path.read_bytes().decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: not UTF-8 text", text) from error
+        return from_toml(text, folder, (where,))
     except RecipeError as error:
-        raise RecipeError(f"{path}: {error}", error.part, error.problems) from error
+        if str(name) in names():
+            raise
+        raise RecipeError(f"{name}: {error}", error.part, error.problems) from error
 
 
-def from_toml(text: str) -> Recipe:
-    """Read a recipe and check it: keys, types, ranges, and what cannot go together; raise `RecipeError`."""
+def from_toml(text: str, folder: Path = Path(), chain: tuple[str, ...] = ()) -> Recipe:
+    """Read a recipe and check it: keys, types, ranges, and what cannot go together; raise `RecipeError`.
+
+    A path in `extends` is relative to `folder`. `chain` names the file itself, so that it cannot extend itself.
+    """
+    document, origins = _extended(text, folder, chain)
+    return check(document, origins)
+
+
+def heading(name: str | Path) -> Heading:
+    """Return the keys above the sections of a recipe; raise `RecipeError` for a file that cannot be read.
+
+    >>> heading("gardner-laptop").device
+    'cpu'
+    """
+    return _heading(_parse(_read_text(str(name))[0]))
+
+
+def _read_text(name: str) -> tuple[str, str, Path]:
+    """Return a recipe's text, what identifies its file, and the folder that its paths are relative to."""
+    if name in names():
+        return (resources.files("selfmate") / "recipes" / f"{name}.toml").read_text("utf-8"), name, Path()
+    path = Path(name)
     try:
-        document = tomllib.loads(text)
+        if not path.exists() and "/" not in name and not name.endswith(".toml"):
+            raise RecipeError(f"no recipe is called {clip(name)!r}{suggest(name, names(), 'recipes')}", name)
+        if not path.is_file():
+            raise RecipeError(f"{path}: there is no such file", name)
+        if path.stat().st_size > MAX_BYTES:
+            raise RecipeError(f"{path}: a recipe is shorter than {MAX_BYTES >> 10} KiB", name)
+        return path.read_bytes().decode("utf-8"), str(path.resolve()), path.parent
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: not UTF-8 text", name) from error
+    except OSError as error:
+        raise RecipeError(f"{clip(name)}: {error.strerror}", name) from error
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: a number may have too many digits
-        raise RecipeError(f"not TOML: {_one_line(str(error))}", "") from error
-    return _check(document)
+        raise RecipeError(f"not TOML: {one_line(str(error))}", "") from error
+
+
+def _heading(document: dict[str, Any]) -> Heading:
+    """Remove the keys above the sections from the document, and return them."""
+    given = {key: document.pop(key) for key in Heading._fields if key in document}
+    for key, value in given.items():
+        if not isinstance(value, str) or not value.strip() or "\n" in value:
+            expected = "the name of a recipe or the path of a file" if key == "extends" else "one line of text"
+            problem = Problem(key, f"expected {expected}, not {show_value(value)}")
+            raise RecipeError(str(problem), key, (problem,))
+    return Heading(**given)
+
+
+def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the sections of a recipe with those of its bases below, and for inherited keys the base they are from."""
+    document = _parse(text)
+    base = _heading(document).extends
+    document = _rename_moved(document)
+    if not base:
+        return document, {}
+    path = base if base in names() else str(folder / base) if "/" in base or base.endswith(".toml") else base
+    base_text, where, base_folder = _read_text(path)
+    if where in chain:
+        shown = " → ".join(Path(each).name for each in (*chain, where))
+        raise RecipeError(f"extends: {clip(base)!r} leads back to a recipe that extends it ({shown})", "extends")
+    if len(chain) >= MAX_BASES:
+        raise RecipeError(f"extends: more than {MAX_BASES} recipes extend one another", "extends")
+    below, origins = _extended(base_text, base_folder, (*chain, where))
+    for section, table in below.items():
+        mine = document.get(section, {})
+        if isinstance(table, dict) and isinstance(mine, dict):
+            origins.update({f"{section}.{key}": base for key in table if f"{section}.{key}" not in origins})
+            for key in mine:
+                origins.pop(f"{section}.{key}", None)
+            document[section] = table | mine
+        elif section not in document:
+            document[section] = table
+    return document, origins
 
 
 def change(recipe: Recipe, settings: Iterable[str]) -> Recipe:
@@ -133,15 +199,26 @@ def change(recipe: Recipe, settings: Iterable[str]) -> Recipe:
     'small'
     """
     document = _document(recipe)
+    problems: list[Problem] = []
     for setting in settings:
         key, equals, text = (piece.strip() for piece in setting.partition("="))
         if not equals:
-            raise RecipeError(f"{clip(setting)!r}: write section.key=value", setting)
-        if key not in KEYS:
-            raise RecipeError(f"{_show(key)}: unknown key{_suggest(key, KEYS, 'keys')}", key)
-        section, _, name = key.partition(".")
-        document[section][name] = _read_value(key, text)
-    return _check(document)
+            problems.append(Problem(repr(clip(setting)), "write section.key=value"))
+        elif key not in KEYS:
+            problems.append(Problem(show(key), unknown_key(key)))
+        else:
+            section, _, name = key.partition(".")
+            try:
+                document[section][name] = _read_value(text)
+            except ValueError as error:
+                problems.append(Problem(key, str(error)))
+    try:
+        changed = check(document)
+    except RecipeError as error:
+        raise report([*problems, *error.problems]) from error
+    if problems:
+        raise report(problems)
+    return changed
 
 
 def differences(old: Recipe, new: Recipe) -> list[str]:
@@ -162,7 +239,7 @@ def smoke(recipe: Recipe) -> Recipe:
     8
     """
     document = _document(recipe)
-    return _check({section: table | SMOKE.get(section, {}) for section, table in document.items()})
+    return check({section: table | SMOKE.get(section, {}) for section, table in document.items()})
 
 
 def _document(recipe: Recipe) -> dict[str, dict[str, Any]]:
@@ -170,8 +247,8 @@ def _document(recipe: Recipe) -> dict[str, dict[str, Any]]:
     return recipe.model_dump(exclude_none=True)
 
 
-def _read_value(key: str, text: str) -> Any:
-    """Read a value as TOML has it; a bare word is text."""
+def _read_value(text: str) -> Any:
+    """Return a value as TOML has it; a bare word is text. Raises ValueError for anything else."""
     if len(text) <= 1000 and "\n" not in text:
         try:
             return tomllib.loads(f"value = {text}")["value"]
@@ -179,23 +256,7 @@ def _read_value(key: str, text: str) -> Any:
             if re.fullmatch(r"[\w-]+", text):
                 return text
     kinds = "a number, a word, true, false or a schedule [[cycle, value], ...]"
-    raise RecipeError(f"{key}: cannot read the value {clip(text)!r}; write {kinds}", key)
-
-
-# -- checking -------------------------------------------------------------------------------------
-
-
-def _check(document: dict[str, Any]) -> Recipe:
-    """Return the recipe in the tables of a TOML file, or raise an error that names everything wrong with them."""
-    document = _rename_moved(document)
-    try:
-        # Without its section every key of it is missing, and is named.
-        recipe = Recipe.model_validate({section: {} for section in Recipe.model_fields} | document)
-    except ValidationError as error:
-        raise _report([_problem(each) for each in error.errors()]) from error
-    if problems := [Problem(*found) for found in contradictions(recipe)]:
-        raise _report(problems)
-    return recipe
+    raise ValueError(f"cannot read the value {clip(text)!r}; write {kinds}")
 
 
 def _rename_moved(document: dict[str, Any]) -> dict[str, Any]:
@@ -208,81 +269,3 @@ def _rename_moved(document: dict[str, Any]) -> dict[str, Any]:
             moved = {new_key: table[key], **document.get(new_section, {})}
             document = {**document, section: left, new_section: moved}
     return document
-
-
-def _report(problems: list[Problem]) -> RecipeError:
-    """Return one error for all problems; missing keys come together, and each key with its first problem only."""
-    found = {problem.key: problem for problem in reversed(problems)}
-    ordered = [found[key] for key in dict.fromkeys(problem.key for problem in problems)]
-    missing = [problem.key for problem in ordered if problem.reason == MISSING]
-    lines = [f"missing keys: {', '.join(missing)}"] if len(missing) > 1 else []
-    lines += [str(problem) for problem in ordered if not (lines and problem.reason == MISSING)]
-    numbered = "; ".join(f"({number}) {line}" for number, line in enumerate(lines, 1))
-    message = lines[0] if len(lines) == 1 else f"{len(lines)} errors: {numbered}"
-    return RecipeError(message, ordered[0].key, tuple(ordered))
-
-
-def _problem(error: ErrorDetails) -> Problem:
-    """Return pydantic's account of a wrong value as a key and a reason."""
-    kind, value = error["type"], error["input"]
-    # 1. Where: a section, a key of it, and in a schedule the indices of an entry and of a number in it
-    names = [step for step in error["loc"] if isinstance(step, str)][:2]  # the third one would be the kind of number
-    indices = [step for step in error["loc"] if isinstance(step, int)]
-    key = ".".join(names)
-    where = ".".join(map(_show, names)) + "".join(f"[{index}]" for index in indices)
-    # 2. Keys and sections that are missing or unknown
-    if kind == "missing":
-        return Problem(where, MISSING)
-    if kind == "extra_forbidden":
-        return Problem(where, _unknown(*names))
-    if key not in KEYS:
-        return Problem(where, f"expected a section [{key}], not {_show_value(value)}")
-    # 3. Values
-    declared = KEYS[key]
-    if kind in ("schedule", "value_error"):
-        return Problem(where, _one_line(str(error.get("ctx", {}).get("error", error["msg"]))))
-    if kind == "literal_error":
-        return Problem(where, f"unknown value {_show_value(value)}{_suggest(str(value), declared.choices, 'values')}")
-    expected = declared.expected
-    if not indices and declared.is_scheduled and kind in ("int_type", "float_type"):
-        expected += " or a schedule [[cycle, value], ...]"
-    elif len(indices) == 1:
-        expected = "[cycle, value]"
-    elif len(indices) == 2 and indices[1] == 0:
-        expected = f"a cycle from 0 to {MAX_CYCLE:,}"
-    return Problem(where, f"expected {expected}, not {_show_value(value)}")
-
-
-def _unknown(section: str, name: str | None = None) -> str:
-    """Return the reason for an unknown section, or an unknown key of a section."""
-    if name is None:
-        return f"unknown section{_suggest(section, Recipe.model_fields, 'sections')}"
-    elsewhere = [key for key in KEYS if key.endswith(f".{name}")]
-    if elsewhere:
-        return f"unknown key; did you mean {elsewhere[0]!r}?"
-    return f"unknown key{_suggest(f'{section}.{name}', [key for key in KEYS if key.startswith(f'{section}.')], 'keys')}"
-
-
-def _suggest(name: str, known: Iterable[str], what: str) -> str:
-    """Return the nearest of the known names as a question, or list them."""
-    choices = list(known)
-    near = [choice for choice in choices if choice.endswith(f".{name}")]  # the section was forgotten
-    near = near or difflib.get_close_matches(clip(name), choices, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    if len(choices) <= MAX_LISTED:
-        return f"; valid {what}: {', '.join(choices)}"
-    return "; docs/reference/recipe.md lists them all"
-
-
-def _show(name: str) -> str:
-    """Return a key, quoted only where it would not read as one."""
-    return name if re.fullmatch(r"[\w.-]{1,60}", name) else repr(clip(name))
-
-
-def _show_value(value: object) -> str:
-    return clip(str(value).lower() if isinstance(value, bool) else repr(value))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

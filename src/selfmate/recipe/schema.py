@@ -1,6 +1,6 @@
 """The keys of a recipe: type, range, default and help of each, declared once.
 
-Reader, writer, `docs/reference/recipe.md` and error messages all take them from here. The keys that the native core
+Reader, writer, `docs/recipes.md` and error messages all take them from here. The keys that the native core
 consumes (`visits`, `cpuct`, …) are declared beside its structs, in `SearchConfig.fields()` and
 `SelfPlayConfig.fields()`; the others below. A number marked `Scheduled` may be a schedule by cycle.
 
@@ -12,13 +12,14 @@ consumes (`visits`, `cpuct`, …) are declared beside its structs, in `SearchCon
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 from pydantic_core import PydanticCustomError
 
-from selfmate._core import VARIANTS, ConfigField, SearchConfig, SelfPlayConfig
+from selfmate._core import VARIANTS, ConfigField, Position, SearchConfig, SelfPlayConfig
 from selfmate.errors import UnknownVariant
 from selfmate.nn.config import LIMITS, SIZES, Context
 from selfmate.recipe.schedule import at, start_cycles
@@ -27,6 +28,7 @@ __all__ = [
     "KEYS",
     "MAY_CHANGE",
     "MOVED",
+    "TRAINABLE",
     "GatePart",
     "Key",
     "LearnerPart",
@@ -107,9 +109,22 @@ Scheduled: TypeAlias = Annotated[
 """A number, or a schedule [[cycle, number], ...]. An error names one of the two kinds, never both."""
 
 
+def _with_960(names: Iterable[str]) -> Iterator[str]:
+    """Yield each variant, followed by its form with Chess960 start positions where the rules have one."""
+    for name in names:
+        yield name
+        with contextlib.suppress(UnknownVariant):
+            Position(f"{name}960")
+            yield f"{name}960"
+
+
+TRAINABLE: Final = tuple(_with_960(VARIANTS))
+"""Variants that a recipe may name. Games of `chess960` and `atomic960` begin at random start positions."""
+
+
 def _check_variant(name: str) -> str:
-    if name not in VARIANTS:
-        raise UnknownVariant.named(name, VARIANTS)
+    if name not in TRAINABLE:
+        raise UnknownVariant.named(name, TRAINABLE)
     return name
 
 
@@ -330,7 +345,7 @@ def _declared() -> Iterator[Key]:
                 help=entry["description"],
                 is_required=name in schema.get("required", ()),
                 default=entry.get("default"),
-                choices=tuple(VARIANTS) if part is VariantPart else tuple(kinds[0].get("enum", ())),
+                choices=TRAINABLE if part is VariantPart else tuple(kinds[0].get("enum", ())),
                 is_scheduled="oneOf" in entry,
                 minimum=kinds[0].get("minimum"),
                 maximum=kinds[0].get("maximum"),

@@ -43,6 +43,8 @@ class Packed(Struct, frozen=True, kw_only=True):
     positions: int
     all_games: int
     bytes: int
+    mib_for_games: int
+    """Smallest size of a copy, in MiB, that has the newest file of games."""
 
 
 def pack(run: Path, to: Path, mebibytes: float) -> Packed:
@@ -76,7 +78,8 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
             least = math.ceil(needed / (1 << 20))
             raise RunError(f"{run}: a copy needs at least {least} MiB even without games", str(run))
         shards = []
-        for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
+        newest_first = sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True)
+        for shard in newest_first:
             if shard.stamp.bytes > room:
                 break
             room -= shard.stamp.bytes
@@ -97,6 +100,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         positions=sum(shard.positions for shard in shards),
         all_games=state.games,
         bytes=size,
+        mib_for_games=math.ceil((needed + sum(shard.stamp.bytes for shard in newest_first[:1])) / (1 << 20)),
     )
 
 

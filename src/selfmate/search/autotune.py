@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Final
 
-from selfmate._core import Pool, SearchConfig, SelfPlayConfig
+from selfmate._core import EDGE_BYTES, NODE_BYTES, Pool, SearchConfig, SelfPlayConfig
 from selfmate.errors import DeviceError, EvaluatorError
 from selfmate.evaluator.base import Evaluator
+from selfmate.util.memory import memory_bytes
 
-__all__ = ["GPU_LANES", "best_batch", "is_on_gpu", "room_for_trees", "with_spare"]
+__all__ = ["GPU_LANES", "best_batch", "is_on_gpu", "room_for_trees", "tree_bytes", "with_spare"]
 
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 NEARLY: Final = 0.9
@@ -21,8 +21,8 @@ LONGEST_BATCH: Final = 0.1
 """Seconds of a batch beyond which no larger one is tried."""
 MEMORY_SHARE: Final = 0.5
 """Share of the machine's memory that trees may take."""
-VISIT_BYTES: Final = 2000
-"""Memory that a visit of a search takes at most: a node and its edges."""
+MOVES_PER_NODE: Final = 40
+"""Legal moves of a position in a tree, rounded up: chess has 35 on average, the other variants fewer."""
 GPU_LANES: Final = 4
 """Batches in turn on a GPU: one is computed, the others are gathered, copied or applied. Three suffice for fast
 processors; slower ones leave the GPU waiting now and then (docs/results/gpu.md)."""
@@ -64,10 +64,18 @@ def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict
     return next(rows for rows, speed in speeds.items() if speed >= NEARLY * max(speeds.values())), speeds
 
 
+def tree_bytes(visits: int) -> int:
+    """Return the size of the tree of a search with this many visits: each adds a node with its edges.
+
+    >>> 1000 < tree_bytes(1) < 2000, tree_bytes(50) == 50 * tree_bytes(1)
+    (True, True)
+    """
+    return visits * (NODE_BYTES + MOVES_PER_NODE * EDGE_BYTES)
+
+
 def room_for_trees(visits: int) -> int:
     """Return the number of trees of this many visits that fit into `MEMORY_SHARE` of the memory."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return int(MEMORY_SHARE * memory / (visits * VISIT_BYTES))
+    return int(MEMORY_SHARE * memory_bytes() / tree_bytes(visits))
 
 
 def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:

@@ -24,7 +24,8 @@ class MoveResult:
     pv: tuple[Move, ...]
     """The expected line, with this move first."""
     net_value: float | None = None
-    """The evaluator's value of the position after the move, for the same side as `value`; None: not evaluated."""
+    """The evaluator's own value of the position after the move, for the same side as `value`, whatever the search has
+    proven since; None where the evaluator was not asked: the move has no visit, or the rules decide the position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Result:
     """Plies to a forced win (positive) or loss (negative), 0 for a draw, None if nothing is proven."""
     pv: tuple[Move, ...]
     moves: tuple[MoveResult, ...]
-    """Every legal move: the best first, then by visits, proven losses last."""
+    """Every legal move: best move first, then by visits; proven losses last."""
     visits: int
     nodes: int
     """Positions in the tree."""
@@ -50,7 +51,8 @@ class Result:
     seldepth: int
     """Length of the longest playout."""
     net_value: float | None = None
-    """The evaluator's value of the position."""
+    """The evaluator's own value of the position, before any search; None where the evaluator was not asked, because the
+    rules decide the position: a move wins at once, or every move ends the game."""
 
     @property
     def nodes_per_second(self) -> float:

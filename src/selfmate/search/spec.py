@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +20,23 @@ from selfmate.nn import shipped as nets
 from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME
 from selfmate.nn.onnx import ONNX_NAME
 
-__all__ = ["RANDOM", "find_net", "find_player", "label", "net_name", "net_of_run", "run_name"]
+__all__ = [
+    "HEURISTIC",
+    "RANDOM",
+    "current_name",
+    "default_player",
+    "find_net",
+    "find_player",
+    "label",
+    "net_name",
+    "net_of_run",
+    "run_name",
+]
 
 RANDOM: Final = "random"
 """The player of random legal moves."""
+HEURISTIC: Final = "heuristic-1"
+"""The evaluator of the core that plays every variant without a net."""
 FAKE: Final = "fake"
 """An evaluator of the core for tests; messages do not list it."""
 MAX_STATE_BYTES: Final = 64 << 20
@@ -60,6 +74,20 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
         meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
         raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run{meant}", spec)
     raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
+
+
+def default_player(variant: str, *, timed: bool) -> str:
+    """Return the spec of the player of a variant where none is named: its shipped net, else heuristic-1.
+
+    `timed` says that time is limited, where heuristic-1 is stronger than some nets on a CPU.
+
+    >>> [default_player(variant, timed=False) for variant in ("gardner", "racingkings", "chess")]
+    ['gardner-laptop', 'heuristic-1', 'chess-gpu']
+    >>> default_player("chess", timed=True)
+    'heuristic-1'
+    """
+    net = nets.net_of(variant)
+    return net.name if net is not None and (net.on_clock or not timed) else HEURISTIC
 
 
 def find_net(spec: str) -> Path:
@@ -172,6 +200,16 @@ def label(name: str, visits: int) -> str:
     ('first cycle 12 (64 visits)', 'heuristic-1 (1 visit)', 'random')
     """
     return f"{name} ({visits} visit{'' if visits == 1 else 's'})" if visits else name
+
+
+def current_name(name: str) -> str:
+    """Return the present name of a player; files of earlier versions name heuristic-1 by its visits, `heuristic 64`.
+
+    >>> current_name("heuristic 64"), current_name("heuristic 1"), current_name("level 1")
+    ('heuristic-1 (64 visits)', 'heuristic-1 (1 visit)', 'level 1')
+    """
+    found = re.fullmatch(r"heuristic ([0-9]{1,9})", name)
+    return name if found is None else label(HEURISTIC, int(found[1]))
 
 
 def _read(path: Path) -> bytes:

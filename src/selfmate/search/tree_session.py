@@ -36,6 +36,7 @@ from selfmate.search.config import batch_size, play_config
 from selfmate.search.limit import MAX_VISITS, Limit
 from selfmate.search.result import Result, result_of
 from selfmate.search.spec import RANDOM
+from selfmate.search.tree import SearchTree, read_tree
 
 __all__ = ["TreeSession"]
 
@@ -91,6 +92,7 @@ class TreeSession:
         self._began = self._deadline = 0.0
         self._pruning: threading.Thread | None = None
         self._before_pruning: SearchResult | None = None
+        self._was_pruned = False
 
     # -- a search -----------------------------------------------------------------------------------------------------
 
@@ -111,6 +113,7 @@ class TreeSession:
         `play_config()`) takes its `max_bytes` from the session; a search with noise begins a new tree.
         """
         self._settle()
+        self._was_pruned = False
         self._limit = limit or Limit()
         self._began = time.perf_counter()
         seconds = self._limit.seconds
@@ -216,10 +219,15 @@ class TreeSession:
 
     @property
     def fullness(self) -> float:
-        """Share of the tree's memory in use, 0 to 1."""
-        if self._before_pruning is not None:
+        """Share of the tree's memory that this search has needed, 0 to 1; it never falls during a search."""
+        if self._was_pruned:
             return 1.0
         return min(1.0, self._tree.bytes / self._tree_bytes)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the root has been evaluated."""
+        return self._before_pruning is not None or self._tree.is_rooted()
 
     def snapshot(self, after: Move | None = None) -> SearchResult | None:
         """Return what is known of the root, or of the position after a root move, as the core has it; None: nothing.
@@ -238,6 +246,13 @@ class TreeSession:
         found = self.snapshot(after)
         return None if found is None else result_of(found, self.seconds)
 
+    def tree(
+        self, position: _core.Position, *, max_depth: int = 1000, max_nodes: int = 10_000, min_visits: int = 1
+    ) -> SearchTree:
+        """Return the tree of the present search, of `position`, as objects (see `Player.search_tree`)."""
+        self._settle_pruning()
+        return read_tree(self._tree, position, max_depth=max_depth, max_nodes=max_nodes, min_visits=min_visits)
+
     # -- memory -------------------------------------------------------------------------------------------------------
 
     @property
@@ -254,6 +269,7 @@ class TreeSession:
     def _prune(self, until: Interrupted | None) -> None:
         """Prune the tree, in a thread if it may be interrupted: the result so far can be asked for meanwhile."""
         tree = self._tree
+        self._was_pruned = True
         if until is None:
             tree.prune()
             return

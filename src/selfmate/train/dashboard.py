@@ -3,8 +3,7 @@
 The loop writes its numbers into a `TrainingStatus`; a view only reads it, several times a second.
 
 >>> status = TrainingStatus(variant="gardner", recipe="gardner-laptop", cycles=100)
->>> status.cycle, status.games = 3, 1024
->>> PlainView(status).line()
+>>> PlainView(status).line(CompletedCycle(3, 1024, 0, None, None, 0.0, 0.0))
 'cycle 3: 1,024 games, untrained'
 """
 
@@ -15,8 +14,9 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO
 
 from selfmate._core import GameRecord
+from selfmate.app.terminal_board import BLACK_PIECE, DARK_SQUARE, LIGHT_SQUARE, WHITE_PIECE, glyph, has_colors
 from selfmate.board.position import Position
-from selfmate.train.status import TrainingStatus
+from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.util.terminal import QuietTerminal
 from selfmate.util.text import many, percent
 
@@ -34,10 +34,6 @@ MOVE_SECONDS: Final = 0.5
 
 MAX_WIDTH: Final = 96
 """Width of the frame in columns; fixed, so that it does not change with the number of digits."""
-
-PIECES: Final = dict(zip("kqrbnp", "♚♛♜♝♞♟", strict=True))
-WHITE_PIECE, BLACK_PIECE = "#ffffff", "#101010"
-LIGHT_SQUARE, DARK_SQUARE = "#b5a584", "#7d6b4f"
 
 
 class View(Protocol):
@@ -104,25 +100,27 @@ class PlainView:
         print(text, file=self.output or sys.stdout, flush=True)
 
     def cycle_done(self) -> None:
-        """Print a summary of the cycle."""
-        self.say(self.line())
+        """Print a summary of the newest complete cycle."""
+        if self.status.completed is not None:
+            self.say(self.line(self.status.completed))
 
-    def line(self) -> str:
-        """Return the summary of the cycle."""
+    def line(self, done: CompletedCycle) -> str:
+        """Return the summary of a cycle, with the numbers of metrics.jsonl."""
         status = self.status
-        step = f"step {status.step:,}" if status.step else "untrained"
-        parts = [f"cycle {status.cycle}: {many(status.games, 'game')}, {step}"]
-        for name, losses in (("learned", status.losses), ("held out", status.validation)):
+        step = f"step {done.step:,}" if done.step else "untrained"
+        parts = [f"cycle {done.cycle}: {many(done.games, 'game')}, {step}"]
+        for name, losses in (("learned", done.learned), ("held out", done.held_out)):
             if losses is not None:
                 parts.append(f"{name} {describe_losses(losses)}")
-        if status.games_per_second:
-            parts.append(f"{status.games_per_second:.1f} games/s {status.positions_per_second:,.0f} positions/s")
+        if done.games_per_second:
+            parts.append(f"{done.games_per_second:.1f} games/s {done.positions_per_second:,.0f} positions/s")
+        # The net that a cycle makes is called by the number of complete cycles.
         parts += [
             f"{percent(match.score)} against {name}"
-            for name, (cycle, match) in status.scores.items()
-            if cycle == status.cycle
+            for name, (net, match) in status.scores.items()
+            if net == done.cycle + 1
         ]
-        if status.measured_elo is not None and status.measured_elo.cycle == status.cycle:
+        if status.measured_elo is not None and status.measured_elo.cycle == done.cycle + 1:
             parts.append(f"Elo {status.measured_elo}")
         if status.deadline is not None:
             parts.append(f"{clock(status.deadline - time.monotonic())} left")
@@ -193,13 +191,13 @@ class LiveView:
         self._advance(time.monotonic())
         status, match = self.status, self.status.match
         self._board = self._board or Position(status.variant)
-        text = Text()
+        text, coloured = Text(), has_colors(self._console)
         for rank in reversed(range(self._board.ranks)):
             for file in range(self._board.files):
                 piece = self._board.piece_at(8 * rank + file)
                 color = WHITE_PIECE if piece and piece.isupper() else BLACK_PIECE
                 square = DARK_SQUARE if (rank + file) % 2 == 0 else LIGHT_SQUARE
-                text.append(f" {PIECES[piece.lower()] if piece else ' '} ", style=f"{color} on {square}")
+                text.append(f" {glyph(piece, coloured)} ", style=f"{color} on {square}")
             text.append("\n")
         if self._game is not None:
             playing = match is not None and any(record.game_id == self._game.game_id for record in match.playing)
@@ -265,7 +263,7 @@ def _rows(status: TrainingStatus) -> list[tuple[str, str]]:
         ]
     if status.goal:
         rows.append(("step", f"{status.step:,} of {status.goal:,}, rate {status.learning_rate:.2g}"))
-    for name, losses in (("learned", status.losses), ("held out", status.validation)):
+    for name, losses in (("loss", status.losses), ("learned", status.learned), ("held out", status.held_out)):
         if losses is not None:
             rows.append((name, describe_losses(losses)))
     rows.append(("champion", f"of cycle {status.champion}" if status.champion_step else "untrained"))

@@ -7,7 +7,7 @@ measurements keep their games (`selfmate.ladder.curve`) and only play what is mi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
@@ -28,6 +28,7 @@ from selfmate.search.spec import label, net_name
 from selfmate.train.selfplay import search_config
 from selfmate.train.status import MeasuredElo, TrainingStatus
 from selfmate.util.random_streams import stream
+from selfmate.util.signals import Stop
 from selfmate.util.text import many
 
 __all__ = ["ANCHOR", "UNTRAINED", "Log", "Matches"]
@@ -47,10 +48,7 @@ class Log(Protocol):
 
 
 class Matches:
-    """Plays the matches of a run. Every method that plays returns early when `stopping` is true.
-
-    `late` tells whether the time of the session is over, apart from the final matches.
-    """
+    """Plays the matches of a run. Every method that plays returns early when `stop` is true."""
 
     def __init__(
         self,
@@ -58,8 +56,7 @@ class Matches:
         status: TrainingStatus,
         log: Log,
         *,
-        stopping: Callable[[], bool],
-        late: Callable[[], bool],
+        stop: Stop,
         device: str,
         lanes: int,
     ) -> None:
@@ -68,8 +65,7 @@ class Matches:
         self.variant = run.recipe.variant.name
         self.status = status
         self.log = log
-        self.stopping = stopping
-        self.late = late
+        self.stop = stop
         self.device = device
         self.lanes = lanes
 
@@ -104,14 +100,15 @@ class Matches:
     # -- measurements of strength -----------------------------------------------------------------
 
     def measure(self, cycle: int, champion: int) -> bool:
-        """Rate the champion on the scale of `selfmate progress` when it is due; return False when stopped.
+        """Rate the champion on the scale of `selfmate progress` when it is due; return False when a stop was requested.
 
-        It plays the strongest fixed player of the curve, and the newest kept checkpoint that was measured before. For a
-        variant without a shipped ladder the fixed players play each other, once in a run.
+        When the time of the session ends, the measurement is left out; its games are kept. The champion plays the
+        strongest fixed player of the curve, and the newest kept checkpoint that was measured before. For a variant
+        without a shipped ladder the fixed players play each other, once in a run.
         """
         part = self.recipe.progress
         games, visits = at(part.games, cycle), at(part.visits, cycle)
-        if games == 0 or (cycle + 1) % at(part.every, cycle) or self.late():
+        if games == 0 or (cycle + 1) % at(part.every, cycle) or self.stop.late():
             return True
         # 1. Pairings
         folder, fixed = self.run.directory / curve.FOLDER, curve.fixed_players(visits)
@@ -137,11 +134,11 @@ class Matches:
             curve.openings_for(self.variant, games),
             player,
             lanes=self.lanes,
-            stopping=self.stopping,
+            stopping=self.stop,
             tell=tell,
         )
         if cost.missing:
-            return False
+            return self.stop.late() and not self.stop.asked
         # 3. Fit one scale to all games so far
         played = curve.read_games_of(folder, self.variant, visits)
         scale = curve.fit_scale(played, visits, ladder)
@@ -156,14 +153,14 @@ class Matches:
 
     # -- the final matches ------------------------------------------------------------------------
 
-    def final(self) -> dict[str, Match]:
+    def final(self, games: int) -> dict[str, Match]:
         """Return the champion's results against the untrained net (unless it is that net) and the heuristic.
 
-        The result is empty when stopped, or when the recipe has no final games. Matches of an earlier session are read
-        back.
+        Each match has `games` games, an even number. The result is empty when stopped, or without games.
+        Matches of an earlier session are read back.
         """
-        part, state = self.recipe.gate, self.run.state
-        games, visits = at(part.final_games, state.cycle), at(part.final_visits, state.cycle)
+        state = self.run.state
+        visits = at(self.recipe.gate.final_visits, state.cycle)
         if games == 0:
             return {}
         openings = self._openings(games, FINAL_SEED, state.cycle)
@@ -211,15 +208,14 @@ class Matches:
         self.run.commit(matches=(*state.matches, *written), seconds=self.status.elapsed())
         return match
 
-    def final_seconds(self, plies: float, evaluations_per_second: float) -> float:
-        """Return an estimate of the seconds that the final matches take.
+    def final_game_seconds(self, plies: float, evaluations_per_second: float) -> float:
+        """Return an estimate of the seconds that one game of each of the two final matches takes.
 
-        In one match both sides are nets, in the other only one of them. Proofs end many searches early, so that about
-        half of the visits are made.
+        In one match both sides are nets, in the other only one of them. Nearly every visit needs an evaluation (94 % in
+        self-play of Gardner, all in Racing Kings). A fifth is added, for the last games of a match do not fill batches.
         """
-        part, cycle = self.recipe.gate, self.run.state.cycle
-        evaluations = 1.5 * at(part.final_games, cycle) * plies * at(part.final_visits, cycle) / 2
-        return 1.2 * evaluations / max(evaluations_per_second, 1.0) + 2.0
+        evaluations = 1.5 * plies * at(self.recipe.gate.final_visits, self.run.state.cycle)
+        return 1.2 * evaluations / max(evaluations_per_second, 1.0)
 
     # -- shared -----------------------------------------------------------------------------------
 
@@ -243,7 +239,7 @@ class Matches:
             visits=visits,
             max_plies=at(self.recipe.selfplay.max_plies, cycle),
             lanes=self.lanes,
-            stopping=self.stopping,
+            stopping=self.stop,
             tell=tell,
         )
 

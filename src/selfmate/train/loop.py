@@ -20,6 +20,7 @@ from selfmate import _core
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
+from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
@@ -32,7 +33,8 @@ from selfmate.train.gate import Matches
 from selfmate.train.learner import Diverged, Learner, Losses
 from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
-from selfmate.train.status import TrainingStatus
+from selfmate.train.session_time import SessionTime
+from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
 from selfmate.train.window import Window, read_cycle, read_window
 from selfmate.util.cpu import cores
@@ -46,9 +48,6 @@ OVERFITTING_CYCLES: Final = 3
 """Overfitted cycles in a row after which a warning is printed."""
 
 MAX_ROLLBACKS: Final = 5
-
-FINAL_SHARE: Final = 0.2
-"""Largest share of a session's time that is reserved for the final matches; they may take longer."""
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -87,6 +86,7 @@ class Trainer:
         self.device = device
         self.source = source
         self.log = MetricsLog(run, status)
+        self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
         flight = () if run.state.flight is None else tuple(map(GameRecord.from_bytes, run.read_shard(run.state.flight)))
         self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
@@ -94,8 +94,7 @@ class Trainer:
             run,
             status,
             self.log,
-            stopping=lambda: stop.asked,
-            late=stop.late,
+            stop=stop,
             device=device,
             lanes=self.selfplay.lanes,
         )
@@ -103,9 +102,9 @@ class Trainer:
         compiled = should_compile(self.recipe, device)
         self.learner = Learner(net, self.recipe.learner, seed, device, compile=compiled)
         self.window = self._read_window()
-        self._began = self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
+        self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
-        self._reserved_seconds = 0.0  # time at the end of the session that is left to the final matches
+        self._plies = 0.0  # mean length of the games of the newest whole cycle of the session
 
     # -- before the first cycle -------------------------------------------------------------------
 
@@ -150,8 +149,7 @@ class Trainer:
     def run_cycle(self) -> bool:
         """Work on the present cycle; return False when it was stopped early, with everything done so far committed."""
         # 1. Task: which games are missing
-        deadline = self.status.deadline
-        self.stop.deadline = None if deadline is None else deadline - self._reserved_seconds
+        self.stop.deadline = self.time.cycles_end(at(self.recipe.gate.final_games, self.run.state.cycle))
         task = self._task()
         # 2. Play with the champion and learn from the window, side by side
         games, losses = self._play_and_learn(task)
@@ -173,6 +171,7 @@ class Trainer:
         else:
             self.window = self._read_window()
         self._show()
+        self.status.completed = self._completed(task.cycle)
         return True
 
     def _task(self) -> CycleTask:
@@ -187,6 +186,8 @@ class Trainer:
         state, status = self.run.state, self.status
         status.stage, status.match = "playing and learning" if state.goal else "playing", None
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
+        status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
+        status.learned = status.held_out = None
         if task.missing:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
@@ -209,9 +210,18 @@ class Trainer:
         self._work_ended = time.monotonic()
         if games.records:
             seconds = self._work_ended - began
-            speeds = {"seconds": seconds, "pause": pause, "games_per_second": len(games.finished) / seconds}
+            status.games_per_second = len(games.finished) / seconds
+            status.positions_per_second = sum(record.positions for record in games.finished) / seconds
+            status.evaluations_per_second = games.evaluations / seconds
+            speeds = {
+                "seconds": seconds,
+                "pause": pause,
+                "games_per_second": status.games_per_second,
+                "positions_per_second": status.positions_per_second,
+                "evaluations_per_second": status.evaluations_per_second,
+            }
             self.log("play", task.cycle, **describe_games(games.records), **speeds)
-            self._reserve_final_time(games, task.committed)
+            self._estimate_final_game(task, games)
         return games, losses
 
     def _prepare_champion(self) -> None:
@@ -234,16 +244,6 @@ class Trainer:
             status.latest_game = games.finished[-1] if games.finished else None
 
         return show
-
-    def _reserve_final_time(self, games: CycleGames, committed: list[GameRecord]) -> None:
-        """Estimate the time that the final matches will need; the next cycle ends this much earlier."""
-        # The last games of a resumed cycle are its longest, and few: the mean is over all games of the cycle.
-        records = [*committed, *games.records]
-        plies = sum(len(record.moves) for record in records) / len(records)
-        self._evaluations_per_second = max(self._evaluations_per_second, games.evaluations / games.seconds)
-        if self.status.deadline is not None:
-            needed = self.matches.final_seconds(plies, self._evaluations_per_second)
-            self._reserved_seconds = min(needed, FINAL_SHARE * (self.status.deadline - self._began))
 
     def _checkpoint(self, task: CycleTask, records: list[GameRecord], losses: Losses | None, complete: bool) -> None:
         """Commit the new games and steps; when the cycle's work is complete, also its candidate."""
@@ -312,8 +312,9 @@ class Trainer:
         if cycle == 0:  # nothing was learned yet
             return None, None
         held_out = self.learner.validate(self.window.held_out, cycle)
-        self.status.validation = held_out
-        return held_out, self.learner.validate(self.window.learned, cycle)
+        learned = self.learner.validate(self.window.learned, cycle)
+        self.status.held_out, self.status.learned = held_out, learned
+        return held_out, learned
 
     def _count_alarms(self, held_out: Losses | None, learned: Losses | None) -> int:
         """Return the number of overfitted cycles in a row, this one included; warn now and then."""
@@ -331,6 +332,26 @@ class Trainer:
         threads = 1 if self.device == "cpu" else max(1, cores() // 4)  # self-play needs the others
         return read_window(self.run, threads)
 
+    # -- the final matches ------------------------------------------------------------------------
+
+    def final(self) -> dict[str, Match]:
+        """Play the final matches, with as many games as fit into the time of the session; return their results.
+
+        They are empty when nothing fits, the time ends before the last game, or a stop was requested.
+        """
+        wanted = at(self.recipe.gate.final_games, self.run.state.cycle)
+        self.stop.deadline = self.time.final_end()
+        return {} if self.stop() else self.matches.final(self.time.final_games(wanted, time.monotonic()))
+
+    def _estimate_final_game(self, task: CycleTask, games: CycleGames) -> None:
+        self._evaluations_per_second = max(self._evaluations_per_second, games.evaluations / games.seconds)
+        # Short games end first, so that only a whole cycle says how long games are.
+        records = [*task.committed, *games.records]
+        if len(records) == len(task.ids):
+            self._plies = sum(len(record.moves) for record in records) / len(records)
+        plies = self._plies or at(self.recipe.selfplay.max_plies, task.cycle)
+        self.time.game_seconds = self.matches.final_game_seconds(plies, self._evaluations_per_second)
+
     # -- around the cycles ------------------------------------------------------------------------
 
     def save_in_flight(self) -> None:
@@ -342,6 +363,18 @@ class Trainer:
         if rows or state.flight is not None:
             flight = run.write_shard(state.cycle, state.champion, rows, flight=True) if rows else None
             run.commit(flight=flight)
+
+    def _completed(self, cycle: int) -> CompletedCycle:
+        status = self.status
+        return CompletedCycle(
+            cycle=cycle,
+            games=status.games,
+            step=status.step,
+            learned=status.learned,
+            held_out=status.held_out,
+            games_per_second=status.games_per_second,
+            positions_per_second=status.positions_per_second,
+        )
 
     def _show(self) -> None:
         """Bring the status up to date with the commit."""

@@ -8,19 +8,24 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
+from selfmate.board.position import chess960_fen
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
-from selfmate.recipe.schedule import at
+from selfmate.recipe.reader import Problem, RecipeError
+from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe, SearchPart
-from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, with_spare
+from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.search.driver import drive, one_thread
 from selfmate.util.cpu import cores
+from selfmate.util.memory import gibibytes, memory_bytes
+from selfmate.util.random_streams import stream
 from selfmate.util.text import many
 
 __all__ = [
     "Concurrency",
     "CycleGames",
     "SelfPlay",
+    "check_memory",
     "choose_concurrency",
     "search_config",
     "selfplay_pool",
@@ -35,6 +40,35 @@ SMALL_BATCH: Final = 3 * 512
 
 GAMES_AHEAD: Final = {"cpu": 0, "cuda": 200_000}
 """Games of later cycles that may begin in a cycle, by device; on a GPU more than ever do."""
+
+
+TREES_SHARE: Final = 0.8
+"""Share of the memory beyond which a recipe's trees are refused; Python, PyTorch and the window need the rest."""
+
+
+def check_memory(recipe: Recipe) -> None:
+    """Raise `RecipeError` if the search trees of self-play would not fit into memory at some cycle of the run.
+
+    With `slots = 0` the number of games is chosen so that they fit, but is at least one.
+    """
+    part, memory = recipe.selfplay, memory_bytes()
+    slots = max(1, part.slots)
+    visits = _most_visits(recipe)
+    needed = slots * tree_bytes(visits)
+    if needed > TREES_SHARE * memory:
+        reason = (
+            f"{many(slots, 'search tree')} of {many(visits, 'visit')} need about {gibibytes(needed)} of memory, "
+            f"and this machine has {gibibytes(memory)}; lower selfplay.visits or selfplay.slots"
+        )
+        problem = Problem("selfplay.visits", reason)
+        raise RecipeError(str(problem), problem.key, (problem,))
+
+
+def _most_visits(recipe: Recipe) -> int:
+    """Return the visits of the longest search that self-play will make at any cycle of the run."""
+    part = recipe.selfplay
+    cycles = [cycle for cycle in start_cycles((part.visits, part.fast_visits)) if cycle < part.cycles]
+    return max(int(at(schedule, cycle)) for schedule in (part.visits, part.fast_visits) for cycle in cycles)
 
 
 def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
@@ -66,7 +100,7 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Conc
     slots = max(lanes, lanes * rows // part.leaves)
     if is_on_gpu(evaluator):
         slots = with_spare(slots)
-    room = room_for_trees(max(at(part.visits, 0), at(part.fast_visits, 0)))
+    room = room_for_trees(_most_visits(recipe))
     if slots > room:
         slots = max(lanes, room)
         return Concurrency(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")
@@ -121,7 +155,6 @@ class SelfPlay:
         self.games_ahead = GAMES_AHEAD[device]
         self.concurrency: Concurrency | None = None  # measured once per session
         self.in_flight = list(in_flight)  # games that have begun and belong to this cycle or to later ones
-        self._ended = {record.game_id for record in in_flight if record.outcome is not None}
         self._evaluator: Evaluator | None = None
 
     def prepare(self, champion: Path) -> None:
@@ -152,6 +185,7 @@ class SelfPlay:
         `tell` is called with the games so far several times a second, and at the end.
         """
         assert self._evaluator is not None
+        ended_before = self._ended(cycle)
         pool = self._start(cycle, missing)
         wanted = set(missing)
         mine: list[GameRecord] = []
@@ -163,7 +197,7 @@ class SelfPlay:
         def drain() -> CycleGames:
             for record in pool.drain():
                 (mine if record.game_id in wanted else later).append(record)
-                if record.game_id not in self._ended:
+                if record.game_id not in ended_before:
                     finished.append(record)
             games = CycleGames(mine, finished, evaluations, max(time.monotonic() - began, 1e-6))
             tell(games)
@@ -182,24 +216,46 @@ class SelfPlay:
         drive(pool, [self._evaluator], lanes=self.lanes, stopping=is_over, prepare=one_thread, tell=count)
         games = drain()
         self.in_flight = [*later, *pool.unfinished_games()]
-        self._ended = {record.game_id for record in later}
         return games._replace(records=sorted(mine, key=lambda record: record.game_id))
 
+    def _ended(self, cycle: int) -> set[int]:
+        """Return the ids of the games in flight that are over: they come out of the pool without being played.
+
+        A game that was truncated has no outcome.
+        """
+        longest = at(self.recipe.selfplay.max_plies, cycle)
+        return {
+            record.game_id for record in self.in_flight if record.outcome is not None or len(record.moves) >= longest
+        }
+
     def _start(self, cycle: int, missing: Sequence[int]) -> Pool:
-        """Return a pool with the games in flight, then the other missing games, then those of later cycles."""
+        """Return a pool with the games in flight, then the other missing games, then those of later cycles.
+
+        A game that had no move yet when the last session ended was not saved: a later cycle misses it between games
+        in flight. It begins now. If it began in its own cycle only, that cycle would last as long as a whole game.
+        """
         assert self.concurrency is not None
         threads = 1 if self.device == "cpu" else 0
         pool = selfplay_pool(
             self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
         )
-        last = missing[-1]
-        begun = [record for record in self.in_flight if record.game_id in set(missing) or record.game_id > last]
+        last, wanted = missing[-1], set(missing)
+        begun = [record for record in self.in_flight if record.game_id in wanted or record.game_id > last]
         pool.resume(begun)
         known = {record.game_id for record in begun}
-        for first, count in ranges([game_id for game_id in missing if game_id not in known]):
-            pool.start(first, count)
-        pool.start(max([last, *known]) + 1, self.games_ahead)
+        newest = max([last, *known])
+        for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
+            self._queue(pool, first, count)
+        self._queue(pool, newest + 1, self.games_ahead)
         return pool
+
+    def _queue(self, pool: Pool, first: int, count: int) -> None:
+        """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
+        if not self.recipe.variant.name.endswith("960"):
+            pool.start(first, count)
+            return
+        starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
+        pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:

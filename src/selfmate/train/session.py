@@ -26,6 +26,7 @@ from selfmate.search.driver import one_thread
 from selfmate.train.dashboard import View, make_view
 from selfmate.train.gate import ANCHOR, UNTRAINED
 from selfmate.train.loop import Trainer, net_config
+from selfmate.train.selfplay import check_memory
 from selfmate.train.status import TrainingStatus
 from selfmate.train.warm_start import find_parent, inherit
 from selfmate.util.signals import Stop, stop_on_signals
@@ -70,13 +71,16 @@ def train(
     # 1. Check the arguments before anything is written
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
-    net_config(change(wanted, overrides))
+    changed = change(wanted, overrides)
+    net_config(changed)
+    check_memory(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     parent = None if source is None else find_parent(Path(source), directory, wanted)
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+        check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
         if source is not None:
             inherit(opened, Path(source))
         elif opened.manifest.parent is not None and not opened.state.shards:
@@ -108,22 +112,32 @@ def _train(trainer: Trainer) -> dict[str, Match]:
         if trainer.run_cycle():
             trainer.view.cycle_done()
     trainer.save_in_flight()
-    scores = {} if trainer.stop.asked else trainer.matches.final()
+    scores = trainer.final()
     trainer.log.close()
     return scores
 
 
 def _summarise(trainer: Trainer, scores: dict[str, Match], command: str) -> Summary:
-    """Print the final scores or how to resume, as the last lines."""
+    """Print the final scores, how to play the net and how to resume, as the last lines."""
     run, stop, view = trainer.run, trainer.stop, trainer.view
-    is_complete = run.state.cycle >= run.recipe.selfplay.cycles
-    view.close()  # before the last line, so that nothing is drawn below it
+    cycles = run.recipe.selfplay.cycles
+    is_complete = run.state.cycle >= cycles
+    view.close()  # before the last lines, so that nothing is drawn below them
     if stop.asked:
-        view.say(f"Stopped; everything up to here is saved. Run the same command again to resume:\n{command}")
+        view.say("Stopped; everything up to here is saved.")
     elif scores:
         view.say(_describe_final(run, scores))
-    elif not is_complete:
-        view.say(f"The time is over; everything up to here is saved. Run the same command again to resume:\n{command}")
+    elif is_complete:
+        view.say(f"The run is complete: {many(cycles, 'cycle')}.")
+    else:
+        view.say("The time is over; everything up to here is saved.")
+    if not scores and not stop.asked and at(run.recipe.gate.final_games, run.state.cycle):
+        view.say("No final matches: too little time was left for them.")
+    view.say(f"Play it: {shlex.join([program_name(), 'play', str(run.directory)])}")
+    if is_complete:
+        view.say(f"Train on: {command} --set selfplay.cycles={2 * cycles}")
+    else:
+        view.say(f"Run the same command again to resume:\n{command}")
     return Summary(
         reason="stopped" if stop.asked else "complete" if is_complete else "time",
         signal=stop.signal if stop.asked else None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from selfmate.rating.match_stats import Match
     from selfmate.train.learner import Losses
 
-__all__ = ["MeasuredElo", "TrainingStatus"]
+__all__ = ["CompletedCycle", "MeasuredElo", "TrainingStatus"]
 
 
 class MeasuredElo(NamedTuple):
@@ -28,6 +28,22 @@ class MeasuredElo(NamedTuple):
 
     def __str__(self) -> str:
         return f"{rounded(self.elo)} ± {rounded(self.error)} ({many(self.games, 'game')} in {self.seconds:.0f} s)"
+
+
+class CompletedCycle(NamedTuple):
+    """A cycle that is complete, with the numbers that metrics.jsonl has of it under the same cycle.
+
+    `games` are those of the run so far. `learned` and `held_out` are losses of the candidate, None where it has learned
+    nothing yet. The speeds are zero where this session played no game of the cycle.
+    """
+
+    cycle: int
+    games: int
+    step: int
+    learned: Losses | None
+    held_out: Losses | None
+    games_per_second: float
+    positions_per_second: float
 
 
 @dataclass
@@ -55,7 +71,10 @@ class TrainingStatus:
     goal: int = 0
     learning_rate: float = 0.0
     losses: Losses | None = None
-    validation: Losses | None = None
+    """Of the newest step."""
+    learned: Losses | None = None
+    held_out: Losses | None = None
+    """Of the newest candidate, on games that were learned from and on held-out ones."""
     # Strength
     champion: int = 0
     champion_step: int = 0
@@ -65,6 +84,8 @@ class TrainingStatus:
     scores: dict[str, tuple[int, Match]] = field(default_factory=dict)
     """By opponent: the cycle of the newest match against it, and its result."""
     measured_elo: MeasuredElo | None = None
+    completed: CompletedCycle | None = None
+    """The newest complete cycle."""
     # Time
     earlier_seconds: float = 0.0
     """Training time of earlier sessions."""

@@ -137,7 +137,7 @@ def parse_go(text: str, position: _core.Position) -> tuple[GoCommand, str]:
             else:
                 numbers[word] = min(max(number, LOWEST[word]), MAX_VISITS)
         else:
-            refused.append(f"no limit is called {clip(word)!r}")
+            refused.append(f"unknown limit {clip(word)!r}")
     command = replace(command, limit=_limit(numbers, white=position.turn), perft=numbers.get("perft"))
     if not refused:
         return command, ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from selfmate import _core
-from selfmate.errors import EvaluatorError, SelfmateError
+from selfmate.errors import EvaluatorError, SelfmateError, VariantMismatch
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.strength import (
@@ -20,7 +20,7 @@ from selfmate.search.strength import (
     strength_at,
 )
 from selfmate.search.tree_session import TreeSession
-from selfmate.uci.options import Settings
+from selfmate.uci.options import Settings, StrictError
 
 __all__ = ["FALLBACK", "LoadedPlayer", "load"]
 
@@ -52,7 +52,11 @@ class LoadedPlayer:
 
 
 def load(settings: Settings, say: Callable[[str], None]) -> LoadedPlayer:
-    """Return the player that the settings ask for, or `FALLBACK`; `say` gets a line that names it, or says why."""
+    """Return the player that the settings ask for, or `FALLBACK`; `say` gets a line that names it, or says why.
+
+    With `StrictWeights` a net or a backend that cannot be loaded raises `StrictError` instead; a variant without any
+    net is played by `FALLBACK` in any case.
+    """
     source, is_shipped = settings.weights_file or _shipped(settings.variant), not settings.weights_file
     try:
         if source is not None:
@@ -60,8 +64,11 @@ def load(settings: Settings, say: Callable[[str], None]) -> LoadedPlayer:
             name = f"the shipped net {player.name}" if is_shipped else player.name
             say(f"{name} plays {settings.variant} ({_backend_of(player)})")
             return LoadedPlayer(player, session, _strength_table(player, say))
-        say(f"no net for {settings.variant} is shipped or chosen: {FALLBACK} plays")
+        say(_why_no_net(settings.variant))
     except SelfmateError as error:
+        if settings.strict_weights:
+            is_other_variant = isinstance(error, VariantMismatch)
+            raise StrictError(f"StrictWeights: {error}", error.part, is_other_variant=is_other_variant) from None
         say(f"{error}; {FALLBACK} plays instead")
     player = Player(FALLBACK)
     return LoadedPlayer(player, _open_session(player, settings), None)
@@ -73,7 +80,7 @@ def _open_net(source: str | Path, settings: Settings, say: Callable[[str], None]
         player = _open_player(source, settings.backend)
         return player, _open_session(player, settings)
     except EvaluatorError as error:
-        if settings.backend == "auto":
+        if settings.backend == "auto" or settings.strict_weights:
             raise
         say(f"{error}; Backend auto instead")
         player = _open_player(source, "auto")
@@ -115,7 +122,17 @@ def _backend_of(player: Player) -> str:
 
 
 def _shipped(variant: str) -> Path | None:
-    """Return the net that is shipped for a variant, if any."""
+    """Return the net that is shipped for a variant and plays it on a clock, if any."""
     from selfmate.nn import shipped as nets
 
     return nets.find(variant)
+
+
+def _why_no_net(variant: str) -> str:
+    """Return the line that says why `FALLBACK` plays where no net is chosen."""
+    from selfmate.nn import shipped as nets
+
+    net = nets.net_of(variant)
+    if net is None:
+        return f"no net for {variant} is shipped or chosen: {FALLBACK} plays"
+    return f"{FALLBACK} plays {variant}: in equal time it is stronger than the net {net.name} (WeightsFile chooses it)"

@@ -26,7 +26,17 @@ from selfmate._core import VARIANTS, Position
 from selfmate.errors import SelfmateError, UnknownVariant, clip
 from selfmate.evaluator.backends import BACKEND_CHOICES
 
-__all__ = ["CLEAR_HASH", "OPTIONS", "Option", "OptionError", "Settings", "has_960", "set_option"]
+__all__ = [
+    "CLEAR_HASH",
+    "OPTIONS",
+    "Option",
+    "OptionError",
+    "Settings",
+    "StrictError",
+    "has_960",
+    "option_lines",
+    "set_option",
+]
 
 T = TypeVar("T", bool, int, float, str)
 
@@ -36,6 +46,18 @@ EMPTY: Final = "<empty>"
 
 class OptionError(SelfmateError):
     """An option that does not exist, or a value that it does not take."""
+
+
+class StrictError(SelfmateError):
+    """A net or a backend that cannot be loaded in strict mode: the engine ends with exit code 2.
+
+    `is_other_variant` says that the net is in order and plays another variant. Only `go` ends the engine for that:
+    lichess-bot asks `isready` before it sets `UCI_Variant`.
+    """
+
+    def __init__(self, message: str, part: str = "", *, is_other_variant: bool = False) -> None:
+        super().__init__(message, part)
+        self.is_other_variant = is_other_variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +143,12 @@ class Settings:
     )
     chess960: bool = option("UCI_Chess960", False, "castling is written as king takes rook (chess and atomic)")
     weights_file: str = option("WeightsFile", "", "the net that plays; see above")
+    strict_weights: bool = option(
+        "StrictWeights",
+        False,
+        "a net or a `Backend` that cannot be loaded ends the engine with one line and exit code 2, where otherwise "
+        "heuristic-1 or another backend plays instead; for bots. `selfmate uci --strict` sets it from the start",
+    )
     backend: str = option(
         "Backend",
         "auto",
@@ -209,11 +237,21 @@ OPTIONS: Final = {
 """By name in lower case: names of UCI options are not case-sensitive."""
 
 
+def option_lines(settings: Settings) -> list[str]:
+    """Return the lines of the answer to `uci`; `settings` are those of the start, whose values are the defaults.
+
+    >>> [line for line in option_lines(Settings(strict_weights=True)) if "Strict" in line]
+    ['option name StrictWeights type check default true']
+    """
+    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return [replace(each, default=given.get(each.field, each.default)).line() for each in OPTIONS.values()]
+
+
 def set_option(settings: Settings, name: str, value: str) -> Settings:
     """Return the settings with one option changed; a button changes nothing. `OptionError` refuses name or value."""
     found = OPTIONS.get(name.lower())
     if found is None:
-        raise OptionError(f"no option is called {clip(name)!r}{_hint(name)}", name)
+        raise OptionError(f"unknown option {clip(name)!r}{_hint(name)}", name)
     if found is CLEAR_HASH:
         return settings
     return replace(settings, **{found.field: found.parse(value)})  # type: ignore[arg-type]  # `parse` knows the type

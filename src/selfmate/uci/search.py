@@ -18,7 +18,7 @@ from selfmate.search.tree_session import TreeSession
 from selfmate.uci.go import SearchJob
 from selfmate.uci.info import info_lines, move_statistics, uci_line
 from selfmate.uci.load import FALLBACK, LoadedPlayer, load
-from selfmate.uci.options import Settings
+from selfmate.uci.options import Settings, StrictError
 from selfmate.uci.time_manager import Progress, TimeManager, budget
 
 __all__ = ["SearchWorker"]
@@ -29,8 +29,13 @@ INFO_AFTER: Final = 0.05
 """Least time between two `info` lines when the best move has changed."""
 INFO_EVERY: Final = 0.5
 """The same while it stays."""
+FIRST_SECONDS: Final = 0.25
+"""Seconds that a net has for its first evaluation after `stop` or `quit`; else the move is that of `FALLBACK`."""
 FALLBACK_VISITS: Final = 200
 """Visits of a move that has to be found in about a millisecond."""
+
+LOADED_BY: Final = ("variant", "weights_file", "strict_weights", "backend", "threads", "hash_mib")
+"""Settings that decide what is loaded."""
 
 Write = Callable[..., None]
 """Sends lines, each an argument."""
@@ -52,7 +57,7 @@ class SearchWorker:
 
     def prepare(self, settings: Settings) -> LoadedPlayer:
         """Return the player that the settings ask for; it is loaded unless it is there already."""
-        wanted = (settings.variant, settings.weights_file, settings.backend, settings.threads, settings.hash_mib)
+        wanted = tuple(getattr(settings, name) for name in LOADED_BY)
         if self._loaded is None or wanted != self._loaded_for:
             self._loaded = None  # free its memory before another is loaded
             self._loaded = load(settings, self._say)
@@ -89,6 +94,8 @@ class SearchWorker:
         line: tuple[Move, ...] = ()
         try:
             line = self._search(job, debug=debug)
+        except StrictError:
+            raise
         except SelfmateError as error:
             self._say(str(error))
         except Exception as error:  # neither a bug nor a lack of memory may cost the game
@@ -199,7 +206,8 @@ class GoSearch:
         if not (pondered and job.stopped):
             self._expected = None
             self._begin(job.position, self._limit(), job.began if job.hit_at is None else job.hit_at)
-            for _ in session.steps(lambda: job.stopped):
+            patience = time.perf_counter() + FIRST_SECONDS
+            for _ in session.steps(lambda: job.stopped and (session.has_result or time.perf_counter() >= patience)):
                 if self._check():
                     break
         # 3. There is nothing left to search: `go infinite` still waits for `stop`.

@@ -8,6 +8,7 @@ An error in a command is one `info string`, and the engine continues.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import re
@@ -15,12 +16,12 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from selfmate import _core
 from selfmate.errors import BadCastling, BadEnPassant, SelfmateError, clip
 from selfmate.uci.go import SearchJob, parse_go
-from selfmate.uci.options import CLEAR_HASH, OPTIONS, Settings, has_960, set_option
+from selfmate.uci.options import CLEAR_HASH, OPTIONS, Settings, StrictError, has_960, option_lines, set_option
 
 if TYPE_CHECKING:
     from selfmate.uci.search import SearchWorker
@@ -29,14 +30,20 @@ __all__ = ["UciServer", "main"]
 
 LONGEST_INPUT: Final = 1 << 22
 """Bytes of a line; a longer one is dropped."""
-QUIT_SECONDS: Final = 0.5
-"""Seconds that a search has for its `bestmove` after `quit`."""
+QUIT_SECONDS: Final = 3.0
+"""Seconds that a search has for its `bestmove` after `quit`; it needs some milliseconds unless the net is still being
+loaded."""
+REFUSED: Final = 2
+"""Exit code for a net that cannot be loaded in strict mode, as of the commands for bad input."""
 
 
-def main() -> None:
-    """Run the engine on standard input and output until `quit` or the end of the input."""
+def main(*, strict: bool = False) -> None:
+    """Run the engine on standard input and output until `quit` or the end of the input.
+
+    `strict` sets `StrictWeights` from the start.
+    """
     try:
-        UciServer().run()
+        UciServer(Settings(strict_weights=strict)).run()
     except KeyboardInterrupt:
         os._exit(130)
     except BrokenPipeError:
@@ -46,8 +53,8 @@ def main() -> None:
 class UciServer:
     """Reads commands, answers at once what needs no search, and queues the rest for the searching thread."""
 
-    def __init__(self) -> None:
-        self.settings = Settings()
+    def __init__(self, settings: Settings) -> None:
+        self.settings = self._first_settings = settings
         self.position = _core.Position(self.settings.position_variant)
         self.debug = False
         self._job: SearchJob | None = None
@@ -83,7 +90,7 @@ class UciServer:
                 continue
             run = self._commands.get(command)
             if run is None:
-                self.say(f"no command is called {clip(command)!r}: ignored")
+                self.say(f"unknown command {clip(command)!r}: ignored")
                 continue
             try:
                 run(rest)
@@ -115,7 +122,7 @@ class UciServer:
         self.write(
             f"id name Selfmate {_version()}",
             "id author the Selfmate developers",
-            *(option.line() for option in OPTIONS.values()),
+            *option_lines(self._first_settings),
             "uciok",
         )
 
@@ -128,6 +135,10 @@ class UciServer:
         def prepare() -> None:
             try:
                 self._search_worker().prepare(settings)
+            except StrictError as error:
+                if not error.is_other_variant:
+                    self._end_refused(error)
+                self.say(str(error))
             finally:
                 self.write("readyok")
 
@@ -224,6 +235,8 @@ class UciServer:
             work = self._work.get()
             try:
                 work()
+            except StrictError as error:
+                self._end_refused(error)
             except SelfmateError as error:
                 self.say(str(error))
             except Exception as error:  # a bug must not cost the game
@@ -231,6 +244,13 @@ class UciServer:
 
                 traceback.print_exc()
                 self.say(f"internal error: {type(error).__name__}: {error}")
+
+    def _end_refused(self, error: StrictError) -> NoReturn:
+        """End the process: for the GUI as an `info string`, for the operator as one line on standard error."""
+        self.say(f"{error}; the engine ends")
+        with contextlib.suppress(OSError):
+            os.write(2, f"selfmate: {error}\n".encode("utf-8", "replace"))
+        os._exit(REFUSED)
 
     def _search_worker(self) -> SearchWorker:
         """Return the worker; it is made, with its slow imports, when it is first needed."""

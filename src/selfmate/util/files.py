@@ -44,17 +44,24 @@ class Stamp(Struct, frozen=True):
 
 
 def check_target(path: Path | None) -> None:
-    """Raise `FileError` if `path` cannot be written later: its folder is missing, or it is a folder itself.
+    """Raise `FileError` if `path` cannot be written later: no such folder, a folder itself, or not writable.
 
     >>> check_target(Path("/no/such/folder/games.pgn"))
     Traceback (most recent call last):
     ...
     selfmate.util.files.FileError: /no/such/folder/games.pgn: there is no such folder
     """
-    if path is not None and not path.absolute().parent.is_dir():
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if not folder.is_dir():
         raise FileError(f"{path}: there is no such folder", str(path))
-    if path is not None and path.is_dir():
+    if path.is_dir():
         raise FileError(f"{path}: a folder, not a file", str(path))
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        reason = "the disk is read-only" if is_read_only else "permission denied"
+        raise FileError(f"{path}: cannot be written: {reason}", str(path))
 
 
 def write_file(path: Path, data: bytes) -> Stamp:
@@ -132,7 +139,10 @@ def explain_full_disk(path: Path, size: int) -> Iterator[None]:
     advice = "nothing committed is lost: free some space and run the same command again"
     free = shutil.disk_usage(path.parent).free
     if free < size + FREE_FLOOR:
-        raise FileError(f"{path.parent}: the disk is nearly full ({free >> 20} MiB free); {advice}", str(path))
+        needed = -(-(size + FREE_FLOOR) >> 20)
+        raise FileError(
+            f"{path.parent}: the disk is nearly full ({free >> 20} MiB free, {needed} MiB needed); {advice}", str(path)
+        )
     try:
         yield
     except OSError as error:

@@ -1,0 +1,38 @@
+"""Columns as a DataFrame of pandas or polars, whichever is installed. Neither is needed otherwise."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from selfmate.errors import MissingExtra, SelfmateError, clip
+
+__all__ = ["LIBRARIES", "to_frame"]
+
+LIBRARIES: Final = ("pandas", "polars")
+"""Libraries of DataFrames; the first that is installed is the default."""
+
+
+def to_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None) -> Any:
+    """Return columns of equal length as a DataFrame of `library`, or of the first of `LIBRARIES` that is installed.
+
+    Raises `MissingExtra` if it is not installed, `SelfmateError` for another name.
+
+    >>> to_frame({"move": ["e2e4"], "visits": [800]}, "pandas").to_dict("list")
+    {'move': ['e2e4'], 'visits': [800]}
+    >>> to_frame({}, "excel")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: no library of DataFrames is called 'excel'; there are pandas and polars
+    """
+    if library is not None and library not in LIBRARIES:
+        known = " and ".join(LIBRARIES)
+        raise SelfmateError(f"no library of DataFrames is called {clip(library)!r}; there are {known}", library)
+    installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
+    wanted = library or (installed[0] if installed else LIBRARIES[0])
+    if wanted not in installed:
+        hint = "pip install selfmate[frames]" if wanted == "pandas" else f"pip install {wanted}"
+        raise MissingExtra(f"{wanted} is not installed; {hint}", wanted)
+    return importlib.import_module(wanted).DataFrame(dict(columns))

@@ -1,0 +1,30 @@
+"""Checks of numbers that callers give."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from selfmate.errors import SelfmateError, clip
+
+__all__ = ["whole_number"]
+
+
+def whole_number(name: str, number: Any, least: int, most: int, error: type[SelfmateError]) -> int:
+    """Return a whole number (numpy's included) as an int; raise `error` for anything else, and out of the range.
+
+    >>> whole_number("games", 12, 1, 100, SelfmateError)
+    12
+    >>> whole_number("games", 1.5, 1, 100, SelfmateError)
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: games must be a whole number from 1 to 100, not 1.5
+    """
+    try:
+        found = least - 1 if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        found = least - 1
+    if not least <= found <= most:
+        shown = clip(repr(number))
+        raise error(f"{name} must be a whole number from {least} to {most}, not {shown}", shown)
+    return found

@@ -1,0 +1,47 @@
+"""What to install when a package is missing."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["install_hint", "pip_command"]
+
+
+def install_hint(module: str | None) -> str:
+    """Return one line for a package that is missing: its name, and the command that installs it.
+
+    >>> install_hint("torch")
+    "torch is not installed; run: pip install 'selfmate[train]'"
+    >>> install_hint("msgspec")
+    'msgspec is not installed; run: pip install msgspec'
+    """
+    name = (module or "a package").partition(".")[0]
+    return f"{name} is not installed; run: {pip_command(name)}"
+
+
+def pip_command(package: str) -> str:
+    """Return the command that installs a package.
+
+    A package of an extra (`train`) comes with that extra; any other is installed by its own name. Both are taken from
+    the metadata of the installed distribution.
+
+    >>> pip_command("openvino")
+    "pip install 'selfmate[openvino]'"
+    """
+    extra = _extra(package)
+    return f"pip install {package}" if extra is None else f"pip install 'selfmate[{extra}]'"
+
+
+def _extra(package: str) -> str | None:
+    """Return the extra of selfmate that requires a package; None if it needs none, or nothing requires it."""
+    from importlib import metadata  # slow to import, and needed for an error only
+
+    try:
+        requirements = metadata.requires("selfmate") or []
+    except metadata.PackageNotFoundError:  # imported from a source tree that is not installed
+        return None
+    for requirement in requirements:
+        found = re.fullmatch(r"([\w.-]+).*?(?:extra == [\"']([\w-]+)[\"'])?", requirement)
+        if found and found[1].lower().replace("-", "_") == package.lower().replace("-", "_"):
+            return found[2]
+    return None

@@ -1,0 +1,37 @@
+"""The help of the commands, and the commands around recipes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import typer
+
+from command import Run as Command
+from selfmate.cli.bench import bench_app
+from selfmate.cli.main import app
+from selfmate.cli.recipe import recipe_app
+
+GROUPS: list[tuple[tuple[str, ...], typer.Typer]] = [((), app), (("bench",), bench_app), (("recipe",), recipe_app)]
+NAMES = [
+    (*group, command.name or command.callback.__name__)
+    for group, commands in GROUPS
+    for command in commands.registered_commands
+    if command.callback
+]
+
+
+@pytest.mark.parametrize("words", [(), ("bench",), ("recipe",), *NAMES], ids=" ".join)
+def test_help_shows_no_type_of_switches_and_no_64_bit_range(words: tuple[str, ...], run: Command) -> None:
+    done = run(*words, "--help")
+    assert done.code == 0
+    assert "--help" in done.out
+    assert "<bool>" not in done.out
+    assert re.search(r"\d{16}", done.out.replace(",", "")) is None
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**63 + 1), "x", "1e3"])
+def test_a_seed_out_of_range_is_still_refused(seed: str, run: Command) -> None:
+    done = run("train", "gardner-laptop", "--seed", seed)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "--seed" in done.err
