@@ -25,6 +25,11 @@ MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4
 FOOLS_MATE = '[White "Fool"]\n[Black "Scholar"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
 
 
+@pytest.fixture(autouse=True)
+def _few_visits_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.app.marks.JUDGE_VISITS", 32)
+
+
 # -- positions ------------------------------------------------------------------------------------
 
 

@@ -34,6 +34,11 @@ HANGS_A_QUEEN = "1. e4 e5 2. Nf3 Nc6 3. Bc4 Qg5 4. d3 *"
 GARDNER = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
 
 
+@pytest.fixture(autouse=True)
+def _few_visits_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "JUDGE_VISITS", 32)
+
+
 @pytest.fixture
 def fools_mate(tmp_path: Path) -> Path:
     path = tmp_path / "game.pgn"
@@ -64,7 +69,7 @@ def test_a_mark_needs_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
     for move in ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4"):
         before.play(move)
     best, played = before.parse_san("d6"), before.parse_san("Qg5")
-    check = MoveCheck(Searcher(Player("heuristic-1")), Limit(visits=500))
+    check = MoveCheck(lambda: Searcher(Player("heuristic-1")), Limit(visits=500))
     found = check.confirm(before, best, played)
     assert len(found.losses) == marks.STEPS
     assert found.loss == min(found.losses) > 0.4

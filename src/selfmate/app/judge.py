@@ -32,6 +32,7 @@ from selfmate.board.epd import Epd
 from selfmate.board.pgn import Game
 from selfmate.board.pgn_writer import variant_name
 from selfmate.board.position import Position
+from selfmate.nn import shipped as nets
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.result import MoveResult, Result
@@ -203,7 +204,7 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
     [('g2g4', '??'), ('d8h4', '')]
     """
     searcher = Searcher(player)
-    check = MoveCheck(searcher, limit)
+    check = MoveCheck(lambda: _judge_of(searcher, game.variant), limit)
 
     def search(position: Position) -> Analysis:
         return Analysis(epd=Epd(position), player=player.name, result=searcher.search(position, limit))
@@ -223,3 +224,9 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         if after is None:
             return
         before = after
+
+
+def _judge_of(searcher: Searcher, variant: str) -> Searcher:
+    """Return the searcher whose net judges losses: the given one, or that of the shipped net if it has none."""
+    net = None if searcher.has_net else nets.net_of(variant)
+    return searcher if net is None else Searcher(Player(net.folder))

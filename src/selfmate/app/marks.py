@@ -5,7 +5,8 @@ mark. So a move is marked by the least loss that these searches see, each on its
 
 1. an alpha-beta search of both moves, the played one and the best one, to a small depth,
 2. the same, deeper: a loss that ends with the horizon of the first search is gone here,
-3. the player's search of the positions after both moves, with more visits than the analysis itself.
+3. a search by the judge of the positions after both moves. The judge is the net that plays, or else the shipped net of
+   the variant, even if it is not the player because `heuristic-1` is stronger in equal time; without one, the player.
 
 Alpha-beta looks at a hundred thousand positions in the time in which a net looks at fifty, and its score is that of one
 line; the net judges what is not material. A step is taken only if the steps before it see a loss. How often marks are
@@ -14,6 +15,7 @@ right was measured against Stockfish: docs/results/analysis.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,15 +35,15 @@ SHALLOW: Final = (7, 300_000)
 DEEP: Final = (9, 1_000_000)
 """Depth and most positions of the two alpha-beta searches: about 50 ms and 0.3 s on one core."""
 ALPHA_BETA: Final = (SHALLOW, DEEP)
-PLAYER_STEP: Final = len(ALPHA_BETA)
-STEPS: Final = PLAYER_STEP + 1
-MORE: Final = 3
-"""The player's search that confirms a loss has this many times the visits or seconds of the analysis."""
+JUDGE_STEP: Final = len(ALPHA_BETA)
+STEPS: Final = JUDGE_STEP + 1
+JUDGE_VISITS, JUDGE_VISITS_WITHOUT_NET = 800, 60_000
+"""Least visits of the judge; more where the analysis itself has more."""
 HALF_VALUE_PAWNS: Final = 4.0
 """The lead in pawns that has the value 0.5, as in heuristic-1."""
 MOST_PAWNS: Final = 10.0
 """More is a decided game."""
-MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.3, "?"), (0.22, "?!"))
+MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.28, "?"), (0.18, "?!"))
 """Least confirmed loss of value for each mark."""
 
 
@@ -79,6 +81,11 @@ class Searcher:
         self._player = player
         self._session = None if player.evaluator == RANDOM else TreeSession(player.evaluator)
 
+    @property
+    def has_net(self) -> bool:
+        """Whether the player has a net."""
+        return not isinstance(self._player.evaluator, str)
+
     def search(self, position: Position, limit: Limit) -> Result:
         """Return the search of a position; the same limit gives the same result as `Player.search`."""
         if self._session is None:
@@ -102,11 +109,12 @@ class Confirmation:
 
 
 class MoveCheck:
-    """Confirms the losses of moves by searches of alpha-beta and of the player."""
+    """Confirms the losses of moves by searches of alpha-beta and of a judge, which is asked for when it is needed."""
 
-    def __init__(self, searcher: Searcher, limit: Limit) -> None:
-        self._searcher = searcher
-        self._more = Limit(visits=limit.visits and limit.visits * MORE, seconds=limit.seconds and limit.seconds * MORE)
+    def __init__(self, judge: Callable[[], Searcher], limit: Limit) -> None:
+        self._find_judge = judge
+        self._judge: Searcher | None = None
+        self._visits = limit.visits or 0
 
     def confirm(self, before: Position, best: Move, played: Move) -> Confirmation:
         """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one."""
@@ -135,8 +143,10 @@ class MoveCheck:
         after.play(move)
         over = outcome_value(after)
         if over is not None:
-            return (-over if step == PLAYER_STEP else -value_of_score(int(over * 100_000))), (move,)
-        if step == PLAYER_STEP:
-            result = self._searcher.search(after, self._more)
+            return (-over if step == JUDGE_STEP else -value_of_score(int(over * 100_000))), (move,)
+        if step == JUDGE_STEP:
+            self._judge = self._judge or self._find_judge()
+            least = JUDGE_VISITS if self._judge.has_net else JUDGE_VISITS_WITHOUT_NET
+            result = self._judge.search(after, Limit(visits=max(least, self._visits)))
             return -result.moves[0].value, (move, *result.moves[0].pv)
         return -value_of_score(alpha_beta(after, *ALPHA_BETA[step]).score), (move,)
