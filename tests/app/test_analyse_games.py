@@ -21,7 +21,7 @@ from selfmate.app.accuracy import GameSummary, graph
 from selfmate.app.analysis_input import _Stream, read_input
 from selfmate.app.analysis_json import GameMoveRecord, PositionRecord, json_schema
 from selfmate.app.annotate import AnnotatedFile, annotate_move
-from selfmate.app.judge import analyse_game
+from selfmate.app.judge import _judge_of, analyse_game
 from selfmate.app.marks import MoveCheck, Searcher, mark_of
 from selfmate.errors import SelfmateError
 from selfmate.search.limit import Limit
@@ -69,7 +69,7 @@ def test_a_mark_needs_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
     for move in ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4"):
         before.play(move)
     best, played = before.parse_san("d6"), before.parse_san("Qg5")
-    check = MoveCheck(lambda: Searcher(Player("heuristic-1")), Limit(visits=500))
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 500))
     found = check.confirm(before, best, played)
     assert len(found.losses) == marks.STEPS
     assert found.loss == min(found.losses) > 0.4
@@ -86,6 +86,16 @@ def test_a_mark_needs_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MoveCheck, "_search", lambda self, step, position, move: (0.3 * (move == best), (move,)))
     assert check.confirm(before, best, played) == marks.Confirmation(0.3, (0.3, 0.3, 0.3), (best,))
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
+
+
+def test_the_judge_is_the_net() -> None:
+    gardner = Searcher(Player("gardner-laptop"))
+    assert _judge_of(gardner, "gardner", 10) == (gardner, marks.JUDGE_VISITS)
+    assert _judge_of(gardner, "gardner", 5000) == (gardner, 5000)
+    plain = Searcher(Player("heuristic-1"))
+    judge, visits = _judge_of(plain, "gardner", 20_000)  # visits of another player say nothing about a net's
+    assert (judge.has_net, visits) == (True, marks.JUDGE_VISITS)
+    assert _judge_of(plain, "horde", 20) == (plain, marks.JUDGE_VISITS_WITHOUT_NET)
 
 
 def test_a_search_of_the_searcher_is_that_of_the_player() -> None:

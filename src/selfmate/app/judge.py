@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from msgspec.structs import asdict
 
 from selfmate._core import WHITE, Move
+from selfmate.app import marks
 from selfmate.app.accuracy import move_accuracy
 from selfmate.app.analysis_json import (
     CandidateRecord,
@@ -204,7 +205,7 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
     [('g2g4', '??'), ('d8h4', '')]
     """
     searcher = Searcher(player)
-    check = MoveCheck(lambda: _judge_of(searcher, game.variant), limit)
+    check = MoveCheck(lambda: _judge_of(searcher, game.variant, limit.visits or 0))
 
     def search(position: Position) -> Analysis:
         return Analysis(epd=Epd(position), player=player.name, result=searcher.search(position, limit))
@@ -226,7 +227,13 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         before = after
 
 
-def _judge_of(searcher: Searcher, variant: str) -> Searcher:
-    """Return the searcher whose net judges losses: the given one, or that of the shipped net if it has none."""
-    net = None if searcher.has_net else nets.net_of(variant)
-    return searcher if net is None else Searcher(Player(net.folder))
+def _judge_of(searcher: Searcher, variant: str, visits: int) -> tuple[Searcher, int]:
+    """Return the searcher that judges losses, and its visits, which are at least `visits` if it is the given one.
+
+    It is the given one, or that of the shipped net if the given one has no net.
+    """
+    if searcher.has_net:
+        return searcher, max(visits, marks.JUDGE_VISITS)
+    if (net := nets.net_of(variant)) is not None:
+        return Searcher(Player(net.folder)), marks.JUDGE_VISITS
+    return searcher, max(visits, marks.JUDGE_VISITS_WITHOUT_NET)

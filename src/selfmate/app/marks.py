@@ -109,12 +109,14 @@ class Confirmation:
 
 
 class MoveCheck:
-    """Confirms the losses of moves by searches of alpha-beta and of a judge, which is asked for when it is needed."""
+    """Confirms the losses of moves by searches of alpha-beta and of a judge.
 
-    def __init__(self, judge: Callable[[], Searcher], limit: Limit) -> None:
+    `judge` returns the judge and its visits; it is called when they are needed first.
+    """
+
+    def __init__(self, judge: Callable[[], tuple[Searcher, int]]) -> None:
         self._find_judge = judge
-        self._judge: Searcher | None = None
-        self._visits = limit.visits or 0
+        self._judge: tuple[Searcher, int] | None = None
 
     def confirm(self, before: Position, best: Move, played: Move) -> Confirmation:
         """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one."""
@@ -146,7 +148,7 @@ class MoveCheck:
             return (-over if step == JUDGE_STEP else -value_of_score(int(over * 100_000))), (move,)
         if step == JUDGE_STEP:
             self._judge = self._judge or self._find_judge()
-            least = JUDGE_VISITS if self._judge.has_net else JUDGE_VISITS_WITHOUT_NET
-            result = self._judge.search(after, Limit(visits=max(least, self._visits)))
+            searcher, visits = self._judge
+            result = searcher.search(after, Limit(visits=visits))
             return -result.moves[0].value, (move, *result.moves[0].pv)
         return -value_of_score(alpha_beta(after, *ALPHA_BETA[step]).score), (move,)
