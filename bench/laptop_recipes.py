@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from selfmate.recipe.describe import shipped_recipes
-from selfmate.rundir.directory import read_run
+from selfmate.rundir.format import read_run
 from selfmate.train.session import train
 from selfmate.util.cpu import cores, processor_name
 

@@ -36,8 +36,7 @@ from selfmate.nn.net import Net
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import from_toml
 from selfmate.recipe.schema import Recipe
-from selfmate.rundir.directory import read_run
-from selfmate.rundir.format import State
+from selfmate.rundir.format import State, read_run
 from selfmate.rundir.games import unpack_games
 from selfmate.search.config import play_config
 from selfmate.search.player import Player

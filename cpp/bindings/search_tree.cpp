@@ -40,8 +40,9 @@ TreeRow root_row(const Search& search) {
         visits += edge.visits;
     }
     draw = proof.known() ? float(proof.is_draw()) : draw / static_cast<float>(std::max(1u, visits));
-    return {-1,   0,    std::nullopt,   root.visits,        proof.known() ? proof.value() : root.value,
-            draw, 1.0f, root.net_value, proven(proof, true)};
+    const float value = proof.known() ? proof.value() : root.value;
+    const std::optional<float> net_value = root.by_rules ? std::nullopt : std::optional(root.net_value);
+    return {-1, 0, std::nullopt, root.visits, value, draw, 1.0f, net_value, proven(proof, true)};
 }
 
 TreeRow row_of(const Search& search, const Candidate& found) {

@@ -29,8 +29,7 @@ from selfmate.ladder.curve import (
     play_missing,
 )
 from selfmate.ladder.curve_report import make_report
-from selfmate.rundir.directory import read_metrics, read_run
-from selfmate.rundir.format import State
+from selfmate.rundir.format import State, read_metrics, read_run
 from selfmate.search.player import Player
 from selfmate.train.dashboard import PlainView, _rows
 from selfmate.train.session import train

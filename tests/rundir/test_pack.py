@@ -14,8 +14,7 @@ import msgspec
 import pytest
 
 from command import Run as Command
-from selfmate.rundir.directory import read_run
-from selfmate.rundir.format import RunError
+from selfmate.rundir.format import RunError, read_run
 from selfmate.rundir.pack import pack
 from selfmate.train.session import train
 from selfmate.util.files import stamp_of

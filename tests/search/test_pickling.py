@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,6 @@ from selfmate import (
     Player,
     Position,
     PositionEvaluation,
-    Result,
     SearchConfig,
     SelfPlayConfig,
     Setup,
@@ -170,20 +171,35 @@ def test_config_repr_names_what_is_not_a_default() -> None:
         changed.replace(speed=1)  # type: ignore[call-arg]
 
 
-def searched(position: Position, limit: Limit, config: SearchConfig) -> Result:
+PROGRAM = """
+import multiprocessing
+
+from selfmate import Limit, Player, Position
+from selfmate.search.config import play_config
+
+
+def search(position, limit, config):
     return Player("heuristic-1").search(position, limit, config=config)
 
 
-def test_searches_in_other_processes() -> None:
-    positions = []
-    position = Position("chess")
+if __name__ == "__main__":
+    positions, position = [], Position("chess")
     for uci in ["g1f3", "a7a6", "f3e5"]:
         position.push(uci)
         positions.append(position.copy())
     config = play_config().replace(cpuct=2)
     arguments = [(each, Limit(visits=100), config) for each in positions]
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        found = pool.starmap(searched, arguments)
-    for result, (each, limit, _) in zip(found, arguments, strict=True):
-        expected = searched(each, limit, config)
+        found = pool.starmap(search, arguments)
+    for result, given in zip(found, arguments, strict=True):
+        expected = search(*given)
         assert (result.best, result.visits, result.moves) == (expected.best, 100, expected.moves)
+    print(len(found), "searches are equal")
+"""
+
+
+def test_searches_in_other_processes(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3 searches are equal\n", "")

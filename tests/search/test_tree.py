@@ -146,3 +146,10 @@ def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
         to_frame({"a": [1]}, "polars")
     with pytest.raises(SelfmateError, match="there are pandas and polars"):
         to_frame({"a": [1]}, "excel")
+
+
+def test_a_position_that_the_rules_decide_has_no_value_of_the_evaluator() -> None:
+    mate = Position("chess", "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
+    tree = Player("heuristic-1").search_tree(mate, Limit(visits=50))
+    assert tree.root.net_value is None
+    assert Player("heuristic-1").search(mate, Limit(visits=50)).net_value is None

@@ -174,7 +174,7 @@ class Script:
             moves.append(position.uci(move))
             position.play(move)
         if moves and self.dice.random() < 0.2:
-            moves.insert(self.dice.randrange(len(moves) + 1), self.dice.choice(["a1a1", "0000", "e2e4q", "x", "h9h8"]))
+            moves.insert(self.dice.randrange(len(moves) + 1), self.dice.choice(["a1a1", "a0a0", "e2e4q", "x", "h9h8"]))
         else:
             self.position = position
         where = "startpos" if fen is None else f"fen {fen}"
@@ -325,19 +325,19 @@ def _sanitizer(stage: Path) -> dict[str, str]:
 
 
 def _wait(process: subprocess.Popen[bytes], is_so: Callable[[], bool]) -> None:
-    """Wait until `is_so()`; after a while send `stop`, which an endless search needs."""
+    """Wait until `is_so()`; now and then send `stop`, which each endless search needs: several may be queued."""
     end = time.monotonic() + PATIENCE
     assert process.stdin is not None
-    asked = False
+    next_stop = time.monotonic() + 0.2
     while not is_so():
         if process.poll() is not None:
             raise BrokenPipeError(f"the engine exited with code {process.returncode}")
         if time.monotonic() > end:
             raise TimeoutError("no answer")
-        if not asked and time.monotonic() > end - PATIENCE + 0.2:
+        if time.monotonic() > next_stop:
             process.stdin.write(b"stop\n")  # an endless search blocks the commands after it
             process.stdin.flush()
-            asked = True
+            next_stop += 1
         time.sleep(0.002)
 
 

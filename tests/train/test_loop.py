@@ -35,8 +35,8 @@ from selfmate.nn.leaves import Leaves
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import from_toml, load, names
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.directory import Run, read_run
-from selfmate.rundir.format import State
+from selfmate.rundir.directory import Run
+from selfmate.rundir.format import State, read_run
 from selfmate.train import dashboard as view_module
 from selfmate.train import gate as loop_matches_module
 from selfmate.train import loop as loop_module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from selfmate._core import EDGE_BYTES, NODE_BYTES, GameRecord, Pool, Position, S
 from selfmate.evaluator.winograd import WinogradEvaluator
 from selfmate.recipe.reader import RecipeError, change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.directory import read_run
+from selfmate.rundir.format import read_run
 from selfmate.search.autotune import tree_bytes
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
@@ -85,14 +86,11 @@ def test_the_limit_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("module", "remedy"), [("torch", "'selfmate[train]'"), ("msgspec", "msgspec")])
-def test_a_missing_package_is_named_with_its_remedy(
-    module: str, remedy: str, run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in [name for name in sys.modules if name.startswith(("selfmate.train", "selfmate.rundir"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, module, None)
-    done = run("train", "gardner-laptop", "--run", tmp_path / "run")
-    assert (done.code, done.err) == (2, f"selfmate: {module} is not installed; run: pip install {remedy}\n")
+def test_a_missing_package_is_named_with_its_remedy(module: str, remedy: str, tmp_path: Path) -> None:
+    program = f"import sys; sys.modules[{module!r}] = None; from selfmate.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "train", "gardner-laptop", "--run", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (2, f"selfmate: {module} is not installed; run: pip install {remedy}\n")
 
 
 # -- a resumed run --------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
 from selfmate.recipe.reader import load as load_recipe
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.directory import Run, read_run
-from selfmate.rundir.format import RunError
+from selfmate.rundir.directory import Run
+from selfmate.rundir.format import RunError, read_run
 from selfmate.train import warm_start as inherit_module
 from selfmate.train.batch import as_tensors
 from selfmate.train.learner import Learner

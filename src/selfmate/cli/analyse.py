@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.backends import BACKEND_CHOICES
 from selfmate.match.options import PLAYER_HELP
+
+if TYPE_CHECKING:
+    from selfmate.app.analyse import Effort, VariantPlayers
 
 __all__ = ["analyse"]
 
@@ -70,6 +73,25 @@ def analyse(
 
     Example: selfmate analyse game.pgn --annotate out.pgn --graph out.svg
     """
+    from selfmate.app import analyse as analysis
+
+    players = analysis.VariantPlayers(net, backend)
+    effort = analysis.Effort(visits, seconds)
+    _run(what, variant, players, effort, annotate, graph, multipv=multipv, as_json=as_json)
+
+
+def _run(
+    what: str | None,
+    variant: str | None,
+    players: VariantPlayers,
+    effort: Effort,
+    annotate: Path | None,
+    graph: Path | None,
+    *,
+    multipv: int,
+    as_json: bool,
+) -> None:
+    """Check the options against the input before the first search, then analyse."""
     from rich.console import Console
 
     from selfmate.app import analyse as analysis
@@ -78,7 +100,6 @@ def analyse(
     from selfmate.board.position import Position
     from selfmate.util.files import check_target
 
-    players = analysis.VariantPlayers(net, backend)
     if variant is not None:
         Position(variant)  # raises for an unknown one
     given = read_input(what, players.variant(variant), asked=variant is not None)
@@ -93,4 +114,4 @@ def analyse(
             annotated=annotated,
             graph=graph,
         )
-        analysis.run(given, players, analysis.Effort(visits, seconds), output)
+        analysis.run(given, players, effort, output)

@@ -7,8 +7,7 @@ from pathlib import Path
 from selfmate.cli.common import notice, progress_bar
 from selfmate.ladder import curve
 from selfmate.ladder.curve_report import CurveReport, make_report
-from selfmate.rundir.directory import read_metrics, read_run
-from selfmate.rundir.format import Manifest, State
+from selfmate.rundir.format import Manifest, State, read_metrics, read_run
 from selfmate.search.player import Player
 from selfmate.util.signals import Interrupt
 from selfmate.util.text import many

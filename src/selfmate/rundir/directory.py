@@ -56,7 +56,7 @@ from selfmate.rundir.lock import lock_directory
 from selfmate.rundir.provenance import describe_hardware, now, package_versions, source_commit
 from selfmate.util.files import explain_full_disk, new_folder, remove, stamp_folder, write_file
 
-__all__ = ["Run", "read_metrics", "read_run"]
+__all__ = ["Run"]
 
 
 KEEP_NEWEST: Final = 4
@@ -207,33 +207,6 @@ class Run:
         for name, stamp in checkpoint.files.items():
             read_committed(self.directory, f"{checkpoint.name}/{name}", stamp)
         return self.directory / checkpoint.name
-
-
-def read_run(directory: Path) -> tuple[Manifest, State]:
-    """Return the manifest and the last commit of a run, without locking it: a trainer may be at work in it.
-
-    >>> read_run(Path("nowhere"))
-    Traceback (most recent call last):
-    ...
-    selfmate.rundir.format.RunError: nowhere: not a run directory: it has no manifest.json
-    """
-    if not (directory / "manifest.json").is_file():
-        raise RunError(f"{directory}: not a run directory: it has no manifest.json", str(directory))
-    manifest, state = read_json(directory / "manifest.json", Manifest), read_state(directory)
-    if not state.checkpoints:
-        raise RunError(f"{directory}: this run has no net yet; train it first", str(directory))
-    return manifest, state
-
-
-def read_metrics(directory: Path, state: State) -> list[dict[str, Any]]:
-    """Return the committed lines of metrics.jsonl."""
-    with (directory / "metrics.jsonl").open("rb") as file:
-        data = file.read(state.metrics_bytes)
-    try:
-        return [msgspec.json.decode(line, type=dict[str, Any]) for line in data.splitlines()]
-    except msgspec.DecodeError as error:
-        path = directory / "metrics.jsonl"
-        raise RunError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error
 
 
 def _kept(state: State) -> tuple[Checkpoint, ...]:

@@ -24,6 +24,8 @@ __all__ = [
     "describe_format",
     "read_committed",
     "read_json",
+    "read_metrics",
+    "read_run",
     "read_state",
 ]
 
@@ -225,3 +227,30 @@ def read_committed(directory: Path, name: str, stamp: Stamp | None = None) -> by
     if stamp is not None and stamp_of(data) != stamp:
         raise RunError(f"{path}: checksum mismatch: {RESTORE}", name)
     return data
+
+
+def read_run(directory: Path) -> tuple[Manifest, State]:
+    """Return the manifest and the last commit of a run, without locking it: a trainer may be at work in it.
+
+    >>> read_run(Path("nowhere"))
+    Traceback (most recent call last):
+    ...
+    selfmate.rundir.format.RunError: nowhere: not a run directory: it has no manifest.json
+    """
+    if not (directory / "manifest.json").is_file():
+        raise RunError(f"{directory}: not a run directory: it has no manifest.json", str(directory))
+    manifest, state = read_json(directory / "manifest.json", Manifest), read_state(directory)
+    if not state.checkpoints:
+        raise RunError(f"{directory}: this run has no net yet; train it first", str(directory))
+    return manifest, state
+
+
+def read_metrics(directory: Path, state: State) -> list[dict[str, Any]]:
+    """Return the committed lines of metrics.jsonl."""
+    with (directory / "metrics.jsonl").open("rb") as file:
+        data = file.read(state.metrics_bytes)
+    try:
+        return [msgspec.json.decode(line, type=dict[str, Any]) for line in data.splitlines()]
+    except msgspec.DecodeError as error:
+        path = directory / "metrics.jsonl"
+        raise RunError(f"{path}: damaged: {' '.join(str(error).split())}", str(path)) from error

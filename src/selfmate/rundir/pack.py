@@ -17,7 +17,7 @@ from msgspec import Struct
 from safetensors.numpy import load
 
 from selfmate.nn.checkpoint import pack_tensors
-from selfmate.rundir.directory import Run, read_run
+from selfmate.rundir.directory import Run
 from selfmate.rundir.format import (
     LEARNER_JSON,
     LEARNER_TENSORS,
@@ -26,6 +26,7 @@ from selfmate.rundir.format import (
     RunError,
     State,
     read_committed,
+    read_run,
 )
 from selfmate.util.files import Stamp, new_folder, stamp_folder, write_file
 

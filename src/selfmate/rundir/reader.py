@@ -10,8 +10,7 @@ from typing import Any, Final, Self
 from selfmate._core import Buffer, GameRecord, Move, Samples
 from selfmate.board.position import Position
 from selfmate.errors import RecordError, clip
-from selfmate.rundir.directory import read_metrics, read_run
-from selfmate.rundir.format import Manifest, RunError, Shard, State, read_committed
+from selfmate.rundir.format import Manifest, RunError, Shard, State, read_committed, read_metrics, read_run
 from selfmate.rundir.games import unpack_games
 from selfmate.util.frames import to_frame
 from selfmate.util.numbers import whole_number

@@ -19,7 +19,7 @@ from selfmate.nn.net import Net
 from selfmate.nn.transfer import copy_matching_weights, without_context
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
-from selfmate.rundir.directory import Run, read_run
+from selfmate.rundir.directory import Run
 from selfmate.rundir.format import (
     AVERAGE_PREFIX,
     LEARNER_TENSORS,
@@ -28,6 +28,7 @@ from selfmate.rundir.format import (
     Shard,
     State,
     read_committed,
+    read_run,
     read_state,
 )
 from selfmate.train.batch import as_tensors
