@@ -9,8 +9,9 @@
 `games` plays them from seeded openings: those with even numbers at full strength, the others at `UCI_Elo` 1600.
 `screen` searches every position at depth 12, from the end of each game to its begin. `marks` runs the analysis, for as
 many players as wanted. `evaluate` searches the positions before and after a move at depth 18, for every move that any
-player has marked and every move that lost a pawn or more at depth 12. `table` compares. Each part but the last writes
-lines of JSON into the folder and skips what is there already, so it can be stopped at any time.
+player has marked and every move that lost a pawn or more at depth 12. `table` compares, for the half of the games with
+which weights and bounds were chosen, and for the other. Each part but the last writes lines of JSON into the folder and
+skips what is there already, so it can be stopped at any time.
 
 The loss of a move is the score of the position before it less that of the position after it, in pawns for the side
 that played it; 0 if it is Stockfish's own choice. Scores are held within 10 pawns, as on Lichess; a mate is 10.
@@ -24,7 +25,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import chess
 import chess.engine
@@ -39,6 +40,9 @@ SCREENED_LOSS: Final = 1.0
 """Moves that lose this much at depth 12 are evaluated at depth 18."""
 SMALL_LOSS, LARGE_LOSS = 0.5, 3.0
 
+HALVES: Final = ("tuning", "verification")
+"""Weights and bounds of the marks were chosen with the games of the first, and tried with those of the second."""
+
 Line = dict[str, Any]
 
 
@@ -48,6 +52,11 @@ Line = dict[str, Any]
 def lines_of(path: Path) -> list[Line]:
     """Return the games of a file; none if it does not exist."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def half_of(number: int) -> str:
+    """Return the half of a game; each has games of both strengths."""
+    return HALVES[number % 4 // 2]
 
 
 def make(path: Path, todo: list[Line], work: Callable[[Line], Line], workers: int) -> None:
@@ -142,7 +151,9 @@ def analyse_game(player: Any, limit: Any, line: Line) -> Line:
         {
             "value": round(each.white_value, 3),
             "lost": round(each.lost, 3),
-            "losses": [] if each.check is None else [round(loss, 3) for loss in each.check.losses],
+            "alpha_beta": [] if each.check is None else [round(loss, 3) for loss in each.check.alpha_beta],
+            "judge": None if each.check is None or each.check.judge is None else round(each.check.judge, 3),
+            "checked": 0.0 if each.check is None else round(each.check.loss, 4),
             "mark": each.mark,
         }
         for each in judge_moves(player, game, limit)
@@ -154,50 +165,78 @@ def analyse_game(player: Any, limit: Any, line: Line) -> Line:
 
 
 def table(folder: Path) -> None:
-    """Print for each player how many moves of each loss have which mark, and the marks that do not hold."""
+    """Print for each player and half how many moves of each loss have which mark, and the marks that do not hold."""
     games = {line["number"]: line for line in lines_of(folder / "games.jsonl")}
     screened = {line["number"]: line["losses"] for line in lines_of(folder / "screen.jsonl")}
-    evaluated = {(line["number"], line["ply"]): line for line in lines_of(folder / "evaluations.jsonl")}
+    evaluated = {(line["number"], line["ply"]): line["loss"] for line in lines_of(folder / "evaluations.jsonl")}
     for path in sorted(folder.glob("marks-*.jsonl")):
-        analysed = [line for line in lines_of(path) if line["number"] in screened]
-        rows = [
-            (number, ply, evaluated[number, ply]["loss"] if (number, ply) in evaluated else loss, judged["mark"])
-            for line in analysed
-            for number in [line["number"]]
-            for ply, (loss, judged) in enumerate(zip(screened[number], line["moves"], strict=False))
-        ]
-        missing = sum(bool(mark) and (number, ply) not in evaluated for number, ply, _, mark in rows)
-        print(f"{path.stem.removeprefix('marks-')}: {len(analysed)} games, {len(rows)} moves, ", end="")
-        print(f"{sum(line['seconds'] for line in analysed) / max(1, len(rows)):.2f} s a move", end="")
-        print(f"; {missing} marks are not evaluated yet" if missing else "")
-        for low, high in ((0.0, SMALL_LOSS), (SMALL_LOSS, 1.0), (1.0, 2.0), (2.0, LARGE_LOSS), (LARGE_LOSS, 99.0)):
-            some = [mark for _, _, loss, mark in rows if low <= loss < high]
-            marks = "  ".join(f"{mark} {some.count(mark):4d}" for mark in ("?!", "?", "??"))
-            share = sum(map(bool, some)) / max(1, len(some))
-            print(f"  loss {low:3.1f} to {high:4.1f}: {len(some):5d} moves  {marks}  marked {share:6.1%}")
-        for number, ply, loss, mark in rows:
-            if mark and loss < SMALL_LOSS:
-                move = games[number]["moves"][ply]
-                fen = board_before(games[number], ply).fen()
-                print(f"  does not hold: game {number}, {move}{mark}, loss {loss}: {fen}")
+        for half in HALVES:
+            analysed = [
+                line for line in lines_of(path) if line["number"] in screened and half_of(line["number"]) == half
+            ]
+            rows = [
+                Row(number, ply, evaluated.get((number, ply), loss), judged["checked"], (number, ply) in evaluated)
+                for line in analysed
+                for number in [line["number"]]
+                for ply, (loss, judged) in enumerate(zip(screened[number], line["moves"], strict=False))
+            ]
+            full = sum(not line["number"] % 2 for line in analysed)
+            seconds = sum(line["seconds"] for line in analysed) / max(1, len(rows))
+            print(
+                f"{path.stem.removeprefix('marks-')}, {half}: {len(analysed)} games ({full} at full strength), ", end=""
+            )
+            print(f"{len(rows)} moves, {seconds:.2f} s a move")
+            compare(rows, games)
+
+
+class Row(NamedTuple):
+    """A move of a game: Stockfish's loss in pawns (at depth 18 if `evaluated`), and the confirmed loss of value."""
+
+    number: int
+    ply: int
+    loss: float
+    checked: float
+    evaluated: bool
+
+
+def compare(rows: list[Row], games: dict[int, Line]) -> None:
+    """Print how many moves of each loss have which mark, other bounds, and the marks that do not hold."""
+    from selfmate.app.marks import MARKS, mark_of
+
+    for low, high in ((0.0, SMALL_LOSS), (SMALL_LOSS, 1.0), (1.0, 2.0), (2.0, LARGE_LOSS), (LARGE_LOSS, 99.0)):
+        some = [mark_of(row.checked) for row in rows if low <= row.loss < high]
+        counts = "  ".join(f"{mark} {some.count(mark):4d}" for mark in ("?!", "?", "??"))
+        share = sum(map(bool, some)) / max(1, len(some))
+        print(f"  loss {low:3.1f} to {high:4.1f}: {len(some):5d} moves  {counts}  marked {share:6.1%}")
+    large = [row.checked for row in rows if row.loss >= LARGE_LOSS]
+    for least in sorted({0.23, 0.28, 0.3, 0.4, *(least for least, _ in MARKS)}):
+        marked = [row for row in rows if row.checked >= least]
+        wrong = sum(row.loss < SMALL_LOSS for row in marked)
+        found = sum(checked >= least for checked in large)
+        print(f"  marks from {least:.2f}: {len(marked)}, of them {wrong} do not hold; ", end="")
+        print(f"large losses marked: {found}/{len(large)}")
+    for row in rows:
+        if mark_of(row.checked) and (row.loss < SMALL_LOSS or not row.evaluated):
+            move, fen = games[row.number]["moves"][row.ply], board_before(games[row.number], row.ply).fen()
+            word = "does not hold" if row.evaluated else "not evaluated yet"
+            print(f"  {word}: game {row.number}, {move}{mark_of(row.checked)}, loss {row.loss}: {fen}")
 
 
 def wanted(folder: Path) -> list[Line]:
-    """Return the moves that are evaluated at depth 18: those with a mark or with a loss at depth 12."""
-    found = {
-        (line["number"], ply)
-        for line in lines_of(folder / "screen.jsonl")
-        for ply, loss in enumerate(line["losses"])
-        if loss >= SCREENED_LOSS
-    }
+    """Return the moves that are evaluated at depth 18: those with a mark first, then by their loss at depth 12."""
+    found: dict[tuple[int, int], float] = {}
     for path in folder.glob("marks-*.jsonl"):
         for line in lines_of(path):
-            found |= {(line["number"], ply) for ply, judged in enumerate(line["moves"]) if judged["mark"]}
-    return [{"number": number, "ply": ply} for number, ply in sorted(found)]
+            found |= {(line["number"], ply): 99.0 for ply, judged in enumerate(line["moves"]) if judged["mark"]}
+    for line in lines_of(folder / "screen.jsonl"):
+        for ply, loss in enumerate(line["losses"]):
+            if loss >= SCREENED_LOSS:
+                found.setdefault((line["number"], ply), loss)
+    return [{"number": number, "ply": ply} for number, ply in sorted(found, key=lambda move: -found[move])]
 
 
 def main() -> None:
-    """Run one of the four parts."""
+    """Run one of the parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("games", "screen", "marks", "evaluate", "table"))
     parser.add_argument("folder", type=Path)
@@ -207,6 +246,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--net", default=None, help="player of `marks` (default: that of the command)")
     parser.add_argument("--visits", type=int, default=None)
+    parser.add_argument("--half", choices=HALVES, help="analyse only these games (default: all)")
+    parser.add_argument("--least", type=float, help="least loss of a mark, to see more of the trade-off")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     games = given.folder / "games.jsonl"
@@ -223,12 +264,16 @@ def main() -> None:
         path, known = given.folder / "evaluations.jsonl", {line["number"]: line for line in lines_of(games)}
         make(path, wanted(given.folder), lambda line: evaluate_move(given.stockfish, known, line), given.workers)
     elif given.part == "marks":
+        from selfmate.app import marks
         from selfmate.app.analyse import Effort, VariantPlayers
 
         player = VariantPlayers(given.net)("chess")
         limit = Effort(given.visits).limit(player, in_game=True)
         path = given.folder / f"marks-{player.name}.jsonl"
-        make(path, lines_of(games), lambda line: analyse_game(player, limit, line), 1)
+        todo = [line for line in lines_of(games) if given.half in {None, half_of(line["number"])}]
+        if given.least is not None:
+            marks.MARKS = (*marks.MARKS[:-1], (given.least, "?!"))  # type: ignore[misc]
+        make(path, sorted(todo, key=lambda line: line["number"]), lambda line: analyse_game(player, limit, line), 1)
     else:
         table(given.folder)
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from command import Run
-from selfmate import Game, Position
+from selfmate import Game, Move, Position
 from selfmate.app import marks
 from selfmate.app.accuracy import GameSummary, graph
 from selfmate.app.analysis_input import _Stream, read_input
@@ -37,6 +37,7 @@ GARDNER = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
 @pytest.fixture(autouse=True)
 def _few_visits_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marks, "JUDGE_VISITS", 32)
+    monkeypatch.setattr(marks, "DEPTHS", (*marks.DEPTHS[:2], (10, 500_000)))
 
 
 @pytest.fixture
@@ -64,28 +65,90 @@ def test_a_hanging_queen_is_marked_with_the_side_that_hangs_it() -> None:
     assert judged[6].before.position.san(judged[6].better[0]) == "Nxg5"
 
 
-def test_a_mark_needs_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def queen_game() -> tuple[Position, Move, Move]:
+    """A position, a good move, and one that hangs the queen."""
     before = Position()
     for move in ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4"):
         before.play(move)
-    best, played = before.parse_san("d6"), before.parse_san("Qg5")
+    return before, before.parse_san("d6"), before.parse_san("Qg5")
+
+
+def test_the_loss_of_a_hanging_queen_is_confirmed(queen_game: tuple[Position, Move, Move]) -> None:
+    before, best, played = queen_game
     check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 500))
-    found = check.confirm(before, best, played)
-    assert len(found.losses) == marks.STEPS
-    assert found.loss == min(found.losses) > 0.4
-    assert before.is_legal(found.line[0])
+    found = check.confirm(before, best, played, 0.5)
+    assert len(found.alpha_beta) == len(marks.DEPTHS)
+    assert found.judge is not None
+    assert found.judge > 0.3
+    expected = (4 * min(found.alpha_beta) + 2 * found.judge + 0.5) / 7
+    assert found.loss == pytest.approx(expected)
+    assert mark_of(found.loss) == "??"
+    assert found.line[0] != played
+    position = before.copy()
+    for move in found.line:
+        assert position.is_legal(move)
+        position.play(move)
+    assert len(found.line) == max(marks.LINE_ENDS) + 1
     # The other way round every search sees a gain.
-    assert check.confirm(before, played, best).loss < 0.2
-    assert check.confirm(before, best, best).loss < 0.2
-    for doubting in range(marks.STEPS):
-        # One search that sees no loss is enough.
-        seen = lambda self, step, position, move: (0.9 * (move != played and step != doubting), (move,))  # noqa: E731, B023
-        monkeypatch.setattr(MoveCheck, "_search", seen)
-        found = check.confirm(before, best, played)
-        assert (found.loss, found.line) == (0.0, ())
-    monkeypatch.setattr(MoveCheck, "_search", lambda self, step, position, move: (0.3 * (move == best), (move,)))
-    assert check.confirm(before, best, played) == marks.Confirmation(0.3, (0.3, 0.3, 0.3), (best,))
+    assert check.confirm(before, played, best, 0.5) == marks.Confirmation(0.0, (0.0,))
+    assert check.confirm(before, best, best, 0.5).loss == 0
+
+
+@pytest.mark.parametrize("doubting", range(len(marks.DEPTHS)))
+def test_one_alpha_beta_search_that_sees_too_little_is_enough(
+    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch, doubting: int
+) -> None:
+    before, best, played = queen_game
+    seen: list[int] = []
+
+    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
+        step = marks.DEPTHS.index((depth, nodes))
+        seen.append(step)
+        # A pawn and a half less is a large loss of value here, but may be a gambit.
+        return 0 if move != played else -150 if step == doubting else -900
+
+    monkeypatch.setattr(marks, "_score", score)
+    monkeypatch.setattr(MoveCheck, "_judged", lambda self, position, move: (0.9 * (move != played), (move,)))
+    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.9)
+    assert found.loss == 0
+    assert max(seen) == doubting  # no deeper search than needed
+    assert (found.judge is None) == (doubting < len(marks.DEPTHS) - 1)
+
+
+def test_the_judge_and_the_player_can_prevent_a_mark(
+    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, best, played = queen_game
+    judged = 0.3
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -200 * (move == played))
+    monkeypatch.setattr(MoveCheck, "_judged", lambda self, position, move: (judged * (move != played), (move,)))
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
+    found = check.confirm(before, best, played, 0.2)
+    assert found.loss == pytest.approx((4 * (2 / 6) + 2 * 0.3 + 0.2) / 7)
+    assert mark_of(found.loss) == "?!"
+    assert check.confirm(before, best, played, 0.0).loss == pytest.approx(found.loss - 0.2 / 7)
+    judged = -0.2  # the net sees what the other side has for it
+    found = check.confirm(before, best, played, 0.2)
+    assert not mark_of(found.loss)
+    assert len(found.alpha_beta) == len(marks.DEPTHS) - 1
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
+
+
+def test_the_judge_sees_the_ends_of_both_lines_for_the_side_that_moves() -> None:
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 300))
+    for fen, move in (
+        ("4k3/8/8/3q4/8/4N3/8/4K3 w - - 0 1", "e3d5"),  # takes the queen
+        ("4k3/8/4n3/8/3Q4/8/8/4K3 b - - 0 1", "e6d4"),
+    ):
+        position = Position("chess", fen)
+        took, line = check._judged(position, position.parse_uci(move))
+        king = "e1e2" if fen.split()[1] == "w" else "e8e7"
+        missed, _ = check._judged(position, position.parse_uci(king))
+        assert took > missed + 0.3
+        assert line[0].uci() == move
+    mate = Position("chess", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1")
+    assert check._judged(mate, mate.parse_uci("f7g7")) == (1.0, (mate.parse_uci("f7g7"),))
 
 
 def test_the_judge_is_the_net() -> None:

@@ -101,7 +101,7 @@ class GameMoveRecord(PositionRecord, kw_only=True):
     lost: Annotated[float, Meta(ge=0, le=2, description="Value of the best move less that of the played one.")]
     checked: Annotated[
         float | None,
-        Meta(description="The loss that every search of the check confirms; null: the move was not checked."),
+        Meta(description="The loss that the searches of the check confirm, 0 to 2; null: the move was not checked."),
     ]
     mark: Mark
     better: Annotated[list[str], Meta(description="The line in SAN that was better; empty without a mark.")]

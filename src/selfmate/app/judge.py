@@ -220,7 +220,7 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         value = -over if over is not None else -after.best.value if after is not None else 0.0
         judged = MoveJudgement(game=number, ply=ply, before=before, after=after, move=node.move, value=value)
         if judged.lost > 0 and node.move:  # a null move is no mistake
-            judged = replace(judged, check=check.confirm(before.position, before.best.move, node.move))
+            judged = replace(judged, check=check.confirm(before.position, before.best.move, node.move, judged.lost))
         yield judged
         if after is None:
             return

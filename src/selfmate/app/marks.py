@@ -1,16 +1,17 @@
 """Marks of moves (`?!`, `?`, `??`), given only where several searches confirm the loss.
 
 One search of a few hundred visits is no evidence: its value of a quiet move swings by more than the least loss of a
-mark. So a move is marked by the least loss that these searches see, each on its scale from -1 to 1:
+mark. The loss of a move against a better one, on the scale of values from -1 to 1, is the weighted mean of
 
-1. an alpha-beta search of both moves, the played one and the best one, to a small depth,
-2. the same, deeper: a loss that ends with the horizon of the first search is gone here,
-3. a search by the judge of the positions after both moves. The judge is the net that plays, or else the shipped net of
-   the variant, even if it is not the player because `heuristic-1` is stronger in equal time; without one, the player.
+1. alpha-beta searches of the positions after both moves to growing depths: the least loss among them, since one that
+   ends with the horizon of a search is gone in the next,
+2. the judge's values at the ends of alpha-beta's lines after both moves: what was lost there has been taken, and a net
+   sees what the other side has for it. The judge is the net that plays, or else the shipped net of the variant, even
+   if it is not the player because `heuristic-1` is stronger in equal time; without one, the player,
+3. the player's own searches.
 
-Alpha-beta looks at a hundred thousand positions in the time in which a net looks at fifty, and its score is that of one
-line; the net judges what is not material. A step is taken only if the steps before it see a loss. How often marks are
-right was measured against Stockfish: docs/results/analysis.md.
+Alpha-beta must see a loss of `LEAST_PAWNS` at every depth. A step is taken only if the mark still stands after the ones
+before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
 """
 
 from __future__ import annotations
@@ -29,21 +30,26 @@ from selfmate.search.result import Result
 from selfmate.search.spec import RANDOM
 from selfmate.search.tree_session import TreeSession
 
-__all__ = ["Confirmation", "MoveCheck", "Searcher", "mark_of", "outcome_value", "value_of_score"]
+__all__ = ["Confirmation", "MoveCheck", "Searcher", "mark_of", "outcome_value", "pawns_of_score", "value_of_score"]
 
-SHALLOW: Final = (7, 300_000)
-DEEP: Final = (9, 1_000_000)
-"""Depth and most positions of the two alpha-beta searches: about 50 ms and 0.3 s on one core."""
-ALPHA_BETA: Final = (SHALLOW, DEEP)
-JUDGE_STEP: Final = len(ALPHA_BETA)
-STEPS: Final = JUDGE_STEP + 1
-JUDGE_VISITS, JUDGE_VISITS_WITHOUT_NET = 800, 60_000
+DEPTHS: Final = ((7, 300_000), (9, 1_000_000), (14, 10_000_000))
+"""Depth and most positions of the alpha-beta searches: about 50 ms, 0.3 s and 4 s on one core."""
+LEAST_PAWNS: Final = 1.8
+"""Least loss of every alpha-beta search at a marked move: a pawn and some more may be a gambit."""
+LINE_ENDS: Final = (4, 8)
+"""Plies of alpha-beta's lines after which the judge searches."""
+LINE_SEARCH: Final = (4, 9, 1_000_000)
+"""Least depth, most depth and most positions of the searches that make a line."""
+JUDGE_VISITS, JUDGE_VISITS_WITHOUT_NET = 400, 20_000
 """Least visits of the judge; more where the analysis itself has more."""
+MOST_JUDGED: Final = 0.7
+"""The judge is not asked where no mark would stand if it saw this loss."""
+ALPHA_BETA_WEIGHT, JUDGE_WEIGHT, PLAYER_WEIGHT = 4 / 7, 2 / 7, 1 / 7
 HALF_VALUE_PAWNS: Final = 4.0
 """The lead in pawns that has the value 0.5, as in heuristic-1."""
 MOST_PAWNS: Final = 10.0
 """More is a decided game."""
-MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.28, "?"), (0.18, "?!"))
+MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.45, "??"), (0.33, "?"), (0.25, "?!"))
 """Least confirmed loss of value for each mark."""
 
 
@@ -70,8 +76,13 @@ def value_of_score(centipawns: int) -> float:
     >>> [round(value_of_score(score), 2) for score in (-400, 0, 100, 999_997)]
     [-0.5, 0.0, 0.2, 0.71]
     """
-    pawns = max(-MOST_PAWNS, min(MOST_PAWNS, centipawns / 100))
+    pawns = pawns_of_score(centipawns)
     return pawns / (HALF_VALUE_PAWNS + abs(pawns))
+
+
+def pawns_of_score(centipawns: int) -> float:
+    """Return a score of alpha-beta in pawns, -10 to 10."""
+    return max(-MOST_PAWNS, min(MOST_PAWNS, centipawns / 100))
 
 
 class Searcher:
@@ -98,14 +109,16 @@ class Searcher:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The loss of a move that all searches see."""
+    """The loss of a move that the searches confirm."""
 
     loss: float
-    """Of value, 0 to 2: the least of `losses`."""
-    losses: tuple[float, ...] = ()
-    """What each step saw; it ends with the first that saw too little for a mark."""
+    """Of value, 0 to 2: the weighted mean; 0 where alpha-beta sees too little at some depth."""
+    alpha_beta: tuple[float, ...] = ()
+    """What alpha-beta saw at each depth; it ends with the first that saw too little for a mark."""
+    judge: float | None = None
+    """What the judge saw; None: it was not asked."""
     line: tuple[Move, ...] = ()
-    """The better move and what follows; empty where no loss is confirmed."""
+    """The better move and what follows; empty where the judge was not asked."""
 
 
 class MoveCheck:
@@ -118,37 +131,74 @@ class MoveCheck:
         self._find_judge = judge
         self._judge: tuple[Searcher, int] | None = None
 
-    def confirm(self, before: Position, best: Move, played: Move) -> Confirmation:
-        """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one."""
-        searched: dict[tuple[int, Move], tuple[float, tuple[Move, ...]]] = {}
-        found = Confirmation(0.0)
-        for rival in dict.fromkeys((best, alpha_beta(before, *SHALLOW).best)):
-            if rival == played:
-                continue
-            losses: list[float] = []
-            line: tuple[Move, ...] = ()
-            for step in range(STEPS):
-                for move in (played, rival):
-                    if (step, move) not in searched:
-                        searched[step, move] = self._search(step, before, move)
-                value, line = searched[step, rival]
-                losses.append(value - searched[step, played][0])
-                if not mark_of(min(losses)):
-                    break
-            if min(losses) > found.loss:
-                found = Confirmation(min(losses), tuple(losses), line)
-        return found
+    def confirm(self, before: Position, best: Move, played: Move, lost: float) -> Confirmation:
+        """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one.
 
-    def _search(self, step: int, before: Position, move: Move) -> tuple[float, tuple[Move, ...]]:
-        """Return the value of a move for the side that plays it, and the line, by the search of a step."""
-        after = before.copy()
-        after.play(move)
-        over = outcome_value(after)
-        if over is not None:
-            return (-over if step == JUDGE_STEP else -value_of_score(int(over * 100_000))), (move,)
-        if step == JUDGE_STEP:
-            self._judge = self._judge or self._find_judge()
-            searcher, visits = self._judge
-            result = searcher.search(after, Limit(visits=visits))
-            return -result.moves[0].value, (move, *result.moves[0].pv)
-        return -value_of_score(alpha_beta(after, *ALPHA_BETA[step]).score), (move,)
+        `lost` is the loss that the player saw.
+        """
+        # 1. Alpha-beta, the shallow searches, against both rivals
+        scores: dict[tuple[int, Move], int] = {}
+
+        def losses(rival: Move, depths: int) -> list[float]:
+            seen: list[float] = []
+            for step in range(depths):
+                for move in (played, rival):
+                    if (step, move) not in scores:
+                        scores[step, move] = _score(before, move, *DEPTHS[step])
+                pair = scores[step, rival], scores[step, played]
+                enough = pawns_of_score(pair[0]) - pawns_of_score(pair[1]) >= LEAST_PAWNS
+                seen.append(value_of_score(pair[0]) - value_of_score(pair[1]) if enough else 0.0)
+                if not enough:
+                    break
+            return seen
+
+        rivals = [each for each in dict.fromkeys((best, alpha_beta(before, *DEPTHS[0]).best)) if each != played]
+        found = max(
+            ((losses(rival, len(DEPTHS) - 1), rival) for rival in rivals), key=lambda each: min(each[0]), default=None
+        )
+        if found is None or not min(found[0]) or not mark_of(_mean(min(found[0]), MOST_JUDGED, lost)):
+            return Confirmation(0.0, () if found is None else tuple(found[0]))
+        # 2. The judge, at the ends of the lines after both moves
+        rival = found[1]
+        worth, line = self._judged(before, rival)
+        judged = worth - self._judged(before, played)[0]
+        # 3. Alpha-beta again, as deep as it can
+        seen = found[0]
+        if mark_of(_mean(min(seen), judged, lost)):
+            seen = losses(rival, len(DEPTHS))
+        loss = max(0.0, _mean(min(seen), judged, lost)) if min(seen) else 0.0
+        return Confirmation(loss, tuple(seen), judged, line)
+
+    def _judged(self, before: Position, move: Move) -> tuple[float, tuple[Move, ...]]:
+        """Return the mean of the judge's values along alpha-beta's line after a move, for its side, and the line."""
+        self._judge = self._judge or self._find_judge()
+        searcher, visits = self._judge
+        least, most, nodes = LINE_SEARCH
+        position = before.copy()
+        position.play(move)
+        line: list[Move] = [move]
+        values: list[float] = []
+        for ply in range(max(LINE_ENDS) + 1):
+            sign = 1.0 if position.turn == before.turn else -1.0
+            over = outcome_value(position)
+            if over is not None:
+                values += [sign * over] * (len(LINE_ENDS) - len(values))
+                break
+            if ply in LINE_ENDS:
+                values.append(sign * searcher.search(position, Limit(visits=visits)).moves[0].value)
+            if ply < max(LINE_ENDS):
+                line.append(alpha_beta(position, max(least, most - ply), nodes).best)
+                position.play(line[-1])
+        return sum(values) / len(values), tuple(line)
+
+
+def _mean(alpha_beta_loss: float, judge_loss: float, player_loss: float) -> float:
+    return ALPHA_BETA_WEIGHT * alpha_beta_loss + JUDGE_WEIGHT * judge_loss + PLAYER_WEIGHT * player_loss
+
+
+def _score(before: Position, move: Move, depth: int, nodes: int) -> int:
+    """Return alpha-beta's score in centipawns of a move for the side that plays it."""
+    after = before.copy()
+    after.play(move)
+    over = outcome_value(after)
+    return -int(over * 100_000) if over is not None else -alpha_beta(after, depth, nodes).score
