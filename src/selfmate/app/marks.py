@@ -49,7 +49,7 @@ HALF_VALUE_PAWNS: Final = 4.0
 """The lead in pawns that has the value 0.5, as in heuristic-1."""
 MOST_PAWNS: Final = 10.0
 """More is a decided game."""
-MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.45, "??"), (0.33, "?"), (0.25, "?!"))
+MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.33, "?"), (0.28, "?!"))
 """Least confirmed loss of value for each mark."""
 
 
