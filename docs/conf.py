@@ -10,14 +10,16 @@ from __future__ import annotations
 import html
 import importlib
 import inspect
+import json
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Final
 
+from markdown_it import MarkdownIt
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -54,8 +56,9 @@ ROOT_PAGES: Final = {
     "index": "README.md",
     "project/contributing": "CONTRIBUTING.md",
     "project/changelog": "CHANGELOG.md",
+    "project/examples": "examples/README.md",
 }
-"""Pages of the site whose text is a file of the root. What the page itself has follows that text."""
+"""Pages of the site whose text is a file outside of `docs/`; only the index has text of its own, which follows."""
 SAME: Final = {Path("docs/README.md"): "index", **{Path(path): page for page, path in ROOT_PAGES.items()}}
 LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -103,7 +106,8 @@ def read_page(app: Sphinx, page: str, source: list[str]) -> None:
     """Put the text of a page together, and rewrite its links. Sphinx calls it for each page."""
     texts = [(source[0], DOCS / posixpath.dirname(page))]
     if page in ROOT_PAGES:
-        texts.insert(0, ((ROOT / ROOT_PAGES[page]).read_text("utf-8"), ROOT))
+        path = ROOT / ROOT_PAGES[page]
+        texts.insert(0, (path.read_text("utf-8"), path.parent))
         if page != "index":
             texts.pop()
     if page == "reference/api":
@@ -132,8 +136,21 @@ def show_files(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield page_of(folder, f"<ul>{''.join(rows)}</ul>")
     for file in sorted(SHOWN - folders):
         text = (ROOT / file).read_text("utf-8", errors="replace")
-        lexer = LEXERS.get(file.suffix, "text")
-        yield page_of(file, app.builder.highlighter.highlight_block(text, lexer))  # type: ignore[attr-defined]
+        highlight = app.builder.highlighter.highlight_block  # type: ignore[attr-defined]
+        if file.suffix == ".ipynb":
+            yield page_of(file, show_cells(text, highlight))
+        else:
+            yield page_of(file, highlight(text, LEXERS.get(file.suffix, "text")))
+
+
+def show_cells(notebook: str, highlight: Callable[[str, str], str]) -> str:
+    """Return the cells of a notebook as HTML: text as it is written, code highlighted."""
+    markdown = MarkdownIt()
+    parts = []
+    for cell in json.loads(notebook)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(highlight(source, "python") if cell["cell_type"] == "code" else markdown.render(source))
+    return "".join(parts)
 
 
 def page_of(path: Path, body: str) -> tuple[str, dict[str, Any], str]:

@@ -1,4 +1,4 @@
-"""What a net thinks of positions without a search, and how a search changes its mind.
+"""Evaluations of positions by a net, without a search and with one.
 
     python examples/evaluate_positions.py
     python examples/evaluate_positions.py runs/first --visits 400
@@ -14,7 +14,7 @@ from selfmate import Limit, Player, Position, evaluate, play_config
 
 
 def main() -> None:
-    """Play four moves of the net with itself, and print what it thinks before and after searching."""
+    """Play four moves of the net with itself, and print the evaluation before and after each search."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("net", nargs="?", default="gardner-laptop")
     parser.add_argument("--visits", type=int, default=200)

@@ -1,4 +1,4 @@
-"""Let two players meet and save the games: `python examples/match_to_pgn.py gardner-laptop heuristic-1 gardner`."""
+"""Play a match and save its games: `python examples/match_to_pgn.py gardner-laptop heuristic-1 gardner`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluator of one's own: in a search, in self-play, in a match, and as the teacher of a net.
+"""A custom evaluator: in a search, in self-play, in a match, and as the teacher of a net.
 
     python examples/own_evaluator.py
 

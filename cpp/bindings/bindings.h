@@ -144,7 +144,7 @@ struct LeafBuffers {
 inline NativeEvaluator native_evaluator(const std::string& name) {
     if (const NativeEvaluator evaluator = find_native_evaluator(name)) return evaluator;
     throw Error("SearchError",
-                "no native evaluator is called " + in_quotes(name) + "; there are uniform, fake and heuristic-1", name);
+                "unknown native evaluator " + in_quotes(name) + "; valid evaluators: uniform, fake, heuristic-1", name);
 }
 
 }  // namespace selfmate

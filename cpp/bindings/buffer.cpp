@@ -16,7 +16,7 @@ struct SampleArrays {
     Matrix<std::uint16_t> legal_index;
     Column<std::uint16_t> legal_counts;
     Matrix<float> wdl;
-    Column<float> value_weight, plies, root_value;
+    Column<float> value_weight, plies, root_value, root_draw;
     Column<std::uint64_t> game_ids;
 
     SampleArrays(SampleBatch&& batch, std::size_t max_moves)
@@ -31,6 +31,7 @@ struct SampleArrays {
           value_weight(to_numpy<Column<float>>(std::move(batch.value_weight), {size})),
           plies(to_numpy<Column<float>>(std::move(batch.plies), {size})),
           root_value(to_numpy<Column<float>>(std::move(batch.root_value), {size})),
+          root_draw(to_numpy<Column<float>>(std::move(batch.root_draw), {size})),
           game_ids(to_numpy<Column<std::uint64_t>>(std::move(batch.game_ids), {size})) {}
 };
 
@@ -49,6 +50,7 @@ void bind_buffer(nb::module_& m) {
         .def_ro("value_weight", &SampleArrays::value_weight, nb::rv_policy::reference)
         .def_ro("plies", &SampleArrays::plies, nb::rv_policy::reference)
         .def_ro("root_value", &SampleArrays::root_value, nb::rv_policy::reference)
+        .def_ro("root_draw", &SampleArrays::root_draw, nb::rv_policy::reference)
         .def_ro("game_ids", &SampleArrays::game_ids, nb::rv_policy::reference);
     nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
         .def(

@@ -66,13 +66,14 @@ void bind_construction(nb::class_<Pool>& pool) {
             "__init__",
             [](Pool* self, const std::string& name, const SearchConfig& search, const SelfPlayConfig& selfplay,
                std::uint64_t seed, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch) {
+               std::size_t batch, bool cache) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, selfplay.max_plies);
                 const PoolConfig config{.variant = variant.variant,
                                         .chess960 = variant.chess960,
                                         .seed = seed,
                                         .selfplay = selfplay,
+                                        .cache = cache,
                                         .slots = slots,
                                         .lanes = lanes,
                                         .threads = thread_count(threads),
@@ -81,12 +82,14 @@ void bind_construction(nb::class_<Pool>& pool) {
                 new (self) Pool(config, {Seat{.search = search, .visits = selfplay.visits}});
             },
             "variant"_a, "search"_a, "selfplay"_a, nb::kw_only(), "seed"_a, "slots"_a = 64, "lanes"_a = 1,
-            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "Self-play: seat 0 plays both sides.")
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "cache"_a = true,
+            "Self-play: seat 0 plays both sides. `cache`: a leaf that was evaluated in the same search or in the one\n"
+            "before it is not evaluated again; the games are the same.")
         .def(
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
                std::uint32_t max_plies, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch, const ScoreRules& rules, std::uint64_t max_id_lead, bool greedy) {
+               std::size_t batch, const ScoreRules& rules, std::uint64_t max_id_lead, bool greedy, bool cache) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, max_plies);
                 if (seats.empty() || seats.size() > Pool::MAX_SEATS) throw nb::value_error("1 to 256 seats");
@@ -97,6 +100,7 @@ void bind_construction(nb::class_<Pool>& pool) {
                                         .score_rules = rules,
                                         .max_id_lead = max_id_lead,
                                         .greedy = greedy,
+                                        .cache = cache,
                                         .slots = slots,
                                         .lanes = lanes,
                                         .threads = thread_count(threads),
@@ -106,11 +110,11 @@ void bind_construction(nb::class_<Pool>& pool) {
             },
             "variant"_a, "seats"_a, nb::kw_only(), "seed"_a = 0, "max_plies"_a = 512, "slots"_a = 64, "lanes"_a = 1,
             "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "rules"_a = ScoreRules{}, "max_id_lead"_a = 0,
-            "greedy"_a = false,
+            "greedy"_a = false, "cache"_a = true,
             "Games between players; games name seats by their index. `batch`: leaves of a batch, at most (0: of all\n"
             "games, divided by the lanes). `max_id_lead`: a game begins only if its id is less than this above the\n"
             "smallest unfinished id (0: no limit). `greedy`: a batch takes all leaves that fit, and a partial batch\n"
-            "waits while two others are open.");
+            "waits while two others are open. `cache`: as for self-play.");
 }
 
 // Queues and moves of external players.
@@ -138,6 +142,16 @@ void bind_games(nb::class_<Pool>& pool) {
             "games"_a, "first_game"_a = 0,
             "Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening\n"
             "is a FEN, or empty for the variant's start position.")
+        .def(
+            "configure",
+            [](Pool& self, const SearchConfig& search, const SelfPlayConfig& selfplay) {
+                check_pool(1, 1, 1, selfplay.max_plies);
+                nb::gil_scoped_release release;
+                self.configure(search, selfplay);
+            },
+            "search"_a, "selfplay"_a,
+            "Change self-play from the next search of each game on; no later search uses evaluations from before.\n"
+            "For an evaluator that has got a new net.")
         .def(
             "resume",
             [](Pool& self, const std::vector<const GameRecord*>& games) {

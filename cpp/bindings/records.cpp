@@ -112,6 +112,7 @@ void bind_record(nb::module_& m) {
                     }
                     entry["ply"] = position.ply;
                     entry["value"] = position.value;
+                    entry["draw"] = position.draw;
                     entry["net_value"] = position.net_value;
                     entry["visits"] = visits;
                     entry["weights"] = weights;
@@ -120,17 +121,25 @@ void bind_record(nb::module_& m) {
                 return list;
             },
             nb::sig("def trained(self) -> list[dict[str, typing.Any]]"),
-            "Return the trained positions: ply, value, net_value, and visits and weights by move.")
+            "Return the trained positions: ply, value, draw, net_value, and visits and weights by move.")
         .def(
             "to_bytes",
             [](const GameRecord& self) {
-                const std::string bytes = write_record(self);
+                std::string bytes;
+                {
+                    nb::gil_scoped_release release;
+                    bytes = write_record(self);
+                }
                 return nb::bytes(bytes.data(), bytes.size());
             },
             "Return the record as bytes.")
         .def_static(
             "from_bytes",
-            [](nb::bytes bytes) { return read_record({static_cast<const char*>(bytes.data()), bytes.size()}); },
+            [](nb::bytes bytes) {
+                const std::string_view data(static_cast<const char*>(bytes.data()), bytes.size());
+                nb::gil_scoped_release release;
+                return read_record(data);
+            },
             "data"_a, "Return the record of bytes. The game is replayed; invalid bytes raise RecordError.")
         .def("__getstate__",
              [](const GameRecord& self) {

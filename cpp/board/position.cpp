@@ -36,7 +36,7 @@ VariantName resolve_variant(std::string_view name) {
     }
     std::string known;
     for (const std::string& each : variant_names()) known += (known.empty() ? "" : ", ") + each;
-    throw Error("UnknownVariant", "no variant is called " + in_quotes(name) + "; there are " + known,
+    throw Error("UnknownVariant", "unknown variant " + in_quotes(name) + "; valid variants: " + known,
                 name.substr(0, 40));
 }
 

@@ -45,6 +45,7 @@ SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror) {
     batch.value_weight.resize(size);
     batch.plies.resize(size);
     batch.root_value.resize(size);
+    batch.root_draw.resize(size);
     batch.game_ids.resize(size);
 
     threads_.each(size, [&](std::size_t row) { sample_row(batch, row, seed, mirror); });
@@ -101,6 +102,7 @@ void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::uint64_t seed,
     batch.value_weight[row] = game.outcome ? 1.0f : 0.0f;
     batch.plies[row] = static_cast<float>(game.moves.size() - position.ply);
     batch.root_value[row] = position.value;
+    batch.root_draw[row] = position.draw;
     batch.game_ids[row] = game.id;
 }
 

@@ -22,6 +22,7 @@ struct SampleBatch {
     std::vector<float> value_weight;          // [size] 1, or 0 if the game has no result
     std::vector<float> plies;                 // [size] plies to the end of the game
     std::vector<float> root_value;            // [size] of the search, for the side to move
+    std::vector<float> root_draw;             // [size] share of draws in the search, at most 1 - |root_value|
     std::vector<std::uint64_t> game_ids;      // [size]
     std::size_t size = 0;
 };

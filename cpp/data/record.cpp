@@ -10,8 +10,9 @@
 namespace selfmate {
 namespace {
 
-constexpr std::string_view MAGIC = "SMG2";
-constexpr std::string_view MATCH_MAGIC = "SMG3";  // SMG2 with the black seat and the referee's reason
+constexpr std::string_view MAGIC = "SMG4";
+// Older versions, which are read too: without draws, and SMG2 without the black seat and the referee's reason.
+constexpr std::string_view WITHOUT_DRAWS = "SMG3", SELFPLAY_WITHOUT_DRAWS = "SMG2";
 constexpr std::uint8_t NO_OUTCOME = 255;
 
 class Writer {
@@ -52,10 +53,10 @@ public:
             value |= static_cast<std::uint32_t>(byte & 127) << shift;
             if (byte < 128) return value;
         }
-        fail("a number does not end");
+        fail("a number is longer than 32 bits");
     }
     std::string_view take(std::size_t size) {
-        if (size > rest_.size()) fail("it ends too early");
+        if (size > rest_.size()) fail("it is truncated");
         const std::string_view taken = rest_.substr(0, size);
         rest_.remove_prefix(size);
         return taken;
@@ -75,6 +76,10 @@ std::int8_t value_code(float value) {
     return static_cast<std::int8_t>(std::lround(std::clamp(value, -1.0f, 1.0f) * 127));
 }
 float value_of(std::int8_t code) { return static_cast<float>(code) / 127; }
+std::uint8_t draw_code(float draw) {
+    return static_cast<std::uint8_t>(std::lround(std::clamp(draw, 0.0f, 1.0f) * 255));
+}
+float draw_of(std::uint8_t code) { return static_cast<float>(code) / 255; }
 std::uint8_t weight_code(float weight) {
     return static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0f, 1.0f)) * 255));
 }
@@ -119,24 +124,21 @@ std::vector<std::vector<Move>> read_moves(Reader& in, GameRecord& record, std::s
 // Header, moves, then the trained positions by column (all plies, all values, …), which compresses better than by row.
 std::string write_record(const GameRecord& record) {
     Writer out;
-    const bool match = record.white_seat || record.black_seat || !record.referee_reason.empty();
-    out.bytes = match ? MATCH_MAGIC : MAGIC;
+    out.bytes = MAGIC;
     out.number(record.id);
     out.text(record.variant->name);
     out.number(static_cast<std::uint8_t>(record.chess960));
     out.text(record.start_fen == record.variant->start ? "" : record.start_fen);
     out.number(record.random_plies);
     out.number(record.white_seat);
-    if (match) {
-        out.number(record.black_seat);
-        out.text(record.referee_reason);
-    }
+    out.number(record.black_seat);
+    out.text(record.referee_reason);
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->termination) : NO_OUTCOME);
     out.number(record.outcome ? static_cast<std::uint8_t>(record.outcome->winner) : NO_OUTCOME);
     out.number(static_cast<std::uint16_t>(record.moves.size()));
     out.number(static_cast<std::uint16_t>(record.positions.size()));
 
-    Writer plies, values, net_values, visits, weights;
+    Writer plies, values, draws, net_values, visits, weights;
     Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
     auto trained = record.positions.begin();
     std::uint32_t last_ply = 0;
@@ -145,6 +147,7 @@ std::string write_record(const GameRecord& record) {
         if (trained != record.positions.end() && trained->ply == ply) {
             plies.count(ply - last_ply);
             values.number(value_code(trained->value));
+            draws.number(draw_code(trained->draw));
             net_values.number(value_code(trained->net_value));
             std::vector<Target> found(legal.size());
             for (const Target& target : trained->targets) found[index_of(target.move, legal)] = target;
@@ -159,7 +162,7 @@ std::string write_record(const GameRecord& record) {
         out.count(static_cast<std::uint32_t>(index_of(record.moves[ply], legal)));
         position.play(record.moves[ply]);
     }
-    for (const Writer* column : {&plies, &values, &net_values, &visits, &weights}) out.bytes += column->bytes;
+    for (const Writer* column : {&plies, &values, &draws, &net_values, &visits, &weights}) out.bytes += column->bytes;
     return std::move(out.bytes);
 }
 
@@ -167,29 +170,30 @@ GameRecord read_record(std::string_view bytes) {
     // 1. The header
     Reader in(bytes);
     const std::string_view magic = in.take(MAGIC.size());
-    if (magic != MAGIC && magic != MATCH_MAGIC) Reader::fail("it does not begin with " + std::string(MAGIC));
+    if (magic != MAGIC && magic != WITHOUT_DRAWS && magic != SELFPLAY_WITHOUT_DRAWS)
+        Reader::fail("it does not begin with " + std::string(MAGIC));
     GameRecord record;
     record.id = in.number<std::uint64_t>();
     const std::string name(in.text());
     record.variant = find_variant(name);
-    if (!record.variant) Reader::fail("no variant is called " + in_quotes(name));
+    if (!record.variant) Reader::fail("unknown variant " + in_quotes(name));
     record.chess960 = in.number<std::uint8_t>();
     record.start_fen = in.text();
     if (record.start_fen.empty()) record.start_fen = record.variant->start;
     record.random_plies = in.number<std::uint16_t>();
     record.white_seat = in.number<std::uint8_t>();
-    if (magic == MATCH_MAGIC) {
+    if (magic != SELFPLAY_WITHOUT_DRAWS) {
         record.black_seat = in.number<std::uint8_t>();
         record.referee_reason = in.text();
     }
     const std::uint8_t termination = in.number<std::uint8_t>(), winner = in.number<std::uint8_t>();
     if (termination != NO_OUTCOME) {
         if (termination >= std::size(REASONS) || winner > static_cast<std::uint8_t>(Winner::NONE))
-            Reader::fail("its outcome is none of ours");
+            Reader::fail("its outcome is unknown");
         record.outcome = Outcome{Termination(termination), Winner(winner)};
     }
     const std::size_t plies = in.number<std::uint16_t>(), trained = in.number<std::uint16_t>();
-    if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it ends too early");
+    if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it is truncated");
 
     // 2. The moves, each an index into the sorted legal moves
     const std::vector<std::vector<Move>> legal = read_moves(in, record, plies);
@@ -203,6 +207,8 @@ GameRecord read_record(std::string_view bytes) {
         record.positions[i].ply = static_cast<std::uint16_t>(ply += step);
     }
     for (TrainedPosition& position : record.positions) position.value = value_of(in.number<std::int8_t>());
+    for (TrainedPosition& position : record.positions)
+        position.draw = std::min(magic == MAGIC ? draw_of(in.number<std::uint8_t>()) : 1, 1 - std::abs(position.value));
     for (TrainedPosition& position : record.positions) position.net_value = value_of(in.number<std::int8_t>());
     for (TrainedPosition& position : record.positions)
         for (const Move move : legal[position.ply])
@@ -211,7 +217,7 @@ GameRecord read_record(std::string_view bytes) {
         for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
         std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });
     }
-    if (in.left()) Reader::fail("something follows after its end");
+    if (in.left()) Reader::fail("data follows its end");
     return record;
 }
 

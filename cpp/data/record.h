@@ -20,7 +20,8 @@ struct Target {
 
 struct TrainedPosition {
     std::uint16_t ply;
-    float value;      // of the root after the search, for the side to move, -1 to 1
+    float value;      // expected by the improved policy after the search, for the side to move, -1 to 1
+    float draw;       // share of draws expected with it, at most 1 - |value|
     float net_value;  // of the evaluator, for the side to move
     std::vector<Target> targets;
 };

@@ -56,6 +56,14 @@ void Pool::resume(std::vector<GameRecord> games) {
     count_event();
 }
 
+void Pool::configure(const SearchConfig& search, const SelfPlayConfig& selfplay) {
+    const std::lock_guard lock(mutex_);
+    config_.selfplay = selfplay;
+    seats_[0].search = search;
+    seats_[0].visits = selfplay.visits;
+    ++epoch_;
+}
+
 // ---- slots -------------------------------------------------------------------------------------
 
 void Pool::retire(Slot& slot) {

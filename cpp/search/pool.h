@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "data/record.h"
+#include "search/evaluation_cache.h"
 #include "search/leaf_batch.h"
 #include "util/threads.h"
 
@@ -39,6 +40,8 @@ struct PoolConfig {
     // all leaves that fit, and a partial batch waits while MAX_PARTIAL_BATCHES others are open (for a device that takes
     // as long for a small batch as for a large one).
     bool greedy = false;
+    // A leaf that an evaluator has evaluated in the same search or in its search before is not sent to it again.
+    bool cache = true;
 
     std::size_t slots = 64;           // games that are played at the same time
     std::size_t lanes = 1;            // batches that callers keep open at the same time
@@ -82,6 +85,9 @@ public:
     void add(std::vector<GameSpec> games);
     // Queues games that another pool has not finished, before all other games.
     void resume(std::vector<GameRecord> games);
+    // Changes the searches and the self-play of seat 0 from the next search of each game on, and lets no later search
+    // use evaluations from before: for an evaluator that has got a new net.
+    void configure(const SearchConfig& search, const SelfPlayConfig& selfplay);
 
     // Collects leaves for an evaluator into one batch. `allocate` is called once with the number of rows and the
     // largest number of moves of a row, and returns the memory to write to. Returns the ticket; 0, without a call of
@@ -141,13 +147,16 @@ private:
         GameRecord record;
         Search search;
         std::vector<std::uint32_t> leaves;               // ids of leaves in flight in `search`
+        std::vector<bool> cached;                        // of each leaf: its evaluation is in the cache
+        EvaluationCache caches[2];                       // by colour; players with one evaluator share the first
+        std::uint64_t cache_epoch = 0;                   // the pool's `epoch_` at the last search
         std::uint64_t playouts = 0, searched_plies = 0;  // over all games of the slot
     };
     // The part of a slot that every gather reads, in one compact array: slots are large and far apart in memory.
     struct SlotSummary {
         std::uint32_t first_row = 0;  // in the batch that is being gathered
-        // Leaves for the next batch, and the largest number of moves of one of them. 0 leaves and `evaluator` not
-        // NOT_SEARCHING: `select_leaves` must be called.
+        // Leaves for the next batch, those in the cache left out, and the largest number of moves of one of them. 0
+        // leaves and `evaluator` not NOT_SEARCHING: `select_leaves` must be called.
         std::uint16_t leaves = 0, max_moves = 0;
         std::int16_t evaluator = NOT_SEARCHING;  // of the side to move, or one of the constants below
         bool vacant = true;                      // has no game, or a finished one
@@ -169,12 +178,16 @@ private:
     void resume_game(Slot& slot, GameRecord record);
     void begin_search(Slot& slot);
     void finish_search(Slot& slot);
-    void record_search(Slot& slot, float value);
+    void record_search(Slot& slot);
     void make_move(Slot& slot, Move move, Score score);
     void end_or_continue(Slot& slot);
     std::optional<Outcome> outcome(const Slot& slot) const;
     const Seat& mover(const Slot& slot) const {
         return seats_[slot.state.turn == WHITE ? slot.game.white_seat : slot.game.black_seat];
+    }
+    EvaluationCache& cache(Slot& slot) const {
+        const bool shared = seats_[slot.game.white_seat].evaluator == seats_[slot.game.black_seat].evaluator;
+        return slot.caches[shared || slot.state.turn == WHITE ? 0 : 1];
     }
 
     // Queues, slots and external moves (pool.cpp).
@@ -194,10 +207,12 @@ private:
     bool is_batch_due(std::size_t leaves) const;
     std::vector<Ticket>::iterator find_ticket(std::uint64_t id);
     std::vector<BatchRow> close_ticket(std::uint64_t id);
-    void for_each_slot(const std::vector<BatchRow>& rows, const std::function<void(Search&, std::size_t row)>& work);
+    void apply_cached(Slot& slot, std::size_t leaf);
+    void for_each_slot(const std::vector<BatchRow>& rows, const std::function<void(Slot&, std::size_t row)>& work);
 
     PoolConfig config_;
     std::vector<Seat> seats_;
+    std::uint64_t epoch_ = 0;  // calls of `configure` so far
     Encoding encoding_;
     std::size_t batch_;  // rows of a batch, at most
     std::vector<Slot> slots_;

@@ -18,12 +18,17 @@ constexpr std::size_t FULL_BATCH_SLACK = 64;
 
 }  // namespace
 
-// Advances a game until it has leaves for an evaluator, needs an external move, or is finished.
+// Advances a game until it has leaves for an evaluator, needs an external move, or is finished. Leaves in the cache are
+// applied together with the others of their selection and in their order, so that the search does not depend on the
+// cache; if all of them are in it, at once.
 void Pool::select_leaves(std::size_t index) {
     Slot& slot = slots_[index];
-    slot.leaves.clear();
+    SlotSummary& summary = summaries_[index];
     const auto stopped = [&] { return slot.finished || slot.needs_external_move; };
-    while (slot.leaves.empty() && !stopped()) {
+    do {
+        slot.leaves.clear();
+        slot.cached.clear();
+        summary.leaves = summary.max_moves = 0;
         for (int playouts = 0; playouts < MAX_PLAYOUTS_PER_SELECTION && slot.leaves.size() < config_.leaves_per_slot;) {
             if (stopped()) break;
             if (mover(slot).plays_random_moves() || slot.search.done()) {
@@ -34,16 +39,25 @@ void Pool::select_leaves(std::size_t index) {
             ++playouts;
             const Playout playout = slot.search.playout();
             if (playout == Playout::BLOCKED) break;
-            if (playout == Playout::LEAF) slot.leaves.push_back(slot.search.last_leaf());
+            if (playout != Playout::LEAF) continue;
+            const std::uint32_t leaf = slot.search.last_leaf();
+            slot.leaves.push_back(leaf);
+            slot.cached.push_back(config_.cache && cache(slot).contains(slot.search.leaf(leaf)));
+            if (slot.cached.back()) continue;
+            ++summary.leaves;
+            summary.max_moves =
+                std::max(summary.max_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
         }
-    }
-    SlotSummary& summary = summaries_[index];
-    summary.leaves = static_cast<std::uint16_t>(slot.leaves.size());
-    summary.max_moves = 0;
-    for (const std::uint32_t leaf : slot.leaves)
-        summary.max_moves =
-            std::max(summary.max_moves, static_cast<std::uint16_t>(slot.search.leaf_edges(leaf).size()));
+        if (!summary.leaves)
+            for (std::size_t i = 0; i < slot.leaves.size(); ++i) apply_cached(slot, i);
+    } while (!summary.leaves && !stopped());
     update_summary(index);
+}
+
+// Applies the cached evaluation of a leaf of the present selection.
+void Pool::apply_cached(Slot& slot, std::size_t leaf) {
+    const CachedEvaluation found = cache(slot).at(slot.search.leaf(slot.leaves[leaf]));
+    slot.search.apply(slot.leaves[leaf], found.priors, found.wdl);
 }
 
 // Selects the leaves of games that have begun or received an external move. All other games have theirs since their
@@ -101,9 +115,10 @@ std::uint64_t Pool::gather(std::uint8_t evaluator, const AllocateRows& allocate)
         const Slot& slot = slots_[work_slots_[k]];
         std::uint32_t row = summaries_[work_slots_[k]].first_row;
         summaries_[work_slots_[k]].in_batch = true;
-        for (const std::uint32_t leaf : slot.leaves) {
-            ticket.rows[row] = {work_slots_[k], leaf};
-            rows.write(row++, *config_.variant, slot.search, leaf);
+        for (std::size_t i = 0; i < slot.leaves.size(); ++i) {
+            if (slot.cached[i]) continue;
+            ticket.rows[row] = {work_slots_[k], slot.leaves[i]};
+            rows.write(row++, *config_.variant, slot.search, slot.leaves[i]);
         }
     });
     tickets_.push_back(std::move(ticket));
@@ -135,16 +150,22 @@ std::vector<Pool::BatchRow> Pool::close_ticket(std::uint64_t id) {
 
 // Applies evaluations, then selects the next leaves, slot by slot. One thread does both for a slot, while its tree is
 // in that core's cache.
-void Pool::for_each_slot(const std::vector<BatchRow>& rows, const std::function<void(Search&, std::size_t row)>& work) {
-    std::vector<std::size_t> begins;  // first row of each slot, and the end
+void Pool::for_each_slot(const std::vector<BatchRow>& rows, const std::function<void(Slot&, std::size_t row)>& work) {
+    std::vector<std::size_t> begins;  // first row of each slot
     for (std::size_t row = 0; row < rows.size(); ++row)
         if (!row || rows[row].slot != rows[row - 1].slot) begins.push_back(row);
-    begins.push_back(rows.size());
-    threads_->each(begins.size() - 1, [&](std::size_t i) {
-        const std::size_t slot = rows[begins[i]].slot;
-        for (std::size_t row = begins[i]; row < begins[i + 1]; ++row) work(slots_[slot].search, row);
-        summaries_[slot].in_batch = false;
-        select_leaves(slot);
+    threads_->each(begins.size(), [&](std::size_t i) {
+        const std::size_t index = rows[begins[i]].slot;
+        Slot& slot = slots_[index];
+        std::size_t row = begins[i];
+        for (std::size_t leaf = 0; leaf < slot.leaves.size(); ++leaf) {
+            if (slot.cached[leaf])
+                apply_cached(slot, leaf);
+            else
+                work(slot, row++);
+        }
+        summaries_[index].in_batch = false;
+        select_leaves(index);
     });
     count_event();
 }
@@ -158,13 +179,15 @@ void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, st
                     std::to_string(size));
     const std::vector<BatchRow> rows = close_ticket(ticket);
     std::vector<const char*> faults(rows.size(), nullptr);
-    for_each_slot(rows, [&](Search& search, std::size_t row) {
-        const std::span<const float> row_priors(priors + row * stride, stride);
-        faults[row] = search.evaluation_fault(rows[row].leaf, row_priors, wdl + row * 3, encoding_);
-        if (faults[row])
-            search.abandon(rows[row].leaf);
-        else
-            search.apply(rows[row].leaf, row_priors, wdl + row * 3);
+    for_each_slot(rows, [&](Slot& slot, std::size_t row) {
+        Search& search = slot.search;
+        const std::uint32_t leaf = rows[row].leaf;
+        const std::span<const float> row_priors(priors + row * stride,
+                                                std::min(stride, search.leaf_edges(leaf).size()));
+        faults[row] = search.evaluation_fault(leaf, row_priors, wdl + row * 3, encoding_);
+        if (faults[row]) return search.abandon(leaf);
+        if (config_.cache) cache(slot).add(search.leaf(leaf), row_priors, wdl + row * 3);
+        search.apply(leaf, row_priors, wdl + row * 3);
     });
     for (std::size_t row = 0; row < rows.size(); ++row)
         if (faults[row]) EvaluationFault{faults[row], row}.raise();
@@ -173,7 +196,7 @@ void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, st
 void Pool::apply(std::uint64_t ticket, NativeEvaluator evaluator) {
     const std::lock_guard lock(mutex_);
     const std::vector<BatchRow> rows = close_ticket(ticket);
-    for_each_slot(rows, [&](Search& search, std::size_t row) { search.evaluate(rows[row].leaf, evaluator); });
+    for_each_slot(rows, [&](Slot& slot, std::size_t row) { slot.search.evaluate(rows[row].leaf, evaluator); });
 }
 
 void Pool::run(NativeEvaluator evaluator) {

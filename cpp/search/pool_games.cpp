@@ -1,5 +1,6 @@
 // One game of a pool: start, search, move, end.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "search/pool.h"
@@ -17,6 +18,7 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
     slot.game = std::move(game);
     slot.playing = true;
     slot.finished = false;
+    for (EvaluationCache& cache : slot.caches) cache.clear();
     const std::string fen = slot.game.start_fen.empty() ? std::string(variant.start) : slot.game.start_fen;
     const State start = validate(parse_fen(variant, config_.chess960, fen), false);
     // Random opening moves, drawn again if they end the game.
@@ -57,6 +59,7 @@ void Pool::resume_game(Slot& slot, GameRecord record) {
     slot.game = {.id = record.id, .white_seat = record.white_seat, .black_seat = record.black_seat};
     slot.playing = true;
     slot.finished = false;
+    for (EvaluationCache& cache : slot.caches) cache.clear();
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
     slot.keys.clear();
     const std::vector<Move> moves = std::exchange(record.moves, {});
@@ -83,6 +86,10 @@ void Pool::begin_search(Slot& slot) {
     // A fast search is not learned from, and Dirichlet noise would only make its move worse (KataGo). Gumbel noise stays:
     // it draws the move.
     if (!slot.full_search) search.noise_epsilon = 0;
+    if (slot.cache_epoch != epoch_)
+        for (EvaluationCache& cache : slot.caches) cache.clear();
+    slot.cache_epoch = epoch_;
+    cache(slot).begin_search();
     slot.search.begin({.variant = *config_.variant,
                        .root = slot.state,
                        .history = std::span(slot.keys).last(reach),
@@ -103,7 +110,7 @@ void Pool::finish_search(Slot& slot) {
         const Search& search = slot.search;
         const Node& root = search.root();
         const float value = root.proof.known() ? root.proof.value() : root.value;
-        if (slot.full_search && root.edges > 1) record_search(slot, value);
+        if (slot.full_search && root.edges > 1) record_search(slot);
         const double temperature = ply < config_.selfplay.temperature_plies ? config_.selfplay.temperature : 0;
         slot.playouts += search.visits();
         ++slot.searched_plies;
@@ -112,15 +119,32 @@ void Pool::finish_search(Slot& slot) {
     end_or_continue(slot);
 }
 
-// Adds the position and its policy target to the record.
-void Pool::record_search(Slot& slot, float value) {
+// Adds the position and its targets to the record. The value is what the improved policy expects: the sum of weight
+// times Q over the moves that the search has tried or proven. The mean of the root also counts the playouts that a
+// Gumbel root spends on bad moves, which biases it downwards (docs/log.md).
+void Pool::record_search(Slot& slot) {
+    const Node& root = slot.search.root();
     TrainedPosition position{.ply = static_cast<std::uint16_t>(slot.record.moves.size()),
-                             .value = value,
-                             .net_value = slot.search.root().net_value,
+                             .value = root.value,
+                             .draw = 1,
+                             .net_value = root.net_value,
                              .targets = {}};
-    for (const MoveStats& stats : slot.search.moves())
+    const float draw_score = slot.search.config().draw_score;  // part of the search's values, not of the target
+    float sum = 0, value = 0, draw = 0;
+    for (const MoveStats& stats : slot.search.moves()) {
         if (stats.visits || stats.weight > 1e-4f)
             position.targets.push_back({.move = stats.move, .visits = stats.visits, .weight = stats.weight});
+        if (!stats.visits && !stats.proof.known()) continue;
+        const bool proven = stats.proof.known();
+        sum += stats.weight;
+        value += stats.weight * (proven ? stats.value : stats.value - draw_score * stats.draw);
+        draw += stats.weight * (proven ? float(stats.proof.is_draw()) : stats.draw);
+    }
+    if (sum > 0) {
+        position.value = value / sum;
+        position.draw = draw / sum;
+    }
+    position.draw = std::clamp(position.draw, 0.0f, 1 - std::abs(position.value));
     slot.record.positions.push_back(std::move(position));
 }
 

@@ -121,6 +121,7 @@ public:
 
     const Node& root() const { return tree_.nodes[0]; }
     const State& root_state() const { return root_state_; }
+    const SearchConfig& config() const { return config_; }
     Move root_move(std::size_t edge) const { return tree_.edges_of(root())[edge].move; }
     std::uint32_t visits() const { return visits_; }
     std::uint32_t collisions() const { return collisions_; }

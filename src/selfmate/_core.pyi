@@ -1118,7 +1118,7 @@ class GameRecord:
 
     def trained(self) -> list[dict[str, Any]]:
         """
-        Return the trained positions: ply, value, net_value, and visits and weights by move.
+        Return the trained positions: ply, value, draw, net_value, and visits and weights by move.
         """
 
     def to_bytes(self) -> bytes:
@@ -1180,16 +1180,19 @@ class Pool:
     """
 
     @overload
-    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0) -> None:
-        """Self-play: seat 0 plays both sides."""
+    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True) -> None:
+        """
+        Self-play: seat 0 plays both sides. `cache`: a leaf that was evaluated in the same search or in the one
+        before it is not evaluated again; the games are the same.
+        """
 
     @overload
-    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., max_id_lead: int = 0, greedy: bool = False) -> None:
+    def __init__(self, variant: str, seats: Sequence[Seat], *, seed: int = 0, max_plies: int = 512, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, rules: ScoreRules = ..., max_id_lead: int = 0, greedy: bool = False, cache: bool = True) -> None:
         """
         Games between players; games name seats by their index. `batch`: leaves of a batch, at most (0: of all
         games, divided by the lanes). `max_id_lead`: a game begins only if its id is less than this above the
         smallest unfinished id (0: no limit). `greedy`: a batch takes all leaves that fit, and a partial batch
-        waits while two others are open.
+        waits while two others are open. `cache`: as for self-play.
         """
 
     def apply(self, ticket: int, priors: NDArray[numpy.float32], wdl: NDArray[numpy.float32]) -> None:
@@ -1213,6 +1216,12 @@ class Pool:
         """
         Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
         is a FEN, or empty for the variant's start position.
+        """
+
+    def configure(self, search: SearchConfig, selfplay: SelfPlayConfig) -> None:
+        """
+        Change self-play from the next search of each game on; no later search uses evaluations from before.
+        For an evaluator that has got a new net.
         """
 
     def resume(self, games: Sequence[GameRecord]) -> None:
@@ -1333,6 +1342,9 @@ class Samples:
 
     @property
     def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def root_draw(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
     def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...

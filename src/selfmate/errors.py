@@ -82,7 +82,7 @@ class UnknownVariant(SelfmateError):
     """The name of a variant is not known.
 
     >>> str(UnknownVariant.named("atomik", ["chess", "atomic"]))
-    "no variant is called 'atomik'; did you mean 'atomic'?"
+    "unknown variant 'atomik'; did you mean 'atomic'?"
     """
 
     @classmethod
@@ -92,8 +92,8 @@ class UnknownVariant(SelfmateError):
 
         names = list(known)
         near = difflib.get_close_matches(clip(name).lower(), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-        return cls(f"no variant is called {clip(name)!r}; {hint}", name)
+        hint = f"did you mean {near[0]!r}?" if near else f"valid variants: {', '.join(names)}"
+        return cls(f"unknown variant {clip(name)!r}; {hint}", name)
 
 
 class FenError(SelfmateError):

@@ -199,7 +199,7 @@ def test_bad_input_is_one_line(run: Run, arguments: list[str], message: str) -> 
         ("a.epd", "7k/5Q2/6K1/8/8/8/8/8 b - -", "the game is over (stalemate)"),
         ("a.pgn", "", "a.pgn: no game"),
         ("a.pgn", "1. Ke3", "a.pgn: line 1: 'Ke3' is not legal"),
-        ("a.pgn", '[Variant "Bughouse"]\n\n1. e4 *', "no variant is called 'Bughouse'"),
+        ("a.pgn", '[Variant "Bughouse"]\n\n1. e4 *', "unknown variant 'Bughouse'"),
     ],
 )
 def test_bad_files_are_one_line(run: Run, tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -222,7 +222,7 @@ def test_a_bad_game_does_not_end_a_file_and_repairs_are_lines_on_standard_error(
     assert [each["played"]["san"] for each in moves] == ["e4", "e5", "Nf3", "--", "e4", "e5"]
     lines = err.splitlines()
     assert len(lines) == 11
-    assert "games.pgn: line 1, column 1: no variant is called 'Bughouse'" in lines[0]
+    assert "games.pgn: line 1, column 1: unknown variant 'Bughouse'" in lines[0]
     assert "games.pgn: line 5, column 13: 'Ke3' is not legal" in lines[1]
     assert "games.pgn: line 7, column 4: 'g1f3' read as Nf3" in lines[2]
     assert "games.pgn: 14 more repairs" in lines[10]
@@ -423,8 +423,8 @@ def test_a_file_that_does_not_agree_is_not_written(run: Run, tmp_path: Path, mon
     ("net", "out", "message"),
     [
         ("heuristic-1", "a.onnx", "heuristic-1 has no net"),
-        ("nowhere", "a.onnx", "no player is called 'nowhere'"),
-        ("nowhere:12", "a.onnx", "no player is called 'nowhere:12'"),
+        ("nowhere", "a.onnx", "unknown player 'nowhere'"),
+        ("nowhere:12", "a.onnx", "unknown player 'nowhere:12'"),
         ("gardner-laptop", "a.bin", "must end in .onnx"),
         ("gardner-laptop", "nowhere/a.onnx", "there is no such folder"),
         (".", "a.onnx", "net.json"),

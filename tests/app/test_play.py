@@ -383,7 +383,7 @@ def test_a_disk_that_cannot_be_written_is_refused_at_the_start(
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("nobody",), "no player is called 'nobody'"),
+        (("nobody",), "unknown player 'nobody'"),
         (("--variant", "atomik"), "did you mean 'atomic'?"),
         (("--color", "green"), "green"),
         (("--level", "0"), "level"),

@@ -87,7 +87,7 @@ def test_bad_tactics_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SelfmateError, match=r"mates\.epd: there is no such file"):
         bench_tactics.tactics(tmp_path / "mates.epd")
     (tmp_path / "mates.epd").touch()
-    with pytest.raises(SelfmateError, match="no variant is called 'mates'"):
+    with pytest.raises(SelfmateError, match="unknown variant 'mates'"):
         bench_tactics.tactics(tmp_path / "mates.epd")
     path = tmp_path / "chess_empty.epd"
     path.write_text("# nothing\n", encoding="ascii")
@@ -169,7 +169,7 @@ def test_commands(run: Run) -> None:
         (("nn", "--net", "/no/such/net.onnx"), "/no/such/net.onnx"),
         (("nn", "--backend", "onix"), "did you mean 'onnx'?"),
         (("agreement", "/no/such/net.onnx"), "/no/such/net.onnx"),
-        (("selfplay", "nothing"), "no recipe is called 'nothing'"),
+        (("selfplay", "nothing"), "unknown recipe 'nothing'"),
         (("selfplay", "--seconds", "0"), "seconds"),
     ],
 )

@@ -104,10 +104,10 @@ def test_bench_prints_what_openbench_reads(run: Run) -> None:
         (("perft", "atomik", "3"), "did you mean 'atomic'?"),
         (("perft", "", "3"), "''"),
         (("perft", "chess"), "DEPTH"),
-        (("perft", "chess", "--", "-1"), "depth"),
-        (("perft", "chess", "101"), "depth"),
-        (("perft", "chess", "three"), "depth"),
-        (("perft", "chess", "99999999999999999999"), "depth"),
+        (("perft", "chess", "--", "-1"), "DEPTH"),
+        (("perft", "chess", "101"), "DEPTH"),
+        (("perft", "chess", "three"), "DEPTH"),
+        (("perft", "chess", "99999999999999999999"), "DEPTH"),
         (("perft", "chess", "3", "--fen", "what"), "FEN"),
         (("perft", "chess", "3", "--fen", ""), "FEN"),
         (("perft", "chess", "3", "--fen", "8/8/8/8/8/8/8/K7 w - - 0 1"), "no king"),
@@ -179,7 +179,7 @@ def test_demo_is_a_game_with_an_end(run: Run, variant: str) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert f"{variant}, game 7" in answer.out
     assert any(answer.out.splitlines()[-2].startswith(words) for words in ("White wins: ", "Black wins: ", "Draw: "))
-    assert answer.out.splitlines()[-1] == f"Again: selfmate demo {variant} --seed 7"
+    assert answer.out.splitlines()[-1] == f"Repeat it: selfmate demo {variant} --seed 7"
     assert run("demo", variant, "--seed", "7") == answer
 
 

@@ -26,8 +26,17 @@ def test_help_shows_no_type_of_switches_and_no_64_bit_range(words: tuple[str, ..
     done = run(*words, "--help")
     assert done.code == 0
     assert "--help" in done.out
-    assert "<bool>" not in done.out
+    assert re.search(r"<[a-z\[\]]+( range)?>", done.out) is None  # placeholders are words such as N, PATH or DEVICE
+    assert "Example: selfmate" in done.out
     assert re.search(r"\d{16}", done.out.replace(",", "")) is None
+
+
+def test_placeholders_of_options_and_arguments(run: Command) -> None:
+    text = " ".join(run("train", "--help").out.split())
+    assert "[OPTIONS] [RECIPE]" in text
+    for option in ("--run PATH", "--minutes N [0.01<=x<=1000000]", "--device DEVICE", "--set KEY=VALUE", "--seed N "):
+        assert option in text
+    assert "--smoke Shrink" in text
 
 
 @pytest.mark.parametrize("seed", ["-1", str(2**63 + 1), "x", "1e3"])

@@ -124,7 +124,7 @@ WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "many threads": (EnvError, lambda: BatchedGames("chess", 1, threads=10**6), "threads must be"),
     "seed": (EnvError, lambda: BatchedGames("chess", 1, seed=-1), "seed must be"),
     "NaN seed": (EnvError, lambda: BatchedGames("chess", 1, seed=float("nan")), "seed"),  # type: ignore[arg-type]
-    "variant": (UnknownVariant, lambda: BatchedGames("go", 1), "no variant is called"),
+    "variant": (UnknownVariant, lambda: BatchedGames("go", 1), "unknown variant"),
     "FEN": (FenError, lambda: BatchedGames("chess", 1, starts=["hello"]), "FEN"),
     "setup": (NoKing, lambda: BatchedGames("chess", 1, starts=["8/8/8/8/8/8/8/K7 w - - 0 1"]), "king"),
     "ended": (

@@ -148,8 +148,8 @@ def test_pictures() -> None:
 
 
 WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
-    "variant": (UnknownVariant, lambda: VariantEnv("go"), "no variant is called 'go'"),
-    "opponent": (PlayerError, lambda: VariantEnv("chess", opponent="stockfish"), "no player is called"),
+    "variant": (UnknownVariant, lambda: VariantEnv("go"), "unknown variant 'go'"),
+    "opponent": (PlayerError, lambda: VariantEnv("chess", opponent="stockfish"), "unknown player"),
     "its variant": (PlayerError, lambda: VariantEnv("chess", opponent="gardner-laptop"), "plays gardner, not chess"),
     "limit": (PlayerError, lambda: VariantEnv("chess", limit=Limit(depth=3)), "a limit needs"),
     "seat": (EnvError, lambda: VariantEnv("chess", seat="both"), "seat must be"),

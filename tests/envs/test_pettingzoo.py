@@ -116,7 +116,7 @@ def test_pictures() -> None:
 
 
 WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
-    "variant": (UnknownVariant, lambda: VariantAECEnv("go"), "no variant is called 'go'"),
+    "variant": (UnknownVariant, lambda: VariantAECEnv("go"), "unknown variant 'go'"),
     "picture": (EnvError, lambda: VariantAECEnv("chess", render_mode="human"), "render_mode must be"),
     "illegal": (EnvError, lambda: VariantAECEnv("chess", on_illegal="skip"), "on_illegal must be"),
     "plies": (EnvError, lambda: VariantAECEnv("chess", max_plies=-1), "max_plies must be"),

@@ -108,7 +108,7 @@ def test_a_test_that_is_not_decided_says_so() -> None:
     even = [entry(number, number % 2, 1 - number % 2, "1-0") for number in range(4)]
     played = report(*even, test=Sprt(0, 5))
     assert played.complete
-    assert told(played)[-1].endswith("; not decided, raise --games to go on.")
+    assert told(played)[-1].endswith("; not decided, raise --games to continue.")
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2])

@@ -220,11 +220,11 @@ def test_who_is_no_player_may_be_an_engine(run: Run, tmp_path: Path, monkeypatch
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     for spec, part in (
-        ("koifish", "no player is called 'koifish'; did you mean 'uci:koifish?nodes=1000'?\n"),
-        ("koifish?depth=3", "no player is called 'koifish'; did you mean 'uci:koifish?depth=3'?\n"),
+        ("koifish", "unknown player 'koifish'; did you mean 'uci:koifish?nodes=1000'?\n"),
+        ("koifish?depth=3", "unknown player 'koifish'; did you mean 'uci:koifish?depth=3'?\n"),
         (str(program), f"nor a run; did you mean 'uci:{program}?nodes=1000'?\n"),
-        ("heuristik-1", "no player is called 'heuristik-1'; did you mean 'heuristic-1'?\n"),
-        ("goldfish", "and run directories; a UCI engine is written uci:COMMAND?nodes=1000\n"),
+        ("heuristik-1", "unknown player 'heuristik-1'; did you mean 'heuristic-1'?\n"),
+        ("goldfish", "or a run directory; a UCI engine is written uci:COMMAND?nodes=1000\n"),
     ):
         code, out, err = run(spec, "random", "--games", "2")
         assert (code, out) == (2, "")
@@ -260,7 +260,7 @@ def test_an_engine_that_starts_no_more_is_out_and_the_others_go_on(
     players = (fake(query="nodes=1&name=A"), fake(query="nodes=1&name=B"), fake("fails-later", str(starts)), "random")
     code, out, err = run(*players, "--openings", start, "--pairs", "1")
     assert (code, err) == (1, "")
-    assert "Fake fails-later (1 node) could not go on: " in out
+    assert "Fake fails-later (1 node) could not continue: " in out
     assert "exited with code 9" in out
     assert "A - B: Score 50.0 %" in out
     assert "Stopped after 6 of 12 games" in out

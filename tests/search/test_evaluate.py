@@ -98,14 +98,14 @@ BAD_CALLS: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "variant": (PlayerError, lambda: evaluate(NET, [Position("chess")]), "plays gardner, not chess"),
     "random": (PlayerError, lambda: evaluate("random", [Position("chess")]), "does not evaluate"),
     "a number": (PlayerError, lambda: evaluate(5, [Position("chess")]), "not int"),  # type: ignore[arg-type]
-    "no such net": (PlayerError, lambda: evaluate("heuristik", [Position("chess")]), "no player is called"),
+    "no such net": (PlayerError, lambda: evaluate("heuristik", [Position("chess")]), "unknown player"),
     "mate": (SearchError, lambda: evaluate("uniform", [Position("chess"), MATED]), "position 1 has no legal moves"),
     "nothing": (ArrayError, lambda: evaluate("uniform", []), "at least one"),
     "text": (ArrayError, lambda: evaluate("uniform", ["e2e4"]), "not str"),  # type: ignore[list-item]
     "games": (PlayerError, lambda: selfplay_games("uniform", "chess", 0), "games must be a whole number"),
     "many games": (PlayerError, lambda: selfplay_games("uniform", "chess", 10**30), "games must be"),
     "seed": (PlayerError, lambda: selfplay_games("uniform", "chess", 1, seed=-1), "seed must be"),
-    "unknown": (UnknownVariant, lambda: selfplay_games("uniform", "go", 1), "no variant is called"),
+    "unknown": (UnknownVariant, lambda: selfplay_games("uniform", "go", 1), "unknown variant"),
     "other variant": (PlayerError, lambda: selfplay_games(NET, "chess", 1), "plays gardner"),
     "search seed": (
         PlayerError,

@@ -226,18 +226,18 @@ def test_playing_an_onnx_file_needs_no_torch(nets: Path) -> None:
     [
         ("heuristic", "did you mean 'heuristic-1'?"),
         ("Random", "did you mean 'random'?"),
-        ("", "no player is called ''"),
+        ("", "unknown player ''"),
         ("gardner-laptp", "did you mean 'gardner-laptop'?"),
-        ("nobody", "there are uniform, heuristic-1, random, atomic-gpu, chess-gpu, gardner-laptop"),
+        ("nobody", "valid players: uniform, heuristic-1, random, atomic-gpu, chess-gpu, gardner-laptop"),
         ("uci:stockfish", "engines play in selfmate arena and selfmate ladder"),
         ("heuristic-1?visits=5", "here write heuristic-1 and options"),
-        ("/no/such/net", "no player is called"),
-        ("/no/such/net.onnx", "no player is called"),
-        ("nul\0", "no player is called"),
-        ("x" * 10_000, "no player is called"),
+        ("/no/such/net", "unknown player"),
+        ("/no/such/net.onnx", "unknown player"),
+        ("nul\0", "unknown player"),
+        ("x" * 10_000, "unknown player"),
         ("/tmp", "neither a net"),
         (__file__, "neither a net"),
-        ("two\nlines", "no player is called 'two\\nlines'"),
+        ("two\nlines", "unknown player 'two\\nlines'"),
     ],
 )
 def test_a_wrong_spec_is_refused_in_one_line(spec: str, part: str) -> None:
@@ -249,7 +249,7 @@ def test_a_wrong_spec_is_refused_in_one_line(spec: str, part: str) -> None:
 
 
 def test_a_run_without_that_net_is_refused(nets: Path, tmp_path: Path) -> None:
-    with pytest.raises(PlayerError, match="there are champion, untrained, newest, and the cycles 0, 3"):
+    with pytest.raises(PlayerError, match="valid names: champion, untrained, newest, and the cycles 0, 3"):
         Player(str(nets / "small:7"))
     run = tmp_path / "run"
     shutil.copytree(nets / "small", run)

@@ -160,8 +160,8 @@ def test_the_games_at_once_fit_the_device(monkeypatch: pytest.MonkeyPatch) -> No
     assert slots == 3 * 2048 // 4
     assert "1,536 games at once in 3 lanes: 2,048 leaves are evaluated at 900,000/s, more of them at 1,000,000/s" in why
     assert asked == list(FAST)
-    # A GPU has an eighth more of them than full batches need.
-    assert chosen(monkeypatch, FAST, gpu=True)[0] == 9 * 3 * 2048 // 4 // 8
+    # A GPU has half more of them than full batches need.
+    assert chosen(monkeypatch, FAST, gpu=True)[0] == 3 * 3 * 2048 // 4 // 2
     # What does not fit into the device's memory is not taken, and nothing larger is tried.
     assert chosen(monkeypatch, {64: 1e5, 128: 1.2e5})[0] == 3 * 128 // 4
     # A slow device is not kept busy for minutes.

@@ -8,6 +8,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pytest
 
 from oracles import Counter, binomial_z, chi_square_z
@@ -94,6 +95,26 @@ def choose(result: Any, legal: list[Any], temperature: float, chance: Counter) -
     return result.best
 
 
+def expected_value(result: Any, draw_score: float) -> float:
+    """Return what the improved policy expects: weights by values of the moves that the search knows, draws worth 0."""
+    known = [move for move in result.moves if move.visits or move.proven is not None]
+    if not sum(move.weight for move in known):
+        return float(result.value)
+    values = [
+        np.sign(move.proven) if move.proven is not None else move.value - draw_score * move.draw for move in known
+    ]
+    return float(np.average(values, weights=[move.weight for move in known]))
+
+
+def expected_draw(result: Any) -> float:
+    """Return the share of draws by the same weights."""
+    known = [move for move in result.moves if move.visits or move.proven is not None]
+    if not sum(move.weight for move in known):
+        return 1.0 - abs(float(result.value))
+    draws = [move.draw if move.proven is None else move.proven == 0 for move in known]
+    return float(np.average(draws, weights=[move.weight for move in known]))
+
+
 def play_alone(variant: str, search: dict[str, Any], settings: Settings, game: int, start: str = "") -> Game:
     """Play one game as self-play is documented, with one `Search` for each move."""
     position = Position(variant, start or None)
@@ -118,7 +139,8 @@ def play_alone(variant: str, search: dict[str, Any], settings: Settings, game: i
             trained.append(
                 {
                     "ply": ply,
-                    "value": result.value,
+                    "value": expected_value(result, own.get("draw_score", 0.0)),
+                    "draw": expected_draw(result),
                     "net_value": result.value if result.net_value is None else result.net_value,
                     "visits": {str(stats.move): stats.visits for stats in kept},
                     "weights": {str(stats.move): stats.weight for stats in kept},
@@ -162,7 +184,10 @@ def test_games_are_those_of_a_replay_move_by_move(variant: str, starts: tuple[st
             assert [str(move) for move in record.moves] == alone.moves
             assert record.random_plies == alone.random_plies
             assert record.result == alone.result
-            assert record.trained() == alone.trained
+            for entry, expected in zip(record.trained(), alone.trained, strict=True):
+                for key in ("value", "draw"):
+                    assert entry.pop(key) == pytest.approx(expected.pop(key), abs=1e-5)
+                assert entry == expected
             seen[record.result] += 1
             seen["trained"] += record.positions
     assert seen["trained"] > 100

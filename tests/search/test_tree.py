@@ -144,7 +144,7 @@ def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
         to_frame({"a": [1]})
     with pytest.raises(MissingExtra, match="polars is not installed; pip install polars"):
         to_frame({"a": [1]}, "polars")
-    with pytest.raises(SelfmateError, match="there are pandas and polars"):
+    with pytest.raises(SelfmateError, match="use pandas or polars"):
         to_frame({"a": [1]}, "excel")
 
 

@@ -62,6 +62,7 @@ class Replayed(NamedTuple):
     value_weight: float
     plies: int
     root_value: float
+    root_draw: float
 
 
 def final_result(record: GameRecord) -> str:
@@ -113,6 +114,7 @@ def replay(record: GameRecord) -> dict[int, Replayed]:
                 float(result != "*"),
                 len(record.moves) - ply,
                 trained[ply]["value"],
+                trained[ply]["draw"],
             )
         if ply < len(record.moves):
             position.play(record.moves[ply])
@@ -168,6 +170,7 @@ def test_samples_are_what_a_replay_of_the_game_says(variant: str, read_back: boo
                 assert tuple(samples.wdl[row].tolist()) == truth.wdl
                 assert samples.value_weight[row] == truth.value_weight
                 assert samples.root_value[row] == pytest.approx(truth.root_value)
+                assert samples.root_draw[row] == pytest.approx(truth.root_draw)
                 seen[str(truth.wdl)] += 1
 
                 sampled += 1

@@ -61,8 +61,8 @@ def test_the_losses_are_what_they_say(buffer: Buffer) -> None:
         weights = zip(batch.policy_index[row].tolist(), batch.policy_weight[row].tolist(), strict=True)
         policies.append(-sum(weight * log_priors[index] for index, weight in weights if weight > 0))
         if batch.value_weight[row] > 0:
-            root = float(batch.root_value[row])
-            searched = np.array([max(root, 0), 1 - abs(root), max(-root, 0)])
+            root, draw = float(batch.root_value[row]), float(batch.root_draw[row])
+            searched = np.array([(1 - draw + root) / 2, draw, (1 - draw - root) / 2])
             target = 0.75 * batch.wdl[row] + 0.25 * searched
             values.append(-float((target * wdl_logits[row].log_softmax(0).numpy()).sum()))
             error = abs(float(lengths[row]) - float(batch.plies[row])) / PLIES_UNIT
@@ -94,7 +94,7 @@ def test_truncated_games_teach_no_value() -> None:
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 def test_it_learns(buffer: Buffer, optimizer: str) -> None:
-    learner = make(f"optimizer={optimizer}", "learning_rate=0.01", "batch=64")
+    learner = make(f"optimizer={optimizer}", "learning_rate=0.01", "batch=64", "value_mix=0.0")
     before = learner.validate(buffer, cycle=0)
     learner.learn(buffer, 60, cycle=0)
     after = learner.validate(buffer, cycle=0)

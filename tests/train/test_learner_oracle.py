@@ -75,8 +75,9 @@ def losses_of(
         # 2. A game without a result says nothing of values
         if not samples.value_weight[row]:
             continue
-        root = float(samples.root_value[row])
-        searched = np.array([root, 1 - root, 0]) if root > 0 else np.array([0, 1 + root, -root])
+        root, draw = float(samples.root_value[row]), float(samples.root_draw[row])
+        decided = 1 - draw  # wins - losses = root, wins + losses = decided
+        searched = np.array([decided - (decided - root) / 2, draw, (decided - root) / 2])
         target = (1 - mix) * samples.wdl[row] + mix * searched
         wdl = np.exp(wdl_logits[row]) / np.exp(wdl_logits[row]).sum()
         values.append(-float((target * np.log(wdl)).sum()))
@@ -208,8 +209,8 @@ def dense_loss(net: Net, samples: Samples, mix: float, value_weight: float, plie
             target[row, index] += weight
     log_priors = masked.log_softmax(1)
     policy = -(target * log_priors.where(target > 0, torch.zeros(()))).sum() / len(rows)
-    root = torch.from_numpy(samples.root_value)
-    searched = torch.stack([root.relu(), 1 - root.abs(), (-root).relu()], 1)
+    root, draw = torch.from_numpy(samples.root_value), torch.from_numpy(samples.root_draw)
+    searched = torch.stack([(1 - draw + root) / 2, draw, (1 - draw - root) / 2], 1)
     wdl = (1 - mix) * torch.from_numpy(samples.wdl) + mix * searched
     known = torch.from_numpy(samples.value_weight) > 0
     value = torch.nn.functional.cross_entropy(wdl_logits[known], wdl[known])

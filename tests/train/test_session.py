@@ -6,6 +6,9 @@ import json
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,12 @@ import pytest
 
 from command import Run as Command
 from selfmate._core import EDGE_BYTES, NODE_BYTES, GameRecord, Pool, Position, Search, SearchConfig
-from selfmate.evaluator.winograd import WinogradEvaluator
+from selfmate.errors import EvaluatorError
+from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.recipe.reader import RecipeError, change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.format import read_run
+from selfmate.rundir.reader import RunReader
 from selfmate.search.autotune import tree_bytes
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
@@ -27,6 +32,8 @@ from selfmate.train.session import train
 from selfmate.train.session_time import SessionTime
 from selfmate.util import memory as memory_module
 
+SLOW = ("selfplay.max_plies=60", "selfplay.visits=100", "selfplay.fast_visits=100")
+"""Games that last longer than what a trainer does between two cycles."""
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0")
 
 
@@ -46,7 +53,7 @@ def test_trees_that_do_not_fit_are_refused_before_anything_starts(
     done = run("train", "gardner-laptop", "--run", tmp_path / "run", *settings)
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "selfmate: selfplay.visits: 1,024 search trees of 100,000 visits need about 109.9 GiB of memory, and this "
+        "selfmate: selfplay.visits: 1,024 search trees of 100,000 visits need about 149.5 GiB of memory, and this "
         "machine has 16.0 GiB; lower selfplay.visits or selfplay.slots\n"
     )
     assert not (tmp_path / "run").exists()
@@ -103,15 +110,22 @@ def play_cycle(selfplay: SelfPlay, cycle: int, ids: range) -> tuple[list[int], l
 
 
 @pytest.fixture
-def selfplay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SelfPlay:
-    """Self-play of a tiny net in which games of later cycles begin early, as on a GPU."""
+def selfplay(tmp_path: Path) -> Iterator[SelfPlay]:
+    """Self-play of a tiny net that goes on from cycle to cycle, as on a GPU."""
     train("gardner-laptop", tmp_path / "run", overrides=(*SETTINGS, "selfplay.cycles=1"), smoke=True, device="cpu")
     state = read_run(tmp_path / "run")[1]
-    monkeypatch.setitem(selfplay_module.GAMES_AHEAD, "cpu", 40)
     recipe = change(smoke_recipe(load("gardner-laptop")), SETTINGS)
-    made = SelfPlay(recipe, 1, "cpu")
+    made = SelfPlay(recipe, 1, "cpu", continuous=True)
     made.prepare(tmp_path / "run" / state.checkpoint(0).name)
-    return made
+    yield made
+    made.pause()
+
+
+def resume(selfplay: SelfPlay, records: Sequence[GameRecord]) -> SelfPlay:
+    """Return the self-play of another session, with the same evaluator."""
+    resumed = SelfPlay(selfplay.recipe, 1, "cpu", records, continuous=True)
+    resumed._evaluator, resumed.concurrency = selfplay._evaluator, selfplay.concurrency
+    return resumed
 
 
 def test_games_that_a_session_did_not_save_begin_at_once(
@@ -119,9 +133,9 @@ def test_games_that_a_session_did_not_save_begin_at_once(
 ) -> None:
     """A game without a move is not saved. The next session begins it beside the games in flight, not cycles later."""
     play_cycle(selfplay, 0, range(8))
-    assert max(record.game_id for record in selfplay.in_flight) > 10
-    lost = {9, 10}
-    selfplay.in_flight = [record for record in selfplay.in_flight if record.game_id not in lost]
+    flight = selfplay.in_flight()
+    assert max(record.game_id for record in flight) > 10
+    resumed = resume(selfplay, [record for record in flight if record.game_id not in {9, 10}])
     begun: list[int] = []
 
     class Watched:
@@ -135,9 +149,10 @@ def test_games_that_a_session_did_not_save_begin_at_once(
             begun.extend(range(first, first + count))
             self.pool.start(first, count)
 
-    known = {record.game_id for record in selfplay.in_flight}
+    known = {record.game_id for record in resumed.in_flight()}
     monkeypatch.setattr(selfplay_module, "selfplay_pool", lambda *a, **b: Watched(selfplay_pool(*a, **b)))
-    selfplay._start(1, [8])
+    resumed._start(1, [8])
+    resumed.pause()
     assert begun[:2] == [9, 10] if 8 in known else [8, 9, 10]
     assert begun[2 if 8 in known else 3] == max(known) + 1
     assert not known & set(begun)
@@ -150,17 +165,111 @@ def test_a_game_that_ended_is_counted_once(selfplay: SelfPlay) -> None:
     """
     mine, ended = play_cycle(selfplay, 0, range(8))
     assert mine == list(range(8))
-    saved = [GameRecord.from_bytes(record.to_bytes()) for record in selfplay.in_flight]
+    saved = [GameRecord.from_bytes(record.to_bytes()) for record in selfplay.in_flight()]
     early = {game_id for game_id in ended if game_id >= 8}
     assert early, "no game of a later cycle ended early: the test shows nothing"
     assert any(record.outcome is None for record in saved if record.game_id in early), "none was truncated"
-    resumed = SelfPlay(selfplay.recipe, 1, "cpu", saved)
-    resumed._evaluator, resumed.concurrency = selfplay._evaluator, selfplay.concurrency
-    assert isinstance(resumed._evaluator, WinogradEvaluator)
+    resumed = resume(selfplay, saved)
     mine, later = play_cycle(resumed, 1, range(8, 16))
+    resumed.pause()
     assert mine == list(range(8, 16))
     assert not early & set(later)
     assert len(later) == len(set(later))
+
+
+def test_self_play_goes_on_between_cycles_and_rests_when_it_is_told(
+    selfplay: SelfPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every game comes once, those that end between two calls too; nothing is played during a rest."""
+    monkeypatch.setattr(selfplay_module, "DRAIN_SECONDS", 0.001)
+    selfplay.recipe = change(selfplay.recipe, SLOW)
+    seen: list[int] = []
+    ended: list[int] = []
+    for cycle in range(4):
+        mine, finished = play_cycle(selfplay, cycle, range(8 * cycle, 8 * cycle + 8))
+        assert mine == list(range(8 * cycle, 8 * cycle + 8))
+        seen += mine
+        ended += finished
+        before = selfplay._evaluations
+        deadline = time.monotonic() + 20
+        while cycle < 2 and selfplay._evaluations == before:
+            assert time.monotonic() < deadline, "self-play stands still between two cycles"
+            time.sleep(0.01)
+        if cycle == 2:
+            selfplay.pause()
+            before = selfplay._evaluations
+            time.sleep(0.2)
+            assert selfplay._evaluations == before
+    left = selfplay.in_flight()
+    assert not {record.game_id for record in left} & set(seen)
+    assert len(ended) == len(set(ended))
+    assert set(seen) <= set(ended)
+
+
+def test_a_new_cycle_changes_the_visits_and_the_net_of_games_that_go_on(
+    selfplay: SelfPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`Pool.configure` is called with the schedules of the cycle, and one pool plays all cycles."""
+    pools: list[Pool] = []
+
+    def make_pool(*arguments: Any, **options: Any) -> Pool:
+        pools.append(selfplay_pool(*arguments, **options))
+        return pools[-1]
+
+    monkeypatch.setattr(selfplay_module, "selfplay_pool", make_pool)
+    changed = change(selfplay.recipe, ["selfplay.visits=[[0, 4], [1, 9]]", "selfplay.max_plies=12"])
+    selfplay.recipe = changed
+    play_cycle(selfplay, 0, range(8))
+    games = selfplay.play(1, range(8, 40), stopping=lambda: False, tell=lambda games: None)
+    assert len(pools) == 1
+    visits = [
+        {sum(entry["visits"].values()) for entry in record.trained() if len(entry["visits"]) > 1}
+        for record in games.records[-8:]  # begun after the change
+    ]
+    assert all(max(each) >= 8 for each in visits if each)
+    assert any(visits)
+
+
+def test_a_failure_between_cycles_is_raised_by_the_next_one(
+    selfplay: SelfPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selfplay_module, "DRAIN_SECONDS", 0.001)
+    selfplay.recipe = change(selfplay.recipe, SLOW)
+    play_cycle(selfplay, 0, range(8))
+    assert selfplay._playing is not None
+
+    def broken(*arguments: Any) -> None:
+        raise EvaluatorError("the GPU failed: device lost")
+
+    monkeypatch.setattr(TorchEvaluator, "evaluate", broken)
+    wait([selfplay._playing], 20)
+    with pytest.raises(EvaluatorError, match="device lost"):
+        play_cycle(selfplay, 1, range(8, 16))
+
+
+def test_first_cycles_without_the_net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their games are those of equal priors and draws, all are there, and no net is loaded for them."""
+    loaded: list[int] = []
+    prepare = SelfPlay.prepare
+
+    def watched(self: SelfPlay, champion: Path) -> None:
+        loaded.append(read_run(tmp_path / "run")[1].cycle)
+        prepare(self, champion)
+
+    monkeypatch.setattr(SelfPlay, "prepare", watched)
+    monkeypatch.setattr(selfplay_module, "UNIFORM_GAMES", 5)
+    settings = (*SETTINGS, "selfplay.uniform_cycles=2", "selfplay.cycles=3")
+    train("gardner-laptop", tmp_path / "run", overrides=settings, smoke=True, device="cpu")
+    run = RunReader.open(tmp_path / "run")
+    by_cycle: dict[int, list[GameRecord]] = {0: [], 1: [], 2: []}
+    for record in run.games():
+        by_cycle[record.game_id // 8].append(record)
+    assert [len(records) for records in by_cycle.values()] == [8, 8, 8]
+    values = [{entry["net_value"] for record in records for entry in record.trained()} for records in by_cycle.values()]
+    by_rules = {-1.0, 0.0, 1.0}
+    assert values[0] | values[1] <= by_rules
+    assert values[2] - by_rules
+    assert set(loaded) == {2}
 
 
 # -- what is printed ------------------------------------------------------------------------------

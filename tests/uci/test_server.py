@@ -548,8 +548,8 @@ def test_wrong_weights_are_said_and_the_engine_goes_on(engine: Uci, weights: str
 @pytest.mark.parametrize(
     ("commands", "part"),
     [
-        (("setoption name WeightsFile value /no/such/net", "isready"), "no player is called '/no/such/net'"),
-        (("setoption name WeightsFile value /no/such/net", "go nodes 10"), "no player is called '/no/such/net'"),
+        (("setoption name WeightsFile value /no/such/net", "isready"), "unknown player '/no/such/net'"),
+        (("setoption name WeightsFile value /no/such/net", "go nodes 10"), "unknown player '/no/such/net'"),
         (("setoption name WeightsFile value gardner-laptop", "go nodes 1"), "gardner-laptop plays gardner, not chess"),
         (("setoption name WeightsFile value random", "isready"), "random does not search"),
         (("setoption name Backend value onnx", "setoption name WeightsFile value {empty}", "isready"), "{empty}"),
@@ -638,6 +638,15 @@ def test_quit_needs_no_search() -> None:
     with Uci() as uci:
         uci.ask("uci", until="uciok")
         assert uci.quit() == 0
+
+
+@pytest.mark.parametrize(("weights", "code"), [("heuristic-1", 0), ("/nowhere", 2)])
+def test_isready_is_answered_before_quit(weights: str, code: int) -> None:
+    with Uci(command=("-m", "selfmate", "uci", "--strict")) as uci:
+        uci.send(f"setoption name WeightsFile value {weights}", "isready", "quit")
+        lines = uci.until("info string StrictWeights: " if code else "readyok")
+        assert uci.process.wait(60) == code
+    assert ("readyok" in lines) == (code == 0)
 
 
 def test_selfmate_uci_needs_no_argument() -> None:

@@ -100,7 +100,7 @@ def play_demo(variant: str, seed: int, console: Console, *, delay: float = 0.0) 
     assert outcome is not None, "a demo game is played to its end"
     winner = {True: "White wins", False: "Black wins", None: "Draw"}[outcome.winner]
     console.print(f"{winner}: {outcome.reason}. {outcome.result()} after {many(len(moves), 'ply', 'plies')}.")
-    console.print(f"Again: selfmate demo {variant} --seed {seed}")
+    console.print(f"Repeat it: selfmate demo {variant} --seed {seed}")
 
 
 def _frame(

@@ -47,15 +47,15 @@ COMMANDS: Final = {
     "help": "this list",
     "moves": "every legal move",
     "hint": "what the engine would play for you",
-    "eval": "what the engine thinks: value, chances and the lines it expects",
+    "eval": "the evaluation: value, chances, and the lines that the engine expects",
     "undo": "take your last move back",
-    "flip": "turn the board round",
+    "flip": "turn the board around",
     "board": "draw the board again",
     "fen": "the position as FEN",
     "pgn": "the game as PGN; `pgn FILE` adds it to a file",
     "resign": "give up",
     "new": "another game, with the other colour",
-    "quit": "leave",
+    "quit": "exit",
 }
 
 

@@ -42,6 +42,7 @@ def selfplay(
     device: str = "cpu",
     lanes: int | None = None,
     compile: bool = False,
+    cache: bool = True,
     overrides: Sequence[str] = (),
     trace: Path | None = None,
     tell: Tell = lambda *_: None,
@@ -49,7 +50,8 @@ def selfplay(
     """Play games by a recipe for some seconds, and measure where the time goes.
 
     The games are those of the first cycle of a run, with an untrained net unless one is given; the `warmup` seconds
-    before are not counted. One second of them is written to `trace`, as a picture (.svg) or a Chrome trace.
+    before are not counted. Without `cache` every leaf is evaluated, also one that its game has met before. One second
+    is written to `trace`, as a picture (.svg) or a Chrome trace.
     """
     wanted = change(load(recipe), overrides)
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
@@ -57,7 +59,8 @@ def selfplay(
     concurrency = choose_concurrency(wanted, evaluator, lanes)
     # 1. The evaluator without a search
     tell(0, 1, "the evaluator alone")
-    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=1 if device == "cpu" else 0)
+    threads = 1 if device == "cpu" else 0
+    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=threads, cache=cache)
     alone = max(0.5, min(5.0, seconds / 4))
     top = ceiling(evaluator, pool.lane_rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
@@ -72,6 +75,7 @@ def selfplay(
         "slots": concurrency.slots,
         "leaves": wanted.selfplay.leaves,
         "lanes": lanes,
+        "cache": cache,
         **_figures(window, top, lanes, pool.lane_rows),
     }
     if trace is not None:

@@ -97,7 +97,7 @@ def search(
     repeats: Repeats = 5,
     as_json: Json = False,
 ) -> None:
-    """Measure the search with evaluators that cost nothing: single trees on one core, many games on one and two.
+    """Measure the search with evaluators that cost almost nothing: trees on one core, games on one core and on two.
 
     Example: selfmate bench search --repeats 3
     """
@@ -108,7 +108,7 @@ def search(
 
 @bench_app.command()
 def collisions(as_json: Json = False) -> None:
-    """Measure how full the batches of one tree are and how many playouts collide, beside an older engine.
+    """Measure how full the batches of one tree are and how many playouts collide, beside published figures.
 
     Example: selfmate bench collisions
     """
@@ -119,7 +119,7 @@ def collisions(as_json: Json = False) -> None:
 
 @bench_app.command()
 def tactics(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Lines `FEN; moves; N`.", show_default=False)],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="File of lines `FEN; moves; N`.", show_default=False)],
     player: Annotated[str, typer.Option("--player", help="The player, as for `selfmate arena`.")] = "heuristic-1",
     visits: Annotated[int, typer.Option("--visits", min=1, max=100_000_000, help="Visits for each position.")] = 2000,
     variant: Annotated[
@@ -148,7 +148,7 @@ def nn(
     net: Net = None,
     variant: Annotated[str, typer.Option("--variant", help="Variant of the untrained net.")] = "gardner",
     size: Annotated[str, typer.Option("--size", help="Size of the untrained net: tiny, small, medium.")] = "tiny",
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu",
     backends: Backends = None,
     repeats: Repeats = 3,
     as_json: Json = False,
@@ -199,16 +199,20 @@ def agreement(
 def selfplay(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
     net: Net = None,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Seconds to measure.")] = 10.0,
-    warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds before, not counted.")] = 0.0,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Seconds of the measurement.")] = 10.0,
+    warmup: Annotated[float, typer.Option("--warmup", min=0, max=3600, help="Seconds of warm-up, not measured.")] = 0.0,
+    device: Annotated[str, typer.Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the net for a GPU (takes a minute).")] = False,
+    cache: Annotated[
+        bool, typer.Option(help="Evaluate a position that recurs in a game's search, or in its next one, only once.")
+    ] = True,
     lanes: Annotated[
-        int | None, typer.Option("--lanes", min=1, max=64, help="Batches in flight, a thread each.")
+        int | None, typer.Option("--lanes", min=1, max=64, help="Batches in flight, each with a thread of its own.")
     ] = None,
     settings: Settings = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="Write one second as a picture (.svg) or Chrome trace.")
+        Path | None,
+        typer.Option("--trace", help="Write a trace of one second: a picture (.svg) or a Chrome trace (.json)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -231,6 +235,7 @@ def selfplay(
             device=device,
             lanes=lanes,
             compile=compiled,
+            cache=cache,
             overrides=settings or (),
             trace=trace,
             tell=tell,
@@ -248,11 +253,13 @@ def bench_arena(
     games: Annotated[int, typer.Option("--games", min=2, max=1_000_000, help="Games, an even number.")] = 512,
     visits: Annotated[int, typer.Option("--visits", min=1, max=1_000_000, help="Visits per move.")] = 32,
     max_plies: Annotated[int, typer.Option("--max-plies", min=1, max=10_000, help="Longest game in plies.")] = 200,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    compiled: Annotated[bool, typer.Option("--compile", help="Fuse untrained nets on a GPU (takes a minute).")] = False,
-    slots: Annotated[int | None, typer.Option("--slots", min=1, max=1_000_000, help="Games at once.")] = None,
+    device: Annotated[str, typer.Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu",
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Compile untrained nets for a GPU (takes a minute).")
+    ] = False,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, max=1_000_000, help="Games played at once.")] = None,
     lanes: Annotated[
-        int | None, typer.Option("--lanes", min=1, max=64, help="Batches in flight, a thread each.")
+        int | None, typer.Option("--lanes", min=1, max=64, help="Batches in flight, each with a thread of its own.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -284,13 +291,13 @@ def bench_arena(
 @bench_app.command("train")
 def bench_train(
     recipe: Annotated[str, typer.Argument(help="A recipe, as for `selfmate train`.")] = "gardner-laptop",
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Seconds to measure.")] = 10.0,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    compiled: Annotated[bool, typer.Option("--compile", help="Fuse the net on a GPU (takes a minute).")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=3600, help="Seconds of the measurement.")] = 10.0,
+    device: Annotated[str, typer.Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu",
+    compiled: Annotated[bool, typer.Option("--compile", help="Compile the net for a GPU (takes a minute).")] = False,
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Measure the learner beside a plain loop over one batch that is on the device already.
+    """Measure the learner beside a plain training loop over one batch that is already on the device.
 
     Example: selfmate bench train gardner-laptop --set learner.batch=256
     """

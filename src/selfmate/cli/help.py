@@ -1,4 +1,8 @@
-"""The help of the commands: no type beside a switch, and no range that only says what 64 bits can hold."""
+"""The help of the commands: placeholders as argparse has them, no type beside a switch, no range of 64 bits.
+
+The placeholder of a value is N for a number, PATH for a file or folder, and the name of the option for a text:
+`--games N`, `--run PATH`, `--device DEVICE`.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,32 @@ __all__ = ["Command", "Group"]
 
 LARGEST_SHOWN: Final = 10**12
 """Largest number that the range of an option shows; a seed may be larger."""
+PLACEHOLDERS: Final = {"int": "N", "integer": "N", "float": "N", "path": "PATH"}
+"""Of types, by the names that versions of typer give them."""
 
 
 def _plain(parameters: list[Any]) -> list[Any]:
     """Return the parameters of a command with the texts of their columns in the help made plain."""
     for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
+        name = str(parameter.name).upper()
+        if parameter.param_type_name == "argument":
+            if hasattr(parameter, "display_type_rich"):  # older versions of typer would show it as required
+                parameter.metavar = parameter.metavar or name
+                parameter.display_type_rich = lambda ctx: None
+        elif getattr(parameter, "is_flag", False):
             parameter.metavar = ""
-        elif (getattr(parameter, "max", None) or 0) > LARGEST_SHOWN:
-            parameter.metavar = parameter.metavar or "<int>"
+        elif parameter.metavar is None:
+            parameter.metavar = PLACEHOLDERS.get(_type_name(parameter), name)
+        if (getattr(parameter, "max", None) or 0) > LARGEST_SHOWN:
             parameter._get_number_range_help_str = lambda: None
     return parameters
+
+
+def _type_name(parameter: Any) -> str:
+    """Return the name of the type of an option: a method in newer versions of typer, an attribute in older ones."""
+    if hasattr(parameter, "bare_type"):
+        return str(parameter.bare_type()).lower()
+    return str(parameter.type.name).removesuffix(" range")
 
 
 class Command(TyperCommand):

@@ -43,7 +43,7 @@ def _check(options: LadderOptions) -> None:
     check_even(options.games)
     check_device(options.device)
     if options.engine is not None and options.without_engine:
-        raise SelfmateError("--engine and --without-engine contradict each other")
+        raise SelfmateError("--engine and --without-engine cannot be combined")
     if options.measure is not None:
         unused = (options.variant, options.visits, options.movetime, options.plot)
         if options.spacing is None or any(each is not None for each in unused):

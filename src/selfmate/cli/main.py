@@ -93,7 +93,7 @@ def _selfmate(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version, the build and exit."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and the build, and exit."
         ),
     ] = False,
 ) -> None:

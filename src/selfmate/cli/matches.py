@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from selfmate.cli.common import INTERRUPTED, Json, check_device, takes_options
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 from selfmate.ladder.options import LadderOptions
 from selfmate.match.options import MatchOptions, check_even
 
@@ -57,11 +57,14 @@ def rate(
         typer.Option("--anchor", metavar="NAME=ELO", help="The known rating of a player; repeatable."),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", help="elo (draws are half a win) or bayeselo (draws have a margin).")
+        str,
+        typer.Option("--model", help="Rating model: elo (a draw is half a win) or bayeselo (with a margin for draws)."),
     ] = "elo",
-    trueskill: Annotated[bool, typer.Option("--trueskill", help="TrueSkill, game by game, instead.")] = False,
+    trueskill: Annotated[bool, typer.Option("--trueskill", help="Rate by TrueSkill instead, game by game.")] = False,
     min_games: Annotated[int, typer.Option("--min-games", min=1, help="Leave out players with fewer games.")] = 1,
-    los: Annotated[bool, typer.Option("--los", help="Likelihood of superiority for all pairs of players.")] = False,
+    los: Annotated[
+        bool, typer.Option("--los", help="Print the likelihood of superiority of all pairs of players.")
+    ] = False,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
@@ -80,7 +83,7 @@ def rate(
     if as_json and as_csv:
         raise SelfmateError("--json and --csv cannot be combined")
     if model not in MODELS:
-        raise SelfmateError(f"--model: {' or '.join(MODELS)}, not {model!r}", model)
+        raise SelfmateError(f"--model: unknown model {clip(model)!r}; use {' or '.join(MODELS)}", model)
     if trueskill and (anchors or los or as_csv or model != "elo"):
         raise SelfmateError("--trueskill cannot be combined with --anchor, --model, --los and --csv")
     known = command.parse_anchors(anchors or ())
@@ -103,7 +106,7 @@ def progress(
     visits: Annotated[
         int, typer.Option("--visits", min=1, max=1_000_000, help="Visits per move for checkpoints.")
     ] = 64,
-    axis: Annotated[str, typer.Option("--x", help="games, positions, steps or minutes.")] = "games",
+    axis: Annotated[str, typer.Option("--x", help="Axis of the plot: games, positions, steps or minutes.")] = "games",
     device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -125,7 +128,7 @@ def progress(
     if as_json and as_csv:
         raise SelfmateError("--json and --csv cannot be combined")
     if axis not in AXES:
-        raise SelfmateError(f"--x: {', '.join(AXES)}, not {axis!r}", axis)
+        raise SelfmateError(f"--x: unknown axis {clip(axis)!r}; use one of {', '.join(AXES)}", axis)
     check_even(games)
     check_device(device)
     report, missing = measure_run(run, checkpoints=checkpoints, games=games, visits=visits, device=device)

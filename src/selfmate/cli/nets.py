@@ -42,7 +42,7 @@ def export(
         str, typer.Argument(metavar="NET", help="A net's folder or .onnx file, or a run.", show_default=False)
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The file to write.", show_default=False)],
-    int8: Annotated[bool, typer.Option("--int8", help="In eight bits, calibrated on positions of our games.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="Write int8 weights, calibrated on positions of games.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -25,8 +25,8 @@ def perft(
     depth: Annotated[
         int | None, typer.Argument(min=0, max=100, help="Plies to look ahead.", show_default=False)
     ] = None,
-    fen: Annotated[str | None, typer.Option("--fen", help="Position (default: the start).")] = None,
-    divide: Annotated[bool, typer.Option("--divide", help="A line for each move.")] = False,
+    fen: Annotated[str | None, typer.Option("--fen", help="Position (default: the start position).")] = None,
+    divide: Annotated[bool, typer.Option("--divide", help="Print a line for each move.")] = False,
     suite: Annotated[Path | None, typer.Option("--suite", help="File of lines `FEN ;D1 n ;D2 n …`.")] = None,
     max_nodes: Annotated[
         int | None, typer.Option("--max-nodes", min=1, help="With --suite: the deepest listed depth within N nodes.")
@@ -52,7 +52,7 @@ def perft(
     elif depth is None:
         raise SelfmateError("give a DEPTH or a --suite")
     elif max_nodes is not None:
-        raise SelfmateError("--max-nodes goes with --suite")
+        raise SelfmateError("--max-nodes needs --suite")
     else:
         _perft_position(variant, fen, depth, workers, divide)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from selfmate.cli.complete import complete_player, complete_variant
-from selfmate.errors import SelfmateError
+from selfmate.errors import SelfmateError, clip
 from selfmate.match.options import PLAYER_HELP, read_seed
 
 __all__ = ["demo", "play", "uci"]
@@ -39,7 +39,7 @@ def play(
     pgn: Annotated[Path | None, typer.Option("--pgn", help="Append the games to this PGN file.")] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", parser=read_seed, metavar="N", help="Random seed of the opponent."),
+        typer.Option("--seed", parser=read_seed, metavar="N", help="Random seed of the opponent (default: a new one)."),
     ] = None,
 ) -> None:
     """Play against a net or any other player, in the terminal.
@@ -88,7 +88,7 @@ def _read_color(text: str) -> bool:
     """Return whether --color means White; raise SelfmateError for anything but white, black and random."""
     colors = {"white": True, "w": True, "black": False, "b": False, "random": random.random() < 0.5}
     if text.lower() not in colors:
-        raise SelfmateError(f"--color: white, black or random, not {text!r}", text)
+        raise SelfmateError(f"--color: unknown colour {clip(text)!r}; use white, black or random", text)
     return colors[text.lower()]
 
 
@@ -111,7 +111,10 @@ def uci(
 
 def demo(
     variant: Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960")] = "atomic",
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Repeat a game (default: a new one).")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Random seed; the same seed repeats a game (default: a new one)."),
+    ] = None,
     delay: Annotated[
         float | None, typer.Option("--delay", min=0, max=60, help="Seconds between moves (default: 0.4 in a terminal).")
     ] = None,

@@ -10,7 +10,11 @@ from selfmate.cli.help import Group
 
 __all__ = ["recipe_app"]
 
-recipe_app = typer.Typer(help="Write recipes for `selfmate train`.", no_args_is_help=True, cls=Group)
+recipe_app = typer.Typer(
+    help="Write recipes for `selfmate train`.\n\nExample: selfmate recipe new my-horde --variant horde",
+    no_args_is_help=True,
+    cls=Group,
+)
 
 
 @recipe_app.callback()
@@ -34,4 +38,4 @@ def new(
     from selfmate.recipe.template import write_new_recipe
 
     path = write_new_recipe(name, variant)
-    print(f"{path} is written. Train with it: selfmate train {path} --minutes 10")
+    print(f"{path} written. Train with it: selfmate train {path} --minutes 10")

@@ -32,15 +32,17 @@ def train(
         typer.Option(
             "--minutes",
             min=0.01,
-            max=1e6,
+            max=1_000_000,
             help="Stop after this many minutes (default: when complete). The last fifth may go to the final matches, "
             "which have as many games as fit.",
         ),
     ] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63, help="Random seed (default: 1).")] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to seconds, as a test.")] = False,
-    device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
+    smoke: Annotated[bool, typer.Option("--smoke", help="Shrink the recipe to a test of some seconds.")] = False,
+    device: Annotated[
+        str, typer.Option("--device", help="Where to train: auto (a GPU where there is one), cpu or cuda.")
+    ] = "auto",
     source: Annotated[
         Path | None,
         typer.Option("--from", help="Start a new run with the games of another run, and its weights that fit."),

@@ -156,7 +156,7 @@ def play_adaptively(
 ) -> tuple[tuple[GameEntry, ...], dict[int, str]]:
     """Play batches of the most informative pairings until there are enough games, or `stopping` returns True.
 
-    Returns all games, those of the file included, and the players that could not go on, with the reason. Unless
+    Returns all games, those of the file included, and the players that could not continue, with the reason. Unless
     stopped, all games of a batch are finished: the first games to end are short ones, which are not like the others.
     """
     entries: tuple[GameEntry, ...] = tuple(file.entries) if file is not None else ()

@@ -32,28 +32,41 @@ class LadderOptions:
     ] = None
     variant: Annotated[str | None, Option("--variant", help="Variant (default: that of the net).")] = None
     visits: Annotated[
-        int | None, Option("--visits", min=1, max=MOST_VISITS, help="Visits per move for the net.  [64]")
+        int | None, Option("--visits", min=1, max=MOST_VISITS, help="Visits per move for the net (default: 64).")
     ] = None
     movetime: Annotated[
         int | None, Option("--movetime", min=1, max=86_400_000, help="Milliseconds per move instead of visits.")
     ] = None
     games: Annotated[
-        int | None, Option("--games", min=2, max=1_000_000, help="Stop after this many games (even).  [300]")
+        int | None,
+        Option("--games", min=2, max=1_000_000, help="Stop after this many games, an even number (default: 300)."),
     ] = None
     error: Annotated[
-        float | None, Option("--error", min=1, max=1000, help="Stop when the 95 % interval is ± this.  [40]")
+        float | None,
+        Option("--error", min=1, max=1000, help="Stop when the 95 % interval is ± this many Elo (default: 40)."),
     ] = None
-    minutes: Annotated[float | None, Option("--minutes", min=0.01, max=1e6, help="Stop after this many minutes.")] = (
-        None
-    )
+    minutes: Annotated[
+        float | None, Option("--minutes", min=0.01, max=1_000_000, help="Stop after this many minutes.")
+    ] = None
     engine: Annotated[
         str | None,
-        Option("--engine", metavar="COMMAND", help="Fairy-Stockfish (default: the first that is found and checked)."),
+        Option(
+            "--engine",
+            metavar="COMMAND",
+            help="Command of Fairy-Stockfish (default: the first that is found and passes the checks).",
+        ),
     ] = None
-    without_engine: Annotated[bool, Option("--without-engine", help="Only ladder players without an engine.")] = False
+    without_engine: Annotated[
+        bool, Option("--without-engine", help="Play only ladder players that need no engine.")
+    ] = False
     build_engine: Annotated[bool, Option("--build-engine", help="Build Fairy-Stockfish and exit.")] = False
     measure: Annotated[
-        str | None, Option("--measure", metavar="VARIANT", help="Calibrate the ladder of a variant, 30 minutes.")
+        str | None,
+        Option(
+            "--measure",
+            metavar="VARIANT",
+            help="Calibrate the ladder of a variant (30 minutes unless --minutes is given).",
+        ),
     ] = None
     spacing: Annotated[
         Path | None, Option("--spacing", help="Calibration file (default: the shipped one); --measure writes it.")

@@ -70,7 +70,7 @@ class LadderReport:
     faults: Mapping[str, int]
     """Faults of all players by kind; their pairs of games do not count."""
     unavailable: Mapping[str, str]
-    """Players that could not go on, by name, with the reason."""
+    """Players that could not continue, by name, with the reason."""
     seconds: float
     stopped: bool
     """Whether it was interrupted."""
@@ -142,7 +142,7 @@ def show(report: LadderReport, console: Console) -> None:
     for fault, count in report.faults.items():
         say(console, f"{many(count, 'game')} ended by {fault}; both games with the same opening do not count.")
     for name, reason in report.unavailable.items():
-        say(console, f"{name} could not go on: {reason}")
+        say(console, f"{name} could not continue: {reason}")
 
 
 def _engine_check(report: LadderReport) -> str:

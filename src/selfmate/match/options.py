@@ -61,13 +61,18 @@ class MatchOptions:
     variant: Annotated[str | None, Option("--variant", help="Variant (default: that of the nets, else chess).")] = None
     games: Annotated[
         int | None,
-        Option("--games", min=2, max=1_000_000, help="Games per pair of players, an even number.  [100; --sprt: 2000]"),
+        Option(
+            "--games",
+            min=2,
+            max=1_000_000,
+            help="Games per pair of players, an even number (default: 100, with --sprt 2000).",
+        ),
     ] = None
     pairs: Annotated[
         int | None, Option("--pairs", min=1, max=500_000, help="Openings, each played twice (instead of --games).")
     ] = None
     visits: Annotated[
-        int | None, Option("--visits", min=1, max=MOST_VISITS, help="Visits per move for nets.  [64]")
+        int | None, Option("--visits", min=1, max=MOST_VISITS, help="Visits per move for nets (default: 64).")
     ] = None
     visits_a: Annotated[int | None, Option("--visits-a", min=1, max=MOST_VISITS, help="Visits per move for A.")] = None
     visits_b: Annotated[int | None, Option("--visits-b", min=1, max=MOST_VISITS, help="Visits per move for B.")] = None
@@ -76,7 +81,9 @@ class MatchOptions:
     movetime: Annotated[
         int | None, Option("--movetime", min=1, max=86_400_000, help="Milliseconds per move for all players.")
     ] = None
-    tc: Annotated[str | None, Option("--tc", help="Clock for all players, seconds+increment: 10+0.1.")] = None
+    tc: Annotated[
+        str | None, Option("--tc", metavar="SECONDS+INCREMENT", help="Clock for all players, such as 10+0.1.")
+    ] = None
     openings: Annotated[
         Path | None,
         Option("--openings", help="A book: FENs or EPDs, or .pgn (default: random openings that are about even)."),
@@ -88,34 +95,67 @@ class MatchOptions:
     seed: Annotated[int, Option("--seed", parser=read_seed, metavar="N", help="Random seed of the openings.")] = 0
     gumbel: Annotated[bool, Option("--gumbel", help="Gumbel root, as in training, instead of PUCT.")] = False
     concurrency: Annotated[
-        int | None, Option("--concurrency", min=1, max=1024, help="Games with engines at a time (docs/arena.md).")
+        int | None,
+        Option("--concurrency", min=1, max=1024, help="Games with engines that are played at once (docs/arena.md)."),
     ] = None
     margin: Annotated[
         int | None,
-        Option("--margin", min=0, max=60_000, help="Milliseconds a move may take too long.  [50; --movetime: 1000]"),
+        Option(
+            "--margin",
+            min=0,
+            max=60_000,
+            help="Milliseconds by which a move may exceed its time (default: 50, with --movetime 1000).",
+        ),
     ] = None
     patience: Annotated[
         float | None,
-        Option("--patience", min=0.1, max=86_400, help="Seconds an engine has to reply.  [60; to its start: 10]"),
+        Option(
+            "--patience",
+            min=0.1,
+            max=86_400,
+            help="Seconds that an engine has to reply (default: 60, at its start 10).",
+        ),
     ] = None
     max_plies: Annotated[
-        int, Option("--max-plies", min=1, max=10_000, help="A game of this length is cut off: a draw.")
+        int, Option("--max-plies", min=1, max=10_000, help="Longest game in plies; then it is a draw.")
     ] = 512
     resign: Annotated[
-        str | None, Option("--resign", help="CENTIPAWNS,MOVES: a side resigns when it scores itself this low.")
+        str | None,
+        Option(
+            "--resign",
+            metavar="CENTIPAWNS,MOVES",
+            help="A side resigns when it scores itself this low in so many consecutive moves.",
+        ),
     ] = None
     win: Annotated[
-        str | None, Option("--win", help="CENTIPAWNS,MOVES: won when both sides score the game this high.")
+        str | None,
+        Option(
+            "--win",
+            metavar="CENTIPAWNS,MOVES",
+            help="A side wins when both sides score the game this high for it in so many consecutive moves.",
+        ),
     ] = None
     draw: Annotated[
-        str | None, Option("--draw", help="CENTIPAWNS,MOVES,AFTER: drawn when both sides score it this low.")
+        str | None,
+        Option(
+            "--draw",
+            metavar="CENTIPAWNS,MOVES,AFTER",
+            help="Drawn when both sides score the game this low in so many consecutive moves, from move AFTER on.",
+        ),
     ] = None
     sprt: Annotated[
-        str | None, Option("--sprt", metavar="ELO0,ELO1", help="Stop when A is ELO1 stronger, or only ELO0.")
+        str | None,
+        Option("--sprt", metavar="ELO0,ELO1", help="Stop when the test shows that A is ELO1 stronger, or only ELO0."),
     ] = None
-    alpha: Annotated[float | None, Option("--alpha", help="Probability to accept ELO1 wrongly.  [0.05]")] = None
-    beta: Annotated[float | None, Option("--beta", help="Probability to accept ELO0 wrongly.  [0.05]")] = None
-    model: Annotated[str | None, Option("--model", help="Elo of --sprt: normalised or logistic.  [normalised]")] = None
+    alpha: Annotated[float | None, Option("--alpha", help="Probability of accepting ELO1 wrongly (default: 0.05).")] = (
+        None
+    )
+    beta: Annotated[float | None, Option("--beta", help="Probability of accepting ELO0 wrongly (default: 0.05).")] = (
+        None
+    )
+    model: Annotated[
+        str | None, Option("--model", help="Elo of --sprt: normalised or logistic (default: normalised).")
+    ] = None
     device: Annotated[str, Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu"
     pgn: Annotated[
         Path | None, Option("--pgn", help="Keep the match in this file; run the same command again to resume.")
@@ -128,6 +168,6 @@ class MatchOptions:
     def openings_count(self) -> int:
         """Openings of each pair of players; raises `SelfmateError` if `games` is odd or contradicts `pairs`."""
         if self.games is not None and self.pairs is not None:
-            raise SelfmateError("--games and --pairs contradict each other; give one of them")
+            raise SelfmateError("--games and --pairs cannot be combined")
         check_even(self.games)
         return self.pairs or (self.games or (GAMES if self.sprt is None else SPRT_GAMES)) // 2

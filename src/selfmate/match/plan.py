@@ -152,7 +152,7 @@ def _sprt(options: MatchOptions) -> Sprt | None:
     """Return the sequential test; its own checks raise `SelfmateError`."""
     if options.sprt is None:
         if any(each is not None for each in (options.alpha, options.beta, options.model)):
-            raise SelfmateError("--alpha, --beta and --model go with --sprt ELO0,ELO1")
+            raise SelfmateError("--alpha, --beta and --model need --sprt ELO0,ELO1")
         return None
     try:
         elo0, elo1 = (float(part) for part in options.sprt.split(","))

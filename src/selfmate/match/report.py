@@ -173,7 +173,7 @@ def show(report: MatchReport, console: Console, pgn: Path | None = None) -> None
         if wrong := faults(report.entries, index):
             say(f"{label} lost games by its own fault: {_listed(wrong)}.")
         if index in report.unavailable:
-            say(f"{label} could not go on: {report.unavailable[index]}")
+            say(f"{label} could not continue: {report.unavailable[index]}")
     matches = [report.match(*pair) for pair in report.pairs]
     if pgn is not None and report.entries:
         less = "which lowers the Elo of few games a little"
@@ -186,7 +186,7 @@ def show(report: MatchReport, console: Console, pgn: Path | None = None) -> None
             say(score_line(match) if two else f"{report.labels[first]} - {report.labels[second]}: {score_line(match)}")
     if (state := report.sprt_state) is not None:
         undecided = state.verdict is None and len(report.entries) == report.games
-        say(f"SPRT: {state}{'; not decided, raise --games to go on' if undecided else ''}.")
+        say(f"SPRT: {state}{'; not decided, raise --games to continue' if undecided else ''}.")
 
 
 def _listed(counts: dict[str, int]) -> str:

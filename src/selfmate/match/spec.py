@@ -54,10 +54,10 @@ class ContestantError(SelfmateError):
 def _check_limit(limit: Limit, whose: str) -> None:
     """Raise `ContestantError` if parts of a limit contradict each other."""
     if limit.seconds is not None and limit.clock is not None:
-        raise ContestantError(f"{whose}: movetime and tc contradict each other; give one of them", whose)
+        raise ContestantError(f"{whose}: movetime and tc cannot be combined", whose)
     if limit.visits is not None and limit.is_timed:
         what = "movetime" if limit.clock is None else "tc"
-        raise ContestantError(f"{whose}: visits and {what} contradict each other; give one of them", whose)
+        raise ContestantError(f"{whose}: visits and {what} cannot be combined", whose)
     if limit.visits is not None and limit.nodes is not None:
         raise ContestantError(f"{whose}: visits are for nets and nodes for engines; give one of them", whose)
 
@@ -120,7 +120,7 @@ def read_contestant(text: str, default: Limit) -> Contestant:
     >>> read_contestant("heuristic-1?visits=3&tc=1", Limit())
     Traceback (most recent call last):
     ...
-    selfmate.match.spec.ContestantError: heuristic-1: visits and tc contradict each other; give one of them
+    selfmate.match.spec.ContestantError: heuristic-1: visits and tc cannot be combined
     """
     is_engine = text.startswith(UCI)
     player, query = _split_query(text.removeprefix(UCI))

@@ -89,7 +89,7 @@ class _MatchLog:
         """By number."""
         self.evaluated = EvaluationCount()
         self.unavailable: dict[int, str] = {}
-        """Players that could not go on, by index, with the reason."""
+        """Players that could not continue, by index, with the reason."""
         self._plan = plan
         self._labels = plan.labels
         self._file = file

@@ -85,9 +85,8 @@ class Heading(NamedTuple):
 def names() -> list[str]:
     """Return the names of the recipes that come with Selfmate.
 
-    >>> names()
-    ['3check-laptop', 'antichess-laptop', 'atomic', 'atomic-laptop', 'atomic960-laptop', 'chess-laptop',
-     'chess960-laptop', 'gardner-laptop', 'horde-laptop', 'kingofthehill-laptop', 'racingkings-laptop']
+    >>> [name for name in names() if name.startswith("gardner")]
+    ['gardner', 'gardner-laptop']
     """
     folder = resources.files("selfmate") / "recipes"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -99,7 +98,7 @@ def load(name: str | Path) -> Recipe:
     >>> load("gardner-desktop")
     Traceback (most recent call last):
     ...
-    selfmate.recipe.check.RecipeError: no recipe is called 'gardner-desktop'; did you mean 'gardner-laptop'?
+    selfmate.recipe.check.RecipeError: unknown recipe 'gardner-desktop'; did you mean 'gardner-laptop'?
     """
     text, where, folder = _read_text(str(name))
     try:
@@ -135,7 +134,7 @@ def _read_text(name: str) -> tuple[str, str, Path]:
     path = Path(name)
     try:
         if not path.exists() and "/" not in name and not name.endswith(".toml"):
-            raise RecipeError(f"no recipe is called {clip(name)!r}{suggest(name, names(), 'recipes')}", name)
+            raise RecipeError(f"unknown recipe {clip(name)!r}{suggest(name, names(), 'recipes')}", name)
         if not path.is_file():
             raise RecipeError(f"{path}: there is no such file", name)
         if path.stat().st_size > MAX_BYTES:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Final, TypeVar
 
 import zstandard
 
+from selfmate._core import GameRecord
 from selfmate.rundir.format import RunError
+from selfmate.util.cpu import cores
 
-__all__ = ["pack_games", "unpack_games"]
+__all__ = ["decode_games", "encode_games", "pack_games", "unpack_games"]
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+GAMES_PER_TASK: Final = 64
+"""Games that a thread encodes or decodes at a time; about ten milliseconds."""
+COMPRESSION: Final = 3
+"""Level of zstd: the files are a tenth larger than with level 9, in a small part of its time."""
 
 MAX_SHARD: Final = 1 << 30
 """Most bytes of a shard before compression."""
@@ -20,6 +31,25 @@ MAX_SHARD: Final = 1 << 30
 MAGIC: Final = b"selfmate games\x00\x01"
 HEADER: Final = struct.Struct("<16sQII")  # magic, bytes before compression, games, crc32 of the compressed rest
 RECORD: Final = struct.Struct("<II")  # length, crc32
+
+
+def encode_games(records: Sequence[GameRecord]) -> list[bytes]:
+    """Return the bytes of game records, on all cores."""
+    return _on_all_cores(GameRecord.to_bytes, records)
+
+
+def decode_games(data: Sequence[bytes]) -> list[GameRecord]:
+    """Return the game records of bytes, on all cores; raise `RecordError` for anything else."""
+    return _on_all_cores(GameRecord.from_bytes, data)
+
+
+def _on_all_cores(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return the results of a function that releases the GIL, in the order of the items."""
+    parts = [items[start : start + GAMES_PER_TASK] for start in range(0, len(items), GAMES_PER_TASK)]
+    if len(parts) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(cores()) as pool:
+        return list(chain.from_iterable(pool.map(lambda part: [function(item) for item in part], parts)))
 
 
 def pack_games(records: Sequence[bytes]) -> bytes:
@@ -35,7 +65,7 @@ def pack_games(records: Sequence[bytes]) -> bytes:
     selfmate.rundir.format.RunError: games/00000: damaged: its checksum is wrong
     """
     body = b"".join(RECORD.pack(len(record), zlib.crc32(record)) + record for record in records)
-    packed = zstandard.ZstdCompressor(level=9).compress(body)
+    packed = zstandard.ZstdCompressor(level=COMPRESSION).compress(body)
     return HEADER.pack(MAGIC, len(body), len(records), zlib.crc32(packed)) + packed
 
 

@@ -33,7 +33,9 @@ class RunSample:
     """Target of the policy: weights of the moves, of sum one."""
     visits: dict[Move, int]
     value: float
-    """Of the search, for the side to move, -1 to 1."""
+    """What the improved policy of the search expects, for the side to move, -1 to 1."""
+    draw: float
+    """Share of draws that it expects."""
     net_value: float
     """Of the evaluator."""
     result: float | None
@@ -177,7 +179,7 @@ class RunReader:
         """Return the samples as a DataFrame, a row for each.
 
         Columns: `game_id`, `cycle`, `ply`, `fen`, `moves` and `weights` (lists: the policy target), `visits` (their
-        sum), `value`, `net_value`, `result`, `plies`.
+        sum), `value`, `draw`, `net_value`, `result`, `plies`.
         """
         names = [
             "game_id",
@@ -188,6 +190,7 @@ class RunReader:
             "weights",
             "visits",
             "value",
+            "draw",
             "net_value",
             "result",
             "plies",
@@ -198,7 +201,7 @@ class RunReader:
             columns["moves"].append([move.uci() for move in sample.policy])
             columns["weights"].append(list(sample.policy.values()))
             columns["visits"].append(sum(sample.visits.values()))
-            for name in ("game_id", "cycle", "ply", "value", "net_value", "result", "plies"):
+            for name in ("game_id", "cycle", "ply", "value", "draw", "net_value", "result", "plies"):
                 columns[name].append(getattr(sample, name))
         return to_frame(columns, library)
 
@@ -239,6 +242,7 @@ def _samples_of(record: GameRecord, cycle: int) -> Iterator[RunSample]:
                 policy={Move.from_uci(move): weight / total for move, weight in entry["weights"].items()},
                 visits={Move.from_uci(move): visits for move, visits in entry["visits"].items()},
                 value=entry["value"],
+                draw=entry["draw"],
                 net_value=entry["net_value"],
                 result=result,
                 plies=len(moves) - ply,

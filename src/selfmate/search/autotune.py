@@ -23,11 +23,13 @@ MEMORY_SHARE: Final = 0.5
 """Share of the machine's memory that trees may take."""
 MOVES_PER_NODE: Final = 40
 """Legal moves of a position in a tree, rounded up: chess has 35 on average, the other variants fewer."""
+CACHE_ENTRY_BYTES: Final = 48
+"""Of a cached evaluation without its priors: key, place, win, draw, loss, and its share of the table."""
 GPU_LANES: Final = 4
 """Batches in turn on a GPU: one is computed, the others are gathered, copied or applied. Three suffice for fast
 processors; slower ones leave the GPU waiting now and then (docs/results/gpu.md)."""
-SPARE_SHARE: Final = 8
-"""One spare game for this many: some games have few leaves."""
+SPARE_SHARE: Final = 2
+"""One spare game for this many: some games have few leaves, and a third of the leaves are in the pool's caches."""
 
 
 def is_on_gpu(evaluator: Evaluator) -> bool:
@@ -39,7 +41,7 @@ def with_spare(slots: int) -> int:
     """Return the number of games that fills `slots` leaves, with spare ones: not every game has a leaf each time.
 
     >>> with_spare(4096)
-    4608
+    6144
     """
     return slots + slots // SPARE_SHARE
 
@@ -65,12 +67,15 @@ def best_batch(evaluator: Evaluator, most: int = BATCHES[-1]) -> tuple[int, dict
 
 
 def tree_bytes(visits: int) -> int:
-    """Return the size of the tree of a search with this many visits: each adds a node with its edges.
+    """Return the size of the tree of a search with this many visits, and of the evaluations that its pool caches.
+
+    Each visit adds a node with its edges, and an evaluation to the caches of this search and of the one before.
 
     >>> 1000 < tree_bytes(1) < 2000, tree_bytes(50) == 50 * tree_bytes(1)
     (True, True)
     """
-    return visits * (NODE_BYTES + MOVES_PER_NODE * EDGE_BYTES)
+    cached = CACHE_ENTRY_BYTES + 4 * MOVES_PER_NODE
+    return visits * (NODE_BYTES + MOVES_PER_NODE * EDGE_BYTES + 2 * cached)
 
 
 def room_for_trees(visits: int) -> int:

@@ -46,7 +46,7 @@ class Player:
     >>> Player("heuristik-1")
     Traceback (most recent call last):
     ...
-    selfmate.errors.PlayerError: no player is called 'heuristik-1'; did you mean 'heuristic-1'?
+    selfmate.errors.PlayerError: unknown player 'heuristik-1'; did you mean 'heuristic-1'?
     """
 
     def __init__(

@@ -73,7 +73,7 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
     if spec.strip() and exists and not which:
         meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
         raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run{meant}", spec)
-    raise PlayerError(f"no player is called {clip(spec)!r}; {_hint(spec, engine)}", spec)
+    raise PlayerError(f"unknown player {clip(spec)!r}; {_hint(spec, engine)}", spec)
 
 
 def default_player(variant: str, *, timed: bool) -> str:
@@ -136,7 +136,7 @@ def _hint(spec: str, engine: str) -> str:
     if near:
         return f"did you mean {known[near[0]]!r}?"
     more = "; a UCI engine is written uci:COMMAND?nodes=1000" if engine else ""
-    return f"there are {', '.join(names)}, the folder or .onnx file of a net, and run directories{more}"
+    return f"valid players: {', '.join(names)}, the folder or .onnx file of a net, or a run directory{more}"
 
 
 def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
@@ -166,7 +166,7 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     cycle = int(which) if which.isdecimal() and len(which) < 10 else words.get(which)
     if cycle not in cycles:
         there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
-        raise PlayerError(f"{directory} has no net {clip(which)!r}; there are {there}", which)
+        raise PlayerError(f"{directory} has no net {clip(which)!r}; valid names: {there}", which)
     return net_name(directory, cycle), directory / state.checkpoint(cycle).name
 
 

@@ -32,6 +32,7 @@ class Batch(NamedTuple):
     value_weight: Tensor
     plies: Tensor
     root_value: Tensor
+    root_draw: Tensor
 
 
 def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
@@ -47,6 +48,7 @@ def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
         samples.value_weight,
         samples.plies,
         samples.root_value,
+        samples.root_draw,
     ]
 
 

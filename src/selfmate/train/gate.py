@@ -7,7 +7,7 @@ measurements keep their games (`selfmate.ladder.curve`) and only play what is mi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
@@ -48,7 +48,10 @@ class Log(Protocol):
 
 
 class Matches:
-    """Plays the matches of a run. Every method that plays returns early when `stop` is true."""
+    """Plays the matches of a run. Every method that plays returns early when `stop` is true.
+
+    `rest` is called before a match, so that self-play leaves the device to it.
+    """
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Matches:
         stop: Stop,
         device: str,
         lanes: int,
+        rest: Callable[[], None] = lambda: None,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -68,6 +72,7 @@ class Matches:
         self.stop = stop
         self.device = device
         self.lanes = lanes
+        self.rest = rest
 
     def evaluator(self, cycle: int) -> Evaluator:
         """Return the net of a cycle, loaded from its committed files."""
@@ -244,5 +249,6 @@ class Matches:
         )
 
     def _show(self, stage: str, first: str, second: str) -> None:
-        """Bring the status up to date before a match; while it is played `_match` does."""
+        """Give the device to a match, and bring the status up to date before it; while it is played `_match` does."""
+        self.rest()
         self.status.match, self.status.stage, self.status.sides = None, stage, (first, second)

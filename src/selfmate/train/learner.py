@@ -292,11 +292,11 @@ class Learner:
         weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
         policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
 
-        # 2. Win-draw-loss: the result, mixed with the search's value. A value v does not tell draws from wins and
-        #    losses; the target with the most draws is taken: for v > 0, v wins and 1 - v draws.
+        # 2. Win-draw-loss: the result, mixed with what the search expects: of value v and draws d,
+        #    wins are (1 - d + v) / 2 and losses (1 - d - v) / 2
         mix = at(part.value_mix, cycle)
-        root = batch.root_value.clamp(-1, 1)
-        searched = torch.stack([root.clamp(min=0), 1 - root.abs(), (-root).clamp(min=0)], dim=1)
+        value, draw = batch.root_value, batch.root_draw
+        searched = torch.stack([(1 - draw + value) / 2, draw, (1 - draw - value) / 2], dim=1).clamp(min=0)
         target = (1 - mix) * batch.wdl + mix * searched
         known = batch.value_weight  # 0 for truncated games
         count = known.sum().clamp(min=1)

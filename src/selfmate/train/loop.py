@@ -25,6 +25,7 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Parent, RunError
+from selfmate.rundir.games import decode_games, encode_games
 from selfmate.search.driver import one_thread
 from selfmate.train.checkpoints import write_learner, write_net, write_sample_games
 from selfmate.train.dashboard import View
@@ -60,6 +61,12 @@ def net_config(recipe: Recipe) -> NetConfig:
     return NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes())
 
 
+def _rows(records: list[GameRecord]) -> list[tuple[int, int, bytes]]:
+    """Return games as `Run.write_shard` takes them."""
+    encoded = zip(records, encode_games(records), strict=True)
+    return [(record.game_id, record.positions, data) for record, data in encoded]
+
+
 class CycleTask(NamedTuple):
     """What is to be done in a cycle, and what an earlier session has committed of it."""
 
@@ -88,7 +95,7 @@ class Trainer:
         self.log = MetricsLog(run, status)
         self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
-        flight = () if run.state.flight is None else tuple(map(GameRecord.from_bytes, run.read_shard(run.state.flight)))
+        flight = () if run.state.flight is None else decode_games(run.read_shard(run.state.flight))
         self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
         self.matches = Matches(
             run,
@@ -97,6 +104,7 @@ class Trainer:
             stop=stop,
             device=device,
             lanes=self.selfplay.lanes,
+            rest=self.selfplay.pause,
         )
         net = Net(net_config(self.recipe), seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
         compiled = should_compile(self.recipe, device)
@@ -188,7 +196,7 @@ class Trainer:
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing:
+        if task.missing and self.selfplay.needs_net(task.cycle):
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()
@@ -209,6 +217,8 @@ class Trainer:
             losses = learning.result()
         self._work_ended = time.monotonic()
         if games.records:
+            if self.selfplay.continuous:
+                began, pause = began - pause, 0.0  # self-play went on
             seconds = self._work_ended - began
             status.games_per_second = len(games.finished) / seconds
             status.positions_per_second = sum(record.positions for record in games.finished) / seconds
@@ -250,8 +260,7 @@ class Trainer:
         run, state, cycle = self.run, self.run.state, task.cycle
         changes: dict[str, Any] = {}
         if records:
-            rows = [(record.game_id, record.positions, record.to_bytes()) for record in records]
-            shard = run.write_shard(cycle, state.champion, rows)
+            shard = run.write_shard(cycle, state.champion, _rows(records))
             changes["shards"] = (*state.shards, shard)
             changes["games"] = state.games + shard.games
             changes["positions"] = state.positions + shard.positions
@@ -329,7 +338,7 @@ class Trainer:
         return alarms
 
     def _read_window(self) -> Window:
-        threads = 1 if self.device == "cpu" else max(1, cores() // 4)  # self-play needs the others
+        threads = 1 if self.device == "cpu" else max(1, cores() // 2)  # self-play needs the others
         return read_window(self.run, threads)
 
     # -- the final matches ------------------------------------------------------------------------
@@ -357,9 +366,7 @@ class Trainer:
     def save_in_flight(self) -> None:
         """Commit the unfinished games, so that the next session continues them."""
         run, state = self.run, self.run.state
-        rows = [
-            (record.game_id, record.positions, record.to_bytes()) for record in self.selfplay.in_flight if record.moves
-        ]
+        rows = _rows([record for record in self.selfplay.in_flight() if record.moves])
         if rows or state.flight is not None:
             flight = run.write_shard(state.cycle, state.champion, rows, flight=True) if rows else None
             run.commit(flight=flight)

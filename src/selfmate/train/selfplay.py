@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,12 +37,11 @@ __all__ = [
 DRAIN_SECONDS: Final = 0.25
 """Time between two looks at the finished games of a pool."""
 
+UNIFORM_GAMES: Final = 256
+"""Games without a net at once, between two looks at whether to stop."""
+
 SMALL_BATCH: Final = 3 * 512
 """Leaves at once below which compiling a net does not pay."""
-
-GAMES_AHEAD: Final = {"cpu": 0, "cuda": 200_000}
-"""Games of later cycles that may begin in a cycle, by device; on a GPU more than ever do."""
-
 
 TREES_SHARE: Final = 0.8
 """Share of the memory beyond which a recipe's trees are refused; Python, PyTorch and the window need the rest."""
@@ -108,8 +109,10 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Conc
     return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}")
 
 
-def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int) -> Pool:
-    """Return the pool of a recipe at a cycle, without games."""
+def selfplay_pool(
+    recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int, cache: bool = True
+) -> Pool:
+    """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
     return Pool(
         recipe.variant.name,
         search_config(recipe.search, cycle, noise=True),
@@ -120,6 +123,7 @@ def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurr
         threads=threads,
         leaves_per_slot=recipe.selfplay.leaves,
         batch=concurrency.batch,
+        cache=cache,
     )
 
 
@@ -143,23 +147,44 @@ class CycleGames(NamedTuple):
 class SelfPlay:
     """Plays the games of cycles with the champion, and keeps the unfinished ones for the next cycle.
 
-    On a GPU games of later cycles begin as soon as a slot is free, so that the longest games of a cycle do not leave
-    the device idle; they continue with the next champion. On a CPU none do, and a run is repeatable bit for bit.
+    On a CPU a pool plays the games of one cycle, and a run is repeatable bit for bit. On a GPU self-play is
+    `continuous`: one pool goes on from cycle to cycle, also while the trainer writes checkpoints, games of later cycles
+    begin as soon as a slot is free, and games continue with the next champion; the device is never idle.
     """
 
-    def __init__(self, recipe: Recipe, seed: int, device: str, in_flight: Sequence[GameRecord] = ()) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        seed: int,
+        device: str,
+        in_flight: Sequence[GameRecord] = (),
+        *,
+        continuous: bool | None = None,
+    ) -> None:
         self.recipe = recipe
         self.seed = seed
         self.device = device
+        self.continuous = device != "cpu" if continuous is None else continuous
         self.lanes = cores() if device == "cpu" else GPU_LANES
-        self.games_ahead = GAMES_AHEAD[device]
         self.concurrency: Concurrency | None = None  # measured once per session
-        self.in_flight = list(in_flight)  # games that have begun and belong to this cycle or to later ones
         self._evaluator: Evaluator | None = None
+        self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
+        self._pool: Pool | None = None
+        self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
+        self._pausing = False
+        self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
+        self._queued = 0  # one above the largest id that was queued in the pool
+        self._finished: dict[int, GameRecord] = {}  # by id; taken from the pool, not returned yet
+        self._evaluations = 0  # since the last `play` returned
+        self._counted_from = 0.0  # when it returned, or when the pool began after a rest (`time.monotonic`)
+
+    def needs_net(self, cycle: int) -> bool:
+        """Return whether the games of a cycle are played with the champion."""
+        return cycle >= self.recipe.selfplay.uniform_cycles
 
     def prepare(self, champion: Path) -> None:
         """Load the champion's folder. A GPU keeps one evaluator and replaces its weights: compiling takes a while."""
-        if self.device == "cpu":
+        if not self.continuous:
             self._evaluator = open_evaluator(champion, device=self.device, threads=1)
         else:
             from selfmate.evaluator.torch import TorchEvaluator  # `bench selfplay` runs without torch
@@ -182,74 +207,143 @@ class SelfPlay:
     ) -> CycleGames:
         """Play the games with the ids `missing` (rising, at least one); fewer come back when `stopping` is true.
 
-        `tell` is called with the games so far several times a second, and at the end.
+        `tell` is called with the games so far several times a second, and at the end. Finished games, evaluations and
+        seconds are counted since the call before, if the pool has not rested since then.
         """
-        assert self._evaluator is not None
-        ended_before = self._ended(cycle)
-        pool = self._start(cycle, missing)
+        if not self.needs_net(cycle):
+            return self._play_uniform(cycle, missing, stopping, tell)
+        self._stopping = stopping
+        self._start(cycle, missing)
         wanted = set(missing)
-        mine: list[GameRecord] = []
-        later: list[GameRecord] = []
+        mine = [self._finished.pop(game) for game in missing if game in self._finished]
         finished: list[GameRecord] = []
-        began = drained = time.monotonic()
-        evaluations = 0
 
         def drain() -> CycleGames:
-            for record in pool.drain():
-                (mine if record.game_id in wanted else later).append(record)
-                if record.game_id not in ended_before:
-                    finished.append(record)
-            games = CycleGames(mine, finished, evaluations, max(time.monotonic() - began, 1e-6))
+            assert self._pool is not None
+            for record in self._pool.drain():
+                if record.game_id in wanted:
+                    mine.append(record)
+                else:
+                    self._finished[record.game_id] = record
+                finished.append(record)
+            seconds = max(time.monotonic() - self._counted_from, 1e-6)
+            games = CycleGames(mine, finished, self._evaluations, seconds)
             tell(games)
             return games
 
-        def count(leaves: int) -> None:
-            nonlocal evaluations, drained
-            evaluations += leaves
-            if time.monotonic() >= drained + DRAIN_SECONDS:
-                drained = time.monotonic()
-                drain()
-
-        def is_over() -> bool:
-            return stopping() or len(mine) == len(wanted)
-
-        drive(pool, [self._evaluator], lanes=self.lanes, stopping=is_over, prepare=one_thread, tell=count)
+        assert self._playing is not None
+        while len(mine) < len(wanted) and not self._playing.done():
+            wait([self._playing], DRAIN_SECONDS)
+            drain()
+        if not self.continuous or len(mine) < len(wanted):
+            self.pause()
         games = drain()
-        self.in_flight = [*later, *pool.unfinished_games()]
+        self._stopping = lambda: False
+        self._evaluations, self._counted_from = 0, time.monotonic()
         return games._replace(records=sorted(mine, key=lambda record: record.game_id))
 
-    def _ended(self, cycle: int) -> set[int]:
-        """Return the ids of the games in flight that are over: they come out of the pool without being played.
+    def _play_uniform(
+        self, cycle: int, missing: Sequence[int], stopping: Callable[[], bool], tell: Callable[[CycleGames], None]
+    ) -> CycleGames:
+        """Play games without a net, on all cores: what an untrained net knows, in a small part of its time."""
+        records: list[GameRecord] = []
+        began, evaluations = time.monotonic(), 0
+        for first in range(0, len(missing), UNIFORM_GAMES):
+            if stopping():
+                break
+            concurrency = Concurrency(UNIFORM_GAMES, 0, "")
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=cores())
+            for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
+                self._queue(start, count, pool)
+            pool.run("uniform")
+            records += pool.drain()
+            evaluations += pool.playouts
+            tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
+        return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
-        A game that was truncated has no outcome.
-        """
-        longest = at(self.recipe.selfplay.max_plies, cycle)
-        return {
-            record.game_id for record in self.in_flight if record.outcome is not None or len(record.moves) >= longest
-        }
+    def pause(self) -> None:
+        """Let the pool rest until the next `play`: the device is needed for something else, or the session ends."""
+        if self._playing is None:
+            return
+        self._pausing = True
+        try:
+            self._playing.result()
+        finally:
+            self._playing, self._pausing = None, False
 
-    def _start(self, cycle: int, missing: Sequence[int]) -> Pool:
-        """Return a pool with the games in flight, then the other missing games, then those of later cycles.
+    def in_flight(self) -> list[GameRecord]:
+        """Pause, and return the games that have begun and were not returned by `play`, finished ones included."""
+        self.pause()
+        if self._pool is None:
+            return self._begun
+        for record in self._pool.drain():
+            self._finished[record.game_id] = record
+        return [*self._finished.values(), *self._pool.unfinished_games()]
+
+    def _start(self, cycle: int, missing: Sequence[int]) -> None:
+        """Let the pool play: one with the games in flight, or the pool of the cycle before with the new net."""
+        assert self.concurrency is not None
+        if self._pool is None or not self.continuous:
+            begun = self.in_flight()  # also of the cycle before
+            threads = 1 if self.device == "cpu" else cores()
+            self._finished.clear()
+            self._pool = selfplay_pool(
+                self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
+            )
+            self._resume(cycle, missing, begun)
+        else:
+            part = self.recipe.selfplay
+            self._pool.configure(
+                search_config(self.recipe.search, cycle, noise=True), SelfPlayConfig(**part.core_values(cycle))
+            )
+        if self.continuous:
+            # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
+            ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
+            self._queue(self._queued, max(0, ahead - self._queued), self._pool)
+            self._queued = max(self._queued, ahead)
+        if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
+            self.pause()
+        if self._playing is None:
+            self._playing = Future()
+            self._evaluations, self._counted_from = 0, time.monotonic()
+            threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
+
+    def _is_pausing(self) -> bool:
+        return self._pausing or self._stopping()
+
+    def _drive(self, pool: Pool, playing: Future[None]) -> None:
+        """Play until all games of the pool are finished or a pause is wanted; the body of a thread."""
+        assert self._evaluator is not None
+
+        def count(leaves: int) -> None:
+            self._evaluations += leaves
+
+        try:
+            drive(pool, [self._evaluator], lanes=self.lanes, stopping=self._is_pausing, prepare=one_thread, tell=count)
+            playing.set_result(None)
+        except BaseException as error:
+            playing.set_exception(error)
+
+    def _resume(self, cycle: int, missing: Sequence[int], begun: Sequence[GameRecord]) -> None:
+        """Give a new pool the games in flight, then the other missing games.
 
         A game that had no move yet when the last session ended was not saved: a later cycle misses it between games
         in flight. It begins now. If it began in its own cycle only, that cycle would last as long as a whole game.
         """
-        assert self.concurrency is not None
-        threads = 1 if self.device == "cpu" else 0
-        pool = selfplay_pool(
-            self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
-        )
+        assert self._pool is not None
         last, wanted = missing[-1], set(missing)
-        begun = [record for record in self.in_flight if record.game_id in wanted or record.game_id > last]
-        pool.resume(begun)
-        known = {record.game_id for record in begun}
+        longest = at(self.recipe.selfplay.max_plies, cycle)
+        kept = [record for record in begun if record.game_id in wanted or record.game_id > last]
+        over = [record for record in kept if record.outcome is not None or len(record.moves) >= longest]
+        self._finished = {record.game_id: record for record in over}
+        known = {record.game_id for record in kept}
+        self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            self._queue(pool, first, count)
-        self._queue(pool, newest + 1, self.games_ahead)
-        return pool
+            self._queue(first, count, self._pool)
+        self._queued = newest + 1
 
-    def _queue(self, pool: Pool, first: int, count: int) -> None:
+    def _queue(self, first: int, count: int, pool: Pool) -> None:
         """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
         if not self.recipe.variant.name.endswith("960"):
             pool.start(first, count)

@@ -107,12 +107,15 @@ def train(
 
 def _train(trainer: Trainer) -> dict[str, Match]:
     """Train until the session ends; return the scores of the final matches, none when a stop was requested."""
-    trainer.begin()
-    while trainer.run.state.cycle < trainer.run.recipe.selfplay.cycles and not trainer.stop():
-        if trainer.run_cycle():
-            trainer.view.cycle_done()
-    trainer.save_in_flight()
-    scores = trainer.final()
+    try:
+        trainer.begin()
+        while trainer.run.state.cycle < trainer.run.recipe.selfplay.cycles and not trainer.stop():
+            if trainer.run_cycle():
+                trainer.view.cycle_done()
+        trainer.save_in_flight()
+        scores = trainer.final()
+    finally:
+        trainer.selfplay.pause()
     trainer.log.close()
     return scores
 
@@ -167,7 +170,7 @@ def _describe_final(run: Run, scores: dict[str, Match]) -> str:
     games, visits = scores[ANCHOR].games, at(run.recipe.gate.final_visits, state.cycle)
     player = f"Champion of cycle {state.champion}"
     if state.checkpoint(state.champion).step == 0:
-        player = "Still the untrained net"
+        player = "The champion is still the untrained net"
     results = [f"{scores[ANCHOR]} against {ANCHOR}"]
     if UNTRAINED in scores:
         results.insert(0, f"{scores[UNTRAINED]} against the untrained net")

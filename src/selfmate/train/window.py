@@ -8,6 +8,7 @@ from selfmate._core import Buffer, GameRecord
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.directory import Run
+from selfmate.rundir.games import decode_games
 from selfmate.train.formulas import is_held_out
 
 __all__ = ["Window", "read_cycle", "read_window"]
@@ -52,7 +53,7 @@ class Window:
 def read_cycle(run: Run, cycle: int) -> list[GameRecord]:
     """Return the committed games of a cycle, in the order of their ids."""
     shards = [shard for shard in run.state.shards if shard.cycle == cycle]
-    records = [GameRecord.from_bytes(data) for shard in shards for data in run.read_shard(shard)]
+    records = decode_games([data for shard in shards for data in run.read_shard(shard)])
     return sorted(records, key=lambda record: record.game_id)
 
 

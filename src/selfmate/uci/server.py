@@ -31,8 +31,8 @@ __all__ = ["UciServer", "main"]
 LONGEST_INPUT: Final = 1 << 22
 """Bytes of a line; a longer one is dropped."""
 QUIT_SECONDS: Final = 3.0
-"""Seconds that a search has for its `bestmove` after `quit`; it needs some milliseconds unless the net is still being
-loaded."""
+"""Seconds after `quit` for the `bestmove` of a search and the `readyok` of an `isready`; milliseconds are enough unless
+the net is still being loaded."""
 REFUSED: Final = 2
 """Exit code for a net that cannot be loaded in strict mode, as of the commands for bad input."""
 
@@ -58,6 +58,8 @@ class UciServer:
         self.position = _core.Position(self.settings.position_variant)
         self.debug = False
         self._job: SearchJob | None = None
+        self._is_ready_answered = threading.Event()
+        self._is_ready_answered.set()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._worker: SearchWorker | None = None
         self._writing = threading.Lock()
@@ -96,11 +98,18 @@ class UciServer:
                 run(rest)
             except SelfmateError as error:
                 self.say(str(error))
-        job = self._job
-        if job is not None and job.command.perft is None:
+        self._finish()
+        os._exit(0)
+
+    def _finish(self) -> None:
+        """Stop the search and wait for its `bestmove`, and for the `readyok` that is still to come."""
+        job, end = self._job, time.monotonic() + QUIT_SECONDS
+        if job is not None and not job.finished.is_set():
+            if job.command.perft is not None:  # it cannot be stopped
+                return
             job.stop()
             job.finished.wait(QUIT_SECONDS)
-        os._exit(0)
+        self._is_ready_answered.wait(max(0.0, end - time.monotonic()))
 
     def write(self, *lines: str) -> None:
         """Send lines, whole and in order; end the process if the output is closed."""
@@ -131,6 +140,7 @@ class UciServer:
             self.write("readyok")
             return
         settings = self.settings
+        answered = self._is_ready_answered = threading.Event()
 
         def prepare() -> None:
             try:
@@ -141,6 +151,7 @@ class UciServer:
                 self.say(str(error))
             finally:
                 self.write("readyok")
+                answered.set()
 
         self._work.put(prepare)
 

@@ -25,11 +25,11 @@ def to_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
     >>> to_frame({}, "excel")
     Traceback (most recent call last):
     ...
-    selfmate.errors.SelfmateError: no library of DataFrames is called 'excel'; there are pandas and polars
+    selfmate.errors.SelfmateError: unknown DataFrame library 'excel'; use pandas or polars
     """
     if library is not None and library not in LIBRARIES:
-        known = " and ".join(LIBRARIES)
-        raise SelfmateError(f"no library of DataFrames is called {clip(library)!r}; there are {known}", library)
+        known = " or ".join(LIBRARIES)
+        raise SelfmateError(f"unknown DataFrame library {clip(library)!r}; use {known}", library)
     installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
     wanted = library or (installed[0] if installed else LIBRARIES[0])
     if wanted not in installed:
