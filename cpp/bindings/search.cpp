@@ -1,8 +1,9 @@
-// Python: MoveStats, SearchResult, Search.
+// Python: MoveStats, SearchResult, Search, AlphaBetaResult, alpha_beta.
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/search_tree.h"
 #include "bindings/single_search.h"
+#include "search/alpha_beta.h"
 
 namespace selfmate {
 namespace {
@@ -212,10 +213,37 @@ void bind_single_search(nb::module_& m) {
             "root is not evaluated.");
 }
 
+void bind_alpha_beta(nb::module_& m) {
+    nb::class_<AlphaBetaResult>(m, "AlphaBetaResult", "The result of `alpha_beta`.")
+        .def_ro("score", &AlphaBetaResult::score,
+                "Centipawns for the side to move; a forced win in n plies is 1,000,000 - n")
+        .def_ro("depth", &AlphaBetaResult::depth, "Of the deepest iteration that was finished")
+        .def_ro("best", &AlphaBetaResult::best)
+        .def_ro("nodes", &AlphaBetaResult::nodes);
+    m.def(
+        "alpha_beta",
+        [](const Position& position, int depth, std::uint64_t nodes) {
+            if (depth < 1 || depth > MAX_ALPHA_BETA_DEPTH) throw nb::value_error("depth goes from 1 to 64");
+            if (position.outcome(false))
+                throw Error("SearchError", "there is no move to search for: the game is over",
+                            position.fen(position.own_castling()));
+            nb::gil_scoped_release release;
+            return alpha_beta(position.variant(), position.state(), depth, nodes);
+        },
+        "position"_a, "depth"_a, "nodes"_a,
+        "Search a position by alpha-beta with the evaluation of heuristic-1, until `depth` is reached or `nodes`\n"
+        "positions are searched; one ply at least. Repetitions count within the search alone. A game that is over\n"
+        "raises SearchError.\n\n"
+        ">>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)\n"
+        ">>> result.best, result.score\n"
+        "(Move.from_uci('g1g7'), 999999)\n");
+}
+
 }  // namespace
 
 void bind_search(nb::module_& m) {
     bind_results(m);
+    bind_alpha_beta(m);
     bind_single_search(m);
 }
 

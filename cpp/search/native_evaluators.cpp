@@ -188,6 +188,11 @@ void heuristic_1(const Variant& variant, const State& state, Key, std::span<cons
 
 }  // namespace
 
+float heuristic_lead(const Variant& variant, const State& state) {
+    return lead_of_mover(variant, state, attacks_of(state, state.turn, variant.board),
+                         attacks_of(state, ~state.turn, variant.board));
+}
+
 NativeEvaluator find_native_evaluator(std::string_view name) {
     if (name == "uniform") return uniform;
     if (name == "fake") return fake;

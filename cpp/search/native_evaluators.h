@@ -15,6 +15,9 @@ namespace selfmate {
 using NativeEvaluator = void (*)(const Variant&, const State&, Key key, std::span<const Move> moves, float* priors,
                                  float* wdl);
 
+// The lead of the side to move in pawns, which is the value of `heuristic-1` before it is mapped to -1..1.
+float heuristic_lead(const Variant& variant, const State& state);
+
 // Returns null for an unknown name.
 NativeEvaluator find_native_evaluator(std::string_view name);
 

@@ -905,6 +905,36 @@ class SearchResult:
     @property
     def collisions(self) -> int: ...
 
+class AlphaBetaResult:
+    """The result of `alpha_beta`."""
+
+    @property
+    def score(self) -> int:
+        """
+        Centipawns for the side to move; a forced win in n plies is 1,000,000 - n
+        """
+
+    @property
+    def depth(self) -> int:
+        """Of the deepest iteration that was finished"""
+
+    @property
+    def best(self) -> Move: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+def alpha_beta(position: Position, depth: int, nodes: int) -> AlphaBetaResult:
+    """
+    Search a position by alpha-beta with the evaluation of heuristic-1, until `depth` is reached or `nodes`
+    positions are searched; one ply at least. Repetitions count within the search alone. A game that is over
+    raises SearchError.
+
+    >>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)
+    >>> result.best, result.score
+    (Move.from_uci('g1g7'), 999999)
+    """
+
 class Search:
     """
     One search tree. Until `done`: gather leaves, evaluate them, apply.

@@ -11,8 +11,9 @@ import pytest
 
 from command import Run
 from selfmate import Game, Position
-from selfmate.app.analyse import VariantPlayers, analyse, analyse_game
+from selfmate.app.analyse import VariantPlayers
 from selfmate.app.analysis_input import read_input
+from selfmate.app.judge import analyse, analyse_game
 from selfmate.board.epd import parse_epd
 from selfmate.evaluator.open import open_evaluator
 from selfmate.nn import shipped as nets
@@ -22,6 +23,11 @@ from selfmate.search.player import Player
 
 MATE_IN_ONE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 FOOLS_MATE = '[White "Fool"]\n[Black "Scholar"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
+
+
+@pytest.fixture(autouse=True)
+def _few_visits_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfmate.app.marks.JUDGE_VISITS", 32)
 
 
 # -- positions ------------------------------------------------------------------------------------
@@ -108,11 +114,16 @@ def test_a_game(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("analyse", str(path), "--visits", "500")
     assert code == 0
     lines = out.splitlines()
-    assert lines[0] == "1. Fool - Scholar 0-1 (chess; by heuristic-1)"
-    assert len(lines) == 5
-    assert lines[3].startswith("2. g4??")
-    assert "-1.00   better: " in lines[3]
-    assert lines[4].split() == ["2...", "Qh4#", "+1.00"]
+    assert lines[0] == "1. Fool - Scholar 0-1 (chess; by heuristic-1, 500 visits)"
+    assert lines[1] == "Values from -1 (Black wins) to 1 (White wins), after each move."
+    assert lines[4].startswith("2. g4??")
+    assert "-1.00   better: " in lines[4]
+    assert lines[5].split() == ["2...", "Qh4#", "-1.00"]  # a win of Black, seen by White
+    assert lines[6].split()[2].endswith("▁▁")
+    assert lines[8].startswith("            Fool: accuracy ")
+    assert lines[8].endswith("0 inaccuracies, 0 mistakes, 1 blunder")
+    assert lines[10].startswith("            Scholar: accuracy ")
+    assert len(lines) == 11
 
 
 def test_a_game_as_json(run: Run, tmp_path: Path) -> None:
@@ -125,6 +136,7 @@ def test_a_game_as_json(run: Run, tmp_path: Path) -> None:
         *((1, ply, "chess") for ply in (1, 2, 3, 4)),
         *((2, ply, "atomic") for ply in (1, 2)),
     ]
+    assert [each["white_value"] for each in found[2:4]] == [-1.0, -1.0]
     assert found[2]["played"] == {"uci": "g2g4", "san": "g4", "value": -1.0}
     assert found[2]["mark"] == "??"
     assert found[2]["lost"] > 0.3
@@ -226,9 +238,9 @@ def test_a_variant_that_contradicts_a_game_is_refused(run: Run, tmp_path: Path) 
     # A game that does not say its variant has the one that is asked for, else chess.
     code, out, err = run(*asked, "--variant", "atomic")
     assert (code, err) == (0, "")
-    assert "1. ? - ? * (atomic; by heuristic-1)" in out
-    assert "2. ? - ? * (atomic; by heuristic-1)" in out
-    assert "2. ? - ? * (chess; by heuristic-1)" in run(*asked).out
+    assert "1. ? - ? * (atomic; by heuristic-1, 10 visits)" in out
+    assert "2. ? - ? * (atomic; by heuristic-1, 10 visits)" in out
+    assert "2. ? - ? * (chess; by heuristic-1, 10 visits)" in run(*asked).out
     assert run(*asked, "--variant", "atomik").code == 2
 
 
@@ -262,7 +274,9 @@ def test_players_by_variant() -> None:
     assert players.variant(None) == "chess"
     for spec in (str(nets.find("gardner")), "gardner-laptop"):
         assert VariantPlayers(spec).variant(None) == "gardner"
-    assert read_input(None, "gardner").positions[0].position.variant == "gardner"
+    given = read_input(None, "gardner").positions
+    assert given is not None
+    assert [epd.position.variant for epd in given()] == ["gardner"]
 
 
 # -- shipped nets ---------------------------------------------------------------------------------

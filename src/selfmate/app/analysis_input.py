@@ -1,54 +1,61 @@
-"""What `selfmate analyse` is given: a FEN, a file of FENs or EPD lines, or games in PGN."""
+"""What `selfmate analyse` is given: a FEN, a file of FENs or EPD lines, or games in PGN.
+
+Files and standard input are streams: one position or game is in memory at a time.
+"""
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, cast
 
-from selfmate.board.epd import Epd, parse_epd, read_epd
+from selfmate._core import VARIANTS
+from selfmate.board.epd import MAX_LINE_CHARS, Epd, parse_epd
 from selfmate.board.pgn import Game, read_and_report
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, PgnError, SelfmateError, clip
-from selfmate.util.text_lines import Source, numbered_lines
+from selfmate.util.text_lines import Source, decode, numbered_lines
 
 __all__ = ["AnalysisInput", "read_input"]
 
-MAX_FILE_BYTES: Final = 64 << 20
 SNIFFED_CHARS: Final = 1 << 14
-"""Characters of a file that are read to tell PGN from EPD."""
+"""Characters of a line that are read to tell PGN from EPD."""
+MOST_SNIFFED: Final = 1 << 20
+"""Characters of standard input that are read for that; what begins with more empty lines and comments is EPD."""
 PGN_BEGINS: Final = re.compile(r"[\[{%;(]|[0-9]++\s*+\.")  # a tag, a comment, a move number; no FEN has these
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisInput:
-    """Positions, or games. Games are read one by one, while they are analysed."""
+    """Positions, or games: one of the two is not None. They are read while they are analysed."""
 
-    positions: tuple[Epd, ...] = ()
+    positions: Callable[[], Iterator[Epd]] | None = None
     games: Callable[[], Iterator[Game]] | None = None
+    path: Path | None = None
+    """The file; None for a FEN and for standard input."""
 
 
 def read_input(what: str | None, variant: str, *, asked: bool = False) -> AnalysisInput:
     """Return the positions or games of a FEN, a file of EPD lines or FENs, or a PGN file.
 
     None is the start position, `-` standard input. `variant` is that of FENs and EPD lines. If it was `asked` for, it
-    is also that of games without a tag for it, and a game with another variant raises `SelfmateError`.
+    is also that of games without a tag for it, and a game with another variant raises `SelfmateError`. A file of
+    positions is checked as a whole here; standard input raises `SelfmateError` when it comes to a bad line.
 
-    >>> read_input("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "chess").positions[0].position.fen()
-    '4k3/8/8/8/8/8/4P3/4K3 w - - 0 1'
+    >>> [epd.position.fen() for epd in read_input("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "chess").positions()]
+    ['4k3/8/8/8/8/8/4P3/4K3 w - - 0 1']
     >>> read_input("nowhere.pgn", "chess")
     Traceback (most recent call last):
     ...
     selfmate.errors.SelfmateError: nowhere.pgn: neither a file nor a FEN
     """
     if what is None:
-        return AnalysisInput((Epd(Position(variant)),))
+        return AnalysisInput(lambda: iter([Epd(Position(variant))]))
     if what == "-":
-        return _from_text(sys.stdin.read(MAX_FILE_BYTES), variant, asked=asked)
+        return _from_stream(_Stream(getattr(sys.stdin, "buffer", sys.stdin)), variant, asked=asked)
     path = Path(what)
     try:
         found = bool(what) and path.exists()
@@ -57,21 +64,116 @@ def read_input(what: str | None, variant: str, *, asked: bool = False) -> Analys
     if not found:
         if "/" not in what or not what.split()[1:]:
             raise SelfmateError(f"{clip(what)}: neither a file nor a FEN", what)
-        position = parse_epd(what, variant) if ";" in what else Epd(Position(variant, what))
-        return AnalysisInput((_not_over(position),))
+        position = _one_position(what, variant, asked=asked)
+        return AnalysisInput(lambda: iter([position]))
     if not path.is_file():
         raise SelfmateError(f"{path}: not a file", what)
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise SelfmateError(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB", what)
     if path.suffix.lower() == ".pgn" or (path.suffix.lower() not in (".epd", ".fen") and _is_pgn(path)):
-        return AnalysisInput(games=lambda: _games(str(path), path, variant, asked=asked))
-    return AnalysisInput(_positions(str(path), read_epd(path, variant)))
+        return AnalysisInput(games=lambda: _games(str(path), path, variant, asked=asked), path=path)
+    for _ in _positions(str(path), path, variant, asked=asked):
+        pass  # an error is found before the first search
+    return AnalysisInput(lambda: _positions(str(path), path, variant, asked=asked), path=path)
 
 
-def _from_text(text: str, variant: str, *, asked: bool) -> AnalysisInput:
-    if _begins_as_pgn(text.splitlines()):
-        return AnalysisInput(games=lambda: _games("standard input", io.StringIO(text), variant, asked=asked))
-    return AnalysisInput(_positions("standard input", read_epd(io.StringIO(text), variant)))
+# -- positions ------------------------------------------------------------------------------------
+
+
+def _one_position(text: str, variant: str, *, asked: bool) -> Epd:
+    try:
+        epd = parse_epd(text, variant) if ";" in text else Epd(Position(variant, text))
+    except SelfmateError as error:
+        raise EpdError(f"{error}{_hint(text, variant, asked=asked)}", error.part) from error
+    _check_not_over(epd.position)
+    return epd
+
+
+def _positions(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Epd]:
+    """Yield the positions of a file; an error names it and, at its first position, a variant that fits."""
+    count = 0
+    for number, line in numbered_lines(source, MAX_LINE_CHARS):
+        text = line.removeprefix("\ufeff")
+        if not text.strip() or text.startswith("#"):
+            continue
+        try:
+            epd = parse_epd(text, variant, number=number)
+            _check_not_over(epd.position, number)
+        except EpdError as error:
+            hint = "" if count else _hint(text, variant, asked=asked)
+            raise SelfmateError(f"{name}: {error}{hint}", error.part) from error
+        count += 1
+        yield epd
+    if not count:
+        raise SelfmateError(f"{name}: no position", name)
+
+
+def _check_not_over(position: Position, number: int | None = None) -> None:
+    if (outcome := position.outcome()) is not None:
+        raise EpdError(f"the game is over ({outcome.reason}): {position.fen()}", position.fen(), number)
+
+
+def _hint(text: str, variant: str, *, asked: bool) -> str:
+    """Return the advice to name another variant, if `text` is a position there and none was named; else nothing."""
+    fits = []
+    for other in () if asked else VARIANTS:
+        try:
+            _check_not_over(parse_epd(text, other).position)
+        except SelfmateError:
+            continue
+        fits.append(other)
+    if not fits or variant in fits:
+        return ""
+    return f"; for {' or '.join(fits)}, add --variant {fits[0] if len(fits) == 1 else 'NAME'}"
+
+
+# -- games ----------------------------------------------------------------------------------------
+
+
+def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Game]:
+    """Yield every game, also those of which nothing can be read; what is wrong with a game is reported."""
+    number = 0
+    try:
+        for game in read_and_report(source, name, variant=variant if asked else "chess"):
+            number += 1
+            if asked and game.error is None and game.variant != variant:
+                says = f"{name}: game {number} is {game.variant} by its tags, which --variant {variant} contradicts"
+                raise SelfmateError(f"{says}; leave it out", variant)
+            yield game
+    except PgnError as error:
+        raise SelfmateError(f"{name}: {error}", error.part) from error
+    if not number:
+        raise SelfmateError(f"{name}: no game", name)
+
+
+# -- what a file is -------------------------------------------------------------------------------
+
+
+class _Stream:
+    """A file that can only be read once, whose first lines can be looked at before."""
+
+    def __init__(self, file: IO[str] | IO[bytes]) -> None:
+        self._file = file
+        self._ahead = ""
+
+    def peek(self) -> Iterator[str]:
+        """Yield lines that `readline` returns again; the part of a line where it is long."""
+        while len(self._ahead) < MOST_SNIFFED and (line := decode(self._file.readline(SNIFFED_CHARS))):
+            self._ahead += line
+            yield line
+
+    def readline(self, size: int) -> str:
+        """Return the next line with its end, but at most `size` characters; nothing at the end of the file."""
+        line = self._ahead[: min(self._ahead.find("\n") + 1 or size, size)]
+        self._ahead = self._ahead[len(line) :]
+        if line.endswith("\n") or len(line) == size:
+            return line
+        return line + decode(self._file.readline(size - len(line)))
+
+
+def _from_stream(stream: _Stream, variant: str, *, asked: bool) -> AnalysisInput:
+    name, source = "standard input", cast("IO[str]", stream)
+    if _begins_as_pgn(stream.peek()):
+        return AnalysisInput(games=lambda: _games(name, source, variant, asked=asked))
+    return AnalysisInput(lambda: _positions(name, source, variant, asked=asked))
 
 
 def _is_pgn(path: Path) -> bool:
@@ -84,36 +186,3 @@ def _begins_as_pgn(lines: Iterable[str]) -> bool:
         if (text := line.strip().removeprefix("\ufeff")) and not text.startswith("#"):
             return PGN_BEGINS.match(text) is not None
     return False
-
-
-def _positions(name: str, epds: Iterator[Epd]) -> tuple[Epd, ...]:
-    """Return all positions, so that an error is found before the first search."""
-    try:
-        found = tuple(_not_over(epd) for epd in epds)
-    except EpdError as error:
-        raise SelfmateError(f"{name}: {error}", error.part) from error
-    if not found:
-        raise SelfmateError(f"{name}: no position", name)
-    return found
-
-
-def _not_over(epd: Epd) -> Epd:
-    if (outcome := epd.position.outcome()) is not None:
-        raise EpdError(f"the game is over ({outcome.reason}): {epd.position.fen()}", epd.position.fen())
-    return epd
-
-
-def _games(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Game]:
-    """Yield games; errors name the file."""
-    count = 0
-    try:
-        for game in read_and_report(source, name, variant=variant if asked else "chess"):
-            count += 1
-            if asked and game.variant != variant:
-                says = f"{name}: game {count} is {game.variant} by its tags, which --variant {variant} contradicts"
-                raise SelfmateError(f"{says}; leave it out", variant)
-            yield game
-    except PgnError as error:
-        raise SelfmateError(f"{name}: {error}", error.part) from error
-    if not count:
-        raise SelfmateError(f"{name}: no game", name)

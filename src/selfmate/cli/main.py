@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from selfmate.cli.analyse import analyse
 from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
 from selfmate.cli.doctor import doctor
@@ -20,7 +21,7 @@ from selfmate.cli.help import Command, Group
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
-from selfmate.cli.programs import analyse, demo, play, uci
+from selfmate.cli.programs import demo, play, uci
 from selfmate.cli.recipe import recipe_app
 from selfmate.cli.training import pack, train
 from selfmate.errors import SelfmateError, clip
