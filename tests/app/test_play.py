@@ -348,7 +348,8 @@ def test_command(run_play: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "name"), [("gardner", "gardner-laptop"), ("atomic960", "atomic-gpu"), ("racingkings", "racingkings-gpu")]
+    ("variant", "name"),
+    [("gardner", "gardner-laptop"), ("atomic960", "atomic-gpu"), ("racingkings", "racingkings-gpu")],
 )
 def test_the_shipped_net_of_the_variant_plays_by_default(run_play: Run, variant: str, name: str) -> None:
     code, out, _ = run_play("", "play", "--variant", variant, "--visits", "1")
