@@ -24,6 +24,7 @@ from selfmate.app.annotate import AnnotatedFile, annotate_move
 from selfmate.app.judge import _judge_of, analyse_game
 from selfmate.app.marks import MoveCheck, Searcher, mark_of
 from selfmate.errors import SelfmateError
+from selfmate.nn import shipped as nets
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.util.text_lines import numbered_lines
@@ -151,13 +152,14 @@ def test_the_judge_sees_the_ends_of_both_lines_for_the_side_that_moves() -> None
     assert check._judged(mate, mate.parse_uci("f7g7")) == (1.0, (mate.parse_uci("f7g7"),))
 
 
-def test_the_judge_is_the_net() -> None:
+def test_the_judge_is_the_net(monkeypatch: pytest.MonkeyPatch) -> None:
     gardner = Searcher(Player("gardner-laptop"))
     assert _judge_of(gardner, "gardner", 10) == (gardner, marks.JUDGE_VISITS)
     assert _judge_of(gardner, "gardner", 5000) == (gardner, 5000)
     plain = Searcher(Player("heuristic-1"))
     judge, visits = _judge_of(plain, "gardner", 20_000)  # visits of another player say nothing about a net's
     assert (judge.has_net, visits) == (True, marks.JUDGE_VISITS)
+    monkeypatch.setattr(nets, "net_of", lambda variant: None)  # as if there were none
     assert _judge_of(plain, "horde", 20) == (plain, marks.JUDGE_VISITS_WITHOUT_NET)
 
 

@@ -228,7 +228,7 @@ def test_playing_an_onnx_file_needs_no_torch(nets: Path) -> None:
         ("Random", "did you mean 'random'?"),
         ("", "unknown player ''"),
         ("gardner-laptp", "did you mean 'gardner-laptop'?"),
-        ("nobody", "valid players: uniform, heuristic-1, random, atomic-gpu, chess-gpu, gardner-laptop"),
+        ("nobody", "valid players: uniform, heuristic-1, random, 3check-gpu, antichess-gpu, atomic-gpu, chess-gpu"),
         ("uci:stockfish", "engines play in selfmate arena and selfmate ladder"),
         ("heuristic-1?visits=5", "here write heuristic-1 and options"),
         ("/no/such/net", "unknown player"),
