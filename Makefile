@@ -10,11 +10,10 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP := $(shell find cpp -name '*.h' -o -name '*.c' -o -name '*.cpp' | sort)
-INSTALL := .venv/bin/python -m pip install --quiet --constraint constraints.txt
+# Python compiles a module when it is first imported: compiling all of PyTorch takes half a minute.
+INSTALL := .venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt
 # No build isolation and one build folder: a change of one C++ file compiles one file.
 EDITABLE := $(INSTALL) --no-build-isolation --config-settings=build-dir=build/dev --editable
-# One worker more than cores: many tests wait for engines and clocks.
-WORKERS := $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -86,7 +85,7 @@ docs: .venv/installed  ## the documentation as a site in build/docs; a link that
 .PHONY: test testengines mutate check lint warnings format stub sanitize tsan fuzz soak crash bench
 test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doctests)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
-	pytest --numprocesses=$(WORKERS)
+	pytest --numprocesses=auto
 
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
 	pytest -m engine

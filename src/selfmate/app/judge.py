@@ -200,9 +200,9 @@ class MoveJudgement:
 def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -> Iterator[MoveJudgement]:
     """Yield a judgement of every move of a game's main line, up to the move by which the rules end the game.
 
-    >>> game = Game.from_pgn("1. f3 e5 2. g4 Qh4# 0-1")
-    >>> [(each.move.uci(), each.mark) for each in analyse_game(Player("heuristic-1"), game, Limit(visits=500))][2:]
-    [('g2g4', '??'), ('d8h4', '')]
+    >>> game = Game.from_pgn("1. e4 e5 2. Nf3 *")
+    >>> [(each.move.uci(), each.mark) for each in analyse_game(Player("heuristic-1"), game, Limit(visits=500))]
+    [('e2e4', ''), ('e7e5', ''), ('g1f3', '')]
     """
     searcher = Searcher(player)
     check = MoveCheck(lambda: _judge_of(searcher, game.variant, limit.visits or 0))
