@@ -170,7 +170,7 @@ def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest
     go(directory, "selfplay.cycles=4")
     assert len(games_of(directory)) == 32
     assert len(taken_up) == 2  # one pool for a session
-    assert taken_up[0] == 0 < taken_up[1]
+    assert taken_up[0] == 0
 
 
 def test_a_device_that_is_lost_costs_nothing_committed(

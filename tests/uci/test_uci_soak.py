@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 import uci_end
 import uci_fuzz
 import uci_games
 from selfmate import VARIANTS
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_ten_thousand_lines_of_garbage(seed: int) -> None:
-    assert not uci_fuzz.run(5000, seed)
+def test_five_thousand_lines_of_garbage() -> None:
+    assert not uci_fuzz.run(5000, 1)
 
 
 def test_every_way_to_leave_in_mid_search() -> None:
