@@ -65,10 +65,10 @@ std::optional<std::string> piece_at(const State& state, Square square);
 std::pair<Color, Role> parse_piece(std::string_view piece);
 std::optional<std::tuple<int, int>> checks_left(const Variant& variant, const State& state);
 
-// 0 means all cores.
+// 0 means all cores that this process may use.
 inline int thread_count(int threads) {
     if (threads < 0 || threads > 1024) throw nb::value_error("threads go from 0 (all) to 1024");
-    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    return threads ? threads : available_cores();
 }
 
 // ---- arrays ------------------------------------------------------------------------------------

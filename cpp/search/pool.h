@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "data/record.h"
-#include "search/evaluation_cache.h"
+#include "search/game_evaluation_cache.h"
 #include "search/leaf_batch.h"
 #include "util/threads.h"
 
@@ -148,7 +148,7 @@ private:
         Search search;
         std::vector<std::uint32_t> leaves;               // ids of leaves in flight in `search`
         std::vector<bool> cached;                        // of each leaf: its evaluation is in the cache
-        EvaluationCache caches[2];                       // by colour; players with one evaluator share the first
+        GameEvaluationCache caches[2];                   // by colour; players with one evaluator share the first
         std::uint64_t cache_epoch = 0;                   // the pool's `epoch_` at the last search
         std::uint64_t playouts = 0, searched_plies = 0;  // over all games of the slot
     };
@@ -185,7 +185,7 @@ private:
     const Seat& mover(const Slot& slot) const {
         return seats_[slot.state.turn == WHITE ? slot.game.white_seat : slot.game.black_seat];
     }
-    EvaluationCache& cache(Slot& slot) const {
+    GameEvaluationCache& cache(Slot& slot) const {
         const bool shared = seats_[slot.game.white_seat].evaluator == seats_[slot.game.black_seat].evaluator;
         return slot.caches[shared || slot.state.turn == WHITE ? 0 : 1];
     }

@@ -18,7 +18,7 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
     slot.game = std::move(game);
     slot.playing = true;
     slot.finished = false;
-    for (EvaluationCache& cache : slot.caches) cache.clear();
+    for (GameEvaluationCache& cache : slot.caches) cache.clear();
     const std::string fen = slot.game.start_fen.empty() ? std::string(variant.start) : slot.game.start_fen;
     const State start = validate(parse_fen(variant, config_.chess960, fen), false);
     // Random opening moves, drawn again if they end the game.
@@ -59,7 +59,7 @@ void Pool::resume_game(Slot& slot, GameRecord record) {
     slot.game = {.id = record.id, .white_seat = record.white_seat, .black_seat = record.black_seat};
     slot.playing = true;
     slot.finished = false;
-    for (EvaluationCache& cache : slot.caches) cache.clear();
+    for (GameEvaluationCache& cache : slot.caches) cache.clear();
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
     slot.keys.clear();
     const std::vector<Move> moves = std::exchange(record.moves, {});
@@ -87,7 +87,7 @@ void Pool::begin_search(Slot& slot) {
     // it draws the move.
     if (!slot.full_search) search.noise_epsilon = 0;
     if (slot.cache_epoch != epoch_)
-        for (EvaluationCache& cache : slot.caches) cache.clear();
+        for (GameEvaluationCache& cache : slot.caches) cache.clear();
     slot.cache_epoch = epoch_;
     cache(slot).begin_search();
     slot.search.begin({.variant = *config_.variant,
@@ -121,7 +121,7 @@ void Pool::finish_search(Slot& slot) {
 
 // Adds the position and its targets to the record. The value is what the improved policy expects: the sum of weight
 // times Q over the moves that the search has tried or proven. The mean of the root also counts the playouts that a
-// Gumbel root spends on bad moves, which biases it downwards (docs/log.md).
+// Gumbel root spends on bad moves: it is too low (bench/value_target.py).
 void Pool::record_search(Slot& slot) {
     const Node& root = slot.search.root();
     TrainedPosition position{.ply = static_cast<std::uint16_t>(slot.record.moves.size()),

@@ -7,7 +7,20 @@
 #include <thread>
 #include <vector>
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 namespace selfmate {
+
+// The logical processors that this process may use; `std::thread::hardware_concurrency` counts those of the machine.
+inline int available_cores() {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 inline void pause() {
 #if defined(__x86_64__) || defined(__i386__)

@@ -94,7 +94,7 @@ def test_a_gpu_has_full_batches_and_games_left_to_begin(monkeypatch: pytest.Monk
         found = make_match_pool("gardner", players, [visits, visits], games=games)
         return found.lanes, found.slots, found.pool.lane_rows
 
-    # Games enough for five batches and an eighth, and twice as many to follow
+    # Games enough for five batches and half as many more, and twice as many to follow
     assert seat(100_000, 64) == (4, 5 * 4096 * 3 // 2, 4096)
     # Fewer games have more leaves each, if the search is long enough for that.
     assert seat(20_000, 64) == (4, 5 * 1024 * 3 // 2, 4096)

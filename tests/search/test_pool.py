@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -569,3 +572,19 @@ def test_an_idle_lane_sleeps() -> None:
         driving.result(timeout=20)
     assert len(moves) == 1
     assert pool.drain()[0].reason == "asleep"
+
+
+AVAILABLE_CORES = """
+import os
+from selfmate._core import Pool, SearchConfig, SelfPlayConfig
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+before = len(os.listdir("/proc/self/task"))
+pool = Pool("gardner", SearchConfig(), SelfPlayConfig(visits=4), seed=1, threads=0)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_all_cores_are_those_that_the_process_may_use() -> None:
+    done = subprocess.run([sys.executable, "-c", AVAILABLE_CORES], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"  # the caller's own thread does the work of one

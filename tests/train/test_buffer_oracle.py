@@ -262,7 +262,7 @@ def test_the_window_keeps_the_fewest_newest_games_that_fill_it(capacity: int) ->
 
 
 def test_a_record_keeps_its_numbers_in_bytes() -> None:
-    """Values in steps of 1/127, square roots of weights in steps of 1/255; all else exactly."""
+    """Values in steps of 1/127, draws and square roots of weights in steps of 1/255; all else exactly."""
     for variant in ("gardner", "chess960", "antichess"):
         for record in play(variant):
             read = GameRecord.from_bytes(record.to_bytes())
@@ -273,8 +273,44 @@ def test_a_record_keeps_its_numbers_in_bytes() -> None:
                 assert before["ply"] == after["ply"]
                 for name in ("value", "net_value"):
                     assert after[name] == pytest.approx(math.floor(before[name] * 127 + 0.5) / 127, abs=1e-6)
+                draw = math.floor(before["draw"] * 255 + 0.5) / 255
+                assert after["draw"] == pytest.approx(min(draw, 1 - abs(after["value"])), abs=1e-6)
                 for move, visits in before["visits"].items():
                     assert after["visits"].get(move, 0) == visits
                     code = math.floor(math.sqrt(before["weights"][move]) * 255 + 0.5)
                     assert after["weights"].get(move, 0) == pytest.approx((code / 255) ** 2, abs=1e-6)
                 assert after["visits"].keys() <= before["visits"].keys()
+
+
+OLD_RECORDS: Final = {
+    "SMG2": (
+        "534d473207000000000000000700676172646e6572000000000000ffff0600030005030104010000020311f5eb2a450c01010101010201"
+        "0001010001010101010001010000010101010101010000465b151b7cb0420912350dea3c22090e1125cb0d262109240d072a821f0b",
+        ["d2d3", "c4c3", "c1d2", "b5a3", "d2c1", "a3b1"],
+        [(0, 0.1339, 0.3307, 8), (2, -0.0866, 0.5433, 8), (5, -0.1654, 0.0945, 8)],
+    ),
+    "SMG3": (
+        "534d473300000000000000000700676172646e6572000000000000010000ffff0400020002030606010219cb4daa000000020100000000"
+        "00000000000200000001000000d093000000000000000000d000000093",
+        ["b2b3", "c4b3", "b1c3", "d4c3"],
+        [(1, 0.1969, 0.6063, 3), (3, -0.4173, -0.6772, 3)],
+    ),
+}
+"""Bytes of a self-play game and of a match game by older versions; moves; ply, value, net's value and visits."""
+
+
+@pytest.mark.parametrize("version", OLD_RECORDS)
+def test_records_of_older_versions_are_read(version: str) -> None:
+    """They have no draws: the most that their values leave room for is taken, as their learner did."""
+    data, moves, trained = OLD_RECORDS[version]
+    assert bytes.fromhex(data[:8]) == version.encode()
+    record = GameRecord.from_bytes(bytes.fromhex(data))
+    assert [str(move) for move in record.moves] == moves
+    assert (record.white_seat, record.black_seat) == ((0, 0) if version == "SMG2" else (0, 1))
+    for entry, (ply, value, net_value, visits) in zip(record.trained(), trained, strict=True):
+        assert (entry["ply"], sum(entry["visits"].values())) == (ply, visits)
+        assert (entry["value"], entry["net_value"]) == pytest.approx((value, net_value), abs=1e-4)
+        assert entry["draw"] == pytest.approx(1 - abs(value), abs=1e-4)
+    assert GameRecord.from_bytes(record.to_bytes()).trained() == [
+        entry | {"draw": pytest.approx(entry["draw"], abs=1 / 255)} for entry in record.trained()
+    ]

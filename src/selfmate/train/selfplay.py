@@ -175,7 +175,8 @@ class SelfPlay:
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
         self._finished: dict[int, GameRecord] = {}  # by id; taken from the pool, not returned yet
-        self._evaluations = 0  # since the last `play` returned
+        self._evaluations = 0  # of the session; only the lanes change it
+        self._evaluations_counted = 0  # of them, those of earlier calls of `play`
         self._counted_from = 0.0  # when it returned, or when the pool began after a rest (`time.monotonic`)
 
     def needs_net(self, cycle: int) -> bool:
@@ -227,7 +228,7 @@ class SelfPlay:
                     self._finished[record.game_id] = record
                 finished.append(record)
             seconds = max(time.monotonic() - self._counted_from, 1e-6)
-            games = CycleGames(mine, finished, self._evaluations, seconds)
+            games = CycleGames(mine, finished, self._evaluations - self._evaluations_counted, seconds)
             tell(games)
             return games
 
@@ -239,7 +240,8 @@ class SelfPlay:
             self.pause()
         games = drain()
         self._stopping = lambda: False
-        self._evaluations, self._counted_from = 0, time.monotonic()
+        self._evaluations_counted += games.evaluations
+        self._counted_from = time.monotonic()
         return games._replace(records=sorted(mine, key=lambda record: record.game_id))
 
     def _play_uniform(
@@ -252,7 +254,7 @@ class SelfPlay:
             if stopping():
                 break
             concurrency = Concurrency(UNIFORM_GAMES, 0, "")
-            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=cores())
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
             for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
                 self._queue(start, count, pool)
             pool.run("uniform")
@@ -285,7 +287,7 @@ class SelfPlay:
         assert self.concurrency is not None
         if self._pool is None or not self.continuous:
             begun = self.in_flight()  # also of the cycle before
-            threads = 1 if self.device == "cpu" else cores()
+            threads = 1 if self.device == "cpu" else 0
             self._finished.clear()
             self._pool = selfplay_pool(
                 self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
@@ -305,7 +307,7 @@ class SelfPlay:
             self.pause()
         if self._playing is None:
             self._playing = Future()
-            self._evaluations, self._counted_from = 0, time.monotonic()
+            self._counted_from = time.monotonic()
             threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:

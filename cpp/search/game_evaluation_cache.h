@@ -1,5 +1,6 @@
 // The evaluations of one game's last two searches. Positions come up again by transposition, and in the search of the
 // next move: about a third of all leaves. The answer is the same to the bit, so games do not depend on the cache.
+// Players keep the evaluations of whole games in another one, by net and outside the core (evaluator/cache.py).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct CachedEvaluation {
 };
 
 // Owns two generations: the present search, and the one before it. Not thread-safe.
-class EvaluationCache {
+class GameEvaluationCache {
 public:
     // Forgets everything, at the start of a game.
     void clear() {
