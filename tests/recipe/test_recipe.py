@@ -15,9 +15,11 @@ from command import Run as Command
 from selfmate import VARIANTS, SelfmateError
 from selfmate.recipe import docs
 from selfmate.recipe.describe import shipped_recipes
+from selfmate.recipe.keys import KEYS, MAY_CHANGE
 from selfmate.recipe.reader import RecipeError, change, differences, from_toml, heading, load, names, smoke
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import KEYS, MAY_CHANGE, TRAINABLE, Recipe
+from selfmate.recipe.schema import Recipe
+from selfmate.recipe.types import TRAINABLE
 from selfmate.recipe.writer import to_toml
 
 GARDNER = load("gardner-laptop")

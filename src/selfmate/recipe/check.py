@@ -11,7 +11,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from selfmate.errors import SelfmateError, clip
-from selfmate.recipe.schema import KEYS, MAX_CYCLE, Recipe, contradictions
+from selfmate.recipe.contradictions import contradictions
+from selfmate.recipe.keys import KEYS
+from selfmate.recipe.schema import Recipe
+from selfmate.recipe.types import MAX_CYCLE
 
 __all__ = ["Problem", "RecipeError", "check", "one_line", "report", "show", "show_value", "suggest", "unknown_key"]
 

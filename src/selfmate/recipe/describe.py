@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from selfmate.recipe.check import Problem, RecipeError, show, unknown_key
+from selfmate.recipe.keys import KEYS, MAY_CHANGE, Key
 from selfmate.recipe.reader import heading, load, names
-from selfmate.recipe.schema import KEYS, MAY_CHANGE, Key, Recipe
+from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import toml_value
 
 __all__ = ["ShippedRecipe", "default_text", "explain", "recipe_list", "shipped_recipes"]

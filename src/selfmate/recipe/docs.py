@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from selfmate.recipe.describe import shipped_recipes
-from selfmate.recipe.schema import KEYS, MAY_CHANGE, Key, Recipe
+from selfmate.recipe.keys import KEYS, MAY_CHANGE, Key
+from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import toml_value
 
 __all__ = ["PAGE", "page"]

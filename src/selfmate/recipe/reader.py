@@ -29,7 +29,8 @@ from typing import Any, Final, NamedTuple
 
 from selfmate.errors import clip
 from selfmate.recipe.check import Problem, RecipeError, check, one_line, report, show, show_value, suggest, unknown_key
-from selfmate.recipe.schema import KEYS, MOVED, Recipe
+from selfmate.recipe.keys import KEYS, MOVED
+from selfmate.recipe.schema import Recipe
 
 __all__ = [
     "Heading",

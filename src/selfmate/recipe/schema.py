@@ -1,36 +1,22 @@
-"""The keys of a recipe: type, range, default and help of each, declared once.
+"""The sections of a recipe: type, range, default and help of each key, declared once.
 
-Reader, writer, `docs/recipes.md` and error messages all take them from here. The keys that the native core
-consumes (`visits`, `cpuct`, …) are declared beside its structs, in `SearchConfig.fields()` and
+Reader, writer, `docs/recipes.md` and error messages all take them from here (`recipe/keys.py`). The keys that the
+native core consumes (`visits`, `cpuct`, …) are declared beside its structs, in `SearchConfig.fields()` and
 `SelfPlayConfig.fields()`; the others below. A number marked `Scheduled` may be a schedule by cycle.
-
->>> KEYS["learner.value_mix"].expected
-'a number from 0 to 1'
->>> KEYS["selfplay.visits"].expected, KEYS["selfplay.visits"].is_scheduled
-('a whole number from 1 to 100,000', True)
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from selfmate._core import VARIANTS, ConfigField, Position, SearchConfig, SelfPlayConfig
-from selfmate.errors import UnknownVariant
-from selfmate.nn.config import LIMITS, SIZES, Context
-from selfmate.recipe.schedule import at, start_cycles
+from selfmate._core import SearchConfig, SelfPlayConfig
+from selfmate.nn.config import LIMITS, Context
+from selfmate.recipe.types import MAX_CYCLE, CorePart, Part, Scheduled, Size, VariantName, core_keys, key, number, whole
 
 __all__ = [
-    "KEYS",
-    "MAY_CHANGE",
-    "MOVED",
-    "TRAINABLE",
     "GatePart",
-    "Key",
     "LearnerPart",
     "NetPart",
     "ProgressPart",
@@ -38,162 +24,17 @@ __all__ = [
     "SearchPart",
     "SelfPlayPart",
     "VariantPart",
-    "contradictions",
 ]
 
-MAY_CHANGE: Final = frozenset(
-    f"{part}.{key}"
-    for part, keys in {
-        "selfplay": "cycles slots visits fast_visits full_probability temperature",
-        "learner": "learning_rate weight_decay reuse window value_mix",
-        "gate": "games visits threshold every final_games final_visits",
-        "progress": "games every visits",
-    }.items()
-    for key in keys.split()
-)
-"""Keys that `--set` may change when a run is resumed: rates, window, visits, and whatever only measures."""
-
-MOVED: Final = {"gate.anchor_games": "progress.games", "gate.anchor_every": "progress.every"}
-"""Keys in recipes that earlier versions archived, and their present names."""
-
-MAX_CYCLE: Final = 1_000_000
 MAX_VISITS: Final = next(field.maximum for field in SelfPlayConfig.fields() if field.name == "visits")
 MAX_GAMES: Final = 1_000_000
 MAX_MATCH_GAMES: Final = 100_000
 
 
-# -- types ----------------------------------------------------------------------------------------
-
-
-def whole(minimum: int, maximum: int) -> Any:
-    """Return the constraint of a whole number; `true` and `1.0` are not whole numbers."""
-    return Field(strict=True, ge=minimum, le=maximum)
-
-
-def number(
-    minimum: float | None = None,
-    maximum: float | None = None,
-    *,
-    above: float | None = None,
-    below: float | None = None,
-) -> Any:
-    """Return the constraint of a finite number; `above` and `below` are bounds that it may not reach."""
-    return Field(strict=True, allow_inf_nan=False, ge=minimum, le=maximum, gt=above, lt=below)
-
-
-def key(help: str, default: Any = ...) -> Any:
-    """Declare a key with its help and its default; without a default the recipe must have it."""
-    return Field(default, description=help)
-
-
-Number = TypeVar("Number")
-
-
-def _check_cycles(schedule: tuple[tuple[int, Number], ...]) -> tuple[tuple[int, Number], ...]:
-    starts = [start for start, _ in schedule]
-    if not starts or starts[0] != 0 or starts != sorted(set(starts)):
-        raise PydanticCustomError("schedule", "a schedule begins at cycle 0 and its cycles rise")
-    return schedule
-
-
-def _kind(value: object) -> str:
-    return "schedule" if isinstance(value, list | tuple) else "number"
-
-
-Cycle: TypeAlias = Annotated[int, whole(0, MAX_CYCLE)]
-Scheduled: TypeAlias = Annotated[
-    Annotated[Number, Tag("number")]
-    | Annotated[tuple[tuple[Cycle, Number], ...], AfterValidator(_check_cycles), Tag("schedule")],
-    Discriminator(_kind),
-]
-"""A number, or a schedule [[cycle, number], ...]. An error names one of the two kinds, never both."""
-
-
-def _with_960(names: Iterable[str]) -> Iterator[str]:
-    """Yield each variant, followed by its form with Chess960 start positions where the rules have one."""
-    for name in names:
-        yield name
-        with contextlib.suppress(UnknownVariant):
-            Position(f"{name}960")
-            yield f"{name}960"
-
-
-TRAINABLE: Final = tuple(_with_960(VARIANTS))
-"""Variants that a recipe may name. Games of `chess960` and `atomic960` begin at random start positions."""
-
-
-def _check_variant(name: str) -> str:
-    if name not in TRAINABLE:
-        raise UnknownVariant.named(name, TRAINABLE)
-    return name
-
-
-if TYPE_CHECKING:
-    Size: TypeAlias = str
-else:
-    Size = Literal[tuple(SIZES)]
-
-
-class Part(BaseModel):
-    """A section of a recipe. Iterating yields (key, value) in the order of declaration."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CorePart(Part):
-    """A section with keys that the native core consumes; `core_keys` names them."""
-
-    core_keys: ClassVar[frozenset[str]] = frozenset()
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...  # the core's keys are known at run time only
-
-    def core_values(self, cycle: int) -> dict[str, Any]:
-        """Return the values of the core's keys at a cycle, as keyword arguments of their struct."""
-        return {name: at(value, cycle) for name, value in self if name in self.core_keys}
-
-
-AnyCorePart = TypeVar("AnyCorePart", bound=CorePart)
-
-
-def core_keys(fields: Iterable[ConfigField], **defaults: Any) -> Callable[[type[AnyCorePart]], type[AnyCorePart]]:
-    """Add the fields of a struct of the core to a section, after its own keys; `defaults` replace the struct's."""
-
-    def add(part: type[AnyCorePart]) -> type[AnyCorePart]:
-        keys = {}
-        for field in fields:
-            if field.in_recipe:
-                default = ... if field.is_required else defaults.get(field.name, field.default)
-                keys[field.name] = (_core_type(field), key(field.help, default))
-        made = create_model(part.__name__, __base__=part, __module__=__name__, __doc__=part.__doc__, **keys)  # type: ignore[call-overload]
-        made.core_keys = frozenset(keys)
-        return made  # type: ignore[no-any-return]
-
-    return add
-
-
-def _core_type(field: ConfigField) -> Any:
-    """Return the type of a field of the core: a flag, or a number that may be a schedule."""
-    if field.type is bool:
-        return Annotated[bool, Field(strict=True)]
-    if field.type is int:
-        bounds = whole(field.minimum, field.maximum)
-    elif field.is_above_minimum:
-        bounds = number(above=field.minimum, maximum=field.maximum)
-    else:
-        bounds = number(field.minimum, field.maximum)
-    scheduled: Any = Scheduled
-    return scheduled[Annotated[field.type, bounds]]
-
-
-# -- sections -------------------------------------------------------------------------------------
-
-
 class VariantPart(Part):
     """The game."""
 
-    name: Annotated[str, AfterValidator(_check_variant)] = key("name of the variant, as in `selfmate perft`")
+    name: VariantName = key("name of the variant, as in `selfmate perft`")
 
 
 class NetPart(Part):
@@ -286,111 +127,3 @@ class Recipe(Part):
     def flat(self) -> dict[str, Any]:
         """Return all values by their dotted keys."""
         return {f"{section}.{name}": value for section, part in self for name, value in part}
-
-
-# -- what is declared, as plain data --------------------------------------------------------------
-
-
-class Key(NamedTuple):
-    """A key as it was declared."""
-
-    section: str
-    name: str
-    type: Literal["integer", "number", "boolean", "string"]
-    help: str
-    is_required: bool
-    default: Any
-    """None for a required key, and where the default is that the key is absent."""
-    choices: tuple[str, ...]
-    is_scheduled: bool
-    minimum: float | None
-    maximum: float | None
-    above: float | None
-    """The number lies above this bound; likewise `below`."""
-    below: float | None
-
-    @property
-    def bounds(self) -> str:
-        """The range in words.
-
-        >>> KEYS["learner.ema"].bounds, KEYS["learner.clip"].bounds
-        ('from 0 to below 1', 'above 0, at most 1,000,000,000')
-        """
-        if self.minimum is not None and self.maximum is not None:
-            return f"from {self.minimum:,.12g} to {self.maximum:,.12g}"
-        if self.above is not None and self.maximum is not None:
-            return f"above {self.above:,.12g}, at most {self.maximum:,.12g}"
-        if self.minimum is not None and self.below is not None:
-            return f"from {self.minimum:,.12g} to below {self.below:,.12g}"
-        return ""
-
-    @property
-    def expected(self) -> str:
-        """What a value of the key is, in words, without the possibility of a schedule."""
-        kinds = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        return f"{kinds[self.type]} {self.bounds}".rstrip()
-
-
-def _declared() -> Iterator[Key]:
-    """Read the declarations back from the models' JSON schema."""
-    for section, field in Recipe.model_fields.items():
-        part: Any = field.annotation
-        schema = part.model_json_schema()
-        for name, entry in schema["properties"].items():
-            # A schedule is the second of two choices, "absent" is a null among them.
-            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind["type"] != "null"]
-            yield Key(
-                section=section,
-                name=name,
-                type=kinds[0]["type"],
-                help=entry["description"],
-                is_required=name in schema.get("required", ()),
-                default=entry.get("default"),
-                choices=TRAINABLE if part is VariantPart else tuple(kinds[0].get("enum", ())),
-                is_scheduled="oneOf" in entry,
-                minimum=kinds[0].get("minimum"),
-                maximum=kinds[0].get("maximum"),
-                above=kinds[0].get("exclusiveMinimum"),
-                below=kinds[0].get("exclusiveMaximum"),
-            )
-
-
-KEYS: Final = {f"{declared.section}.{declared.name}": declared for declared in _declared()}
-"""Every key of a recipe by its dotted name, in the order of declaration."""
-
-
-# -- what cannot go together ----------------------------------------------------------------------
-
-
-def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """Yield every (key, reason) that makes the recipe impossible, at any cycle of its schedules."""
-    selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
-    if learner.holdout == 1:
-        yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
-    for cycle in start_cycles(recipe.flat().values()):
-        when = f" (from cycle {cycle})" if cycle else ""
-        visits, fast = at(selfplay.visits, cycle), at(selfplay.fast_visits, cycle)
-        share = at(selfplay.full_probability, cycle)
-        if share < 1 and "fast_visits" not in selfplay.model_fields_set:
-            yield "selfplay.fast_visits", f"needed while selfplay.full_probability is below 1{when}"
-        if fast > visits:
-            yield "selfplay.fast_visits", f"{fast} is more than the {visits} visits of a full search{when}"
-        if share == 0:
-            yield "selfplay.full_probability", f"without full searches there is nothing to learn from{when}"
-        if search.gumbel and at(search.noise_epsilon, cycle) > 0:
-            yield "search.noise_epsilon", f"a Gumbel root has its own noise; set one of the two to zero{when}"
-        if not search.gumbel and at(search.noise_epsilon, cycle) == 0 and at(selfplay.temperature, cycle) == 0:
-            yield "search.noise_epsilon", f"without noise, temperature and Gumbel root self-play explores nothing{when}"
-        if at(selfplay.random_plies, cycle) >= at(selfplay.max_plies, cycle):
-            yield "selfplay.max_plies", f"the game would end within its random plies{when}"
-        if at(learner.batch, cycle) > at(learner.window, cycle):
-            yield "learner.window", f"smaller than one batch of {at(learner.batch, cycle)}{when}"
-        for name, games in (
-            ("gate.games", recipe.gate.games),
-            ("gate.final_games", recipe.gate.final_games),
-            ("progress.games", recipe.progress.games),
-        ):
-            if at(games, cycle) % 2:
-                yield name, f"openings are played in pairs, so the number is even{when}"

@@ -10,7 +10,7 @@ from selfmate.errors import UnknownVariant, clip
 from selfmate.recipe.check import RecipeError
 from selfmate.recipe.describe import shipped_recipes
 from selfmate.recipe.reader import load, names
-from selfmate.recipe.schema import TRAINABLE
+from selfmate.recipe.types import TRAINABLE
 from selfmate.recipe.writer import to_toml, toml_value
 
 __all__ = ["new_recipe", "write_new_recipe"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from selfmate.recipe.schema import KEYS, Recipe
+from selfmate.recipe.keys import KEYS
+from selfmate.recipe.schema import Recipe
 
 __all__ = ["to_toml", "toml_value"]
 

@@ -33,8 +33,9 @@ import msgspec
 from msgspec import Struct
 
 from selfmate.errors import clip
+from selfmate.recipe.keys import MAY_CHANGE
 from selfmate.recipe.reader import RecipeError, change, differences, from_toml
-from selfmate.recipe.schema import MAY_CHANGE, Recipe
+from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import to_toml
 from selfmate.rundir.format import (
     FORMAT,

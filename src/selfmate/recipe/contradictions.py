@@ -1,0 +1,42 @@
+"""Combinations of keys that make a recipe impossible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from selfmate.recipe.schedule import at, start_cycles
+from selfmate.recipe.schema import Recipe
+
+__all__ = ["contradictions"]
+
+
+def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Yield every (key, reason) that makes the recipe impossible, at any cycle of its schedules."""
+    selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
+    if learner.holdout == 1:
+        yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
+    for cycle in start_cycles(recipe.flat().values()):
+        when = f" (from cycle {cycle})" if cycle else ""
+        visits, fast = at(selfplay.visits, cycle), at(selfplay.fast_visits, cycle)
+        share = at(selfplay.full_probability, cycle)
+        if share < 1 and "fast_visits" not in selfplay.model_fields_set:
+            yield "selfplay.fast_visits", f"needed while selfplay.full_probability is below 1{when}"
+        if fast > visits:
+            yield "selfplay.fast_visits", f"{fast} is more than the {visits} visits of a full search{when}"
+        if share == 0:
+            yield "selfplay.full_probability", f"without full searches there is nothing to learn from{when}"
+        if search.gumbel and at(search.noise_epsilon, cycle) > 0:
+            yield "search.noise_epsilon", f"a Gumbel root has its own noise; set one of the two to zero{when}"
+        if not search.gumbel and at(search.noise_epsilon, cycle) == 0 and at(selfplay.temperature, cycle) == 0:
+            yield "search.noise_epsilon", f"without noise, temperature and Gumbel root self-play explores nothing{when}"
+        if at(selfplay.random_plies, cycle) >= at(selfplay.max_plies, cycle):
+            yield "selfplay.max_plies", f"the game would end within its random plies{when}"
+        if at(learner.batch, cycle) > at(learner.window, cycle):
+            yield "learner.window", f"smaller than one batch of {at(learner.batch, cycle)}{when}"
+        for name, games in (
+            ("gate.games", recipe.gate.games),
+            ("gate.final_games", recipe.gate.final_games),
+            ("progress.games", recipe.progress.games),
+        ):
+            if at(games, cycle) % 2:
+                yield name, f"openings are played in pairs, so the number is even{when}"
