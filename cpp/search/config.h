@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <tuple>
 #include <type_traits>
 
@@ -15,7 +16,8 @@ enum class Use {
     CODE,             // set by callers only
 };
 
-// A field of a config struct. Numbers lie in [minimum, maximum], or in (minimum, maximum].
+// A field of a config struct. Numbers lie in [minimum, maximum], or in (minimum, maximum]. An enum has a name for each
+// of its values, which count from 0.
 template <class Config, class T>
 struct FieldOf {
     const char* name;
@@ -24,6 +26,7 @@ struct FieldOf {
     bool above_minimum;
     Use use;
     const char* help;
+    std::span<const char* const> choices{};
 
     constexpr bool contains(T value) const {
         return (above_minimum ? value > minimum : value >= minimum) && value <= maximum;
@@ -47,6 +50,14 @@ constexpr FieldOf<Config, T> positive(const char* name, T Config::* member, std:
 template <class Config>
 constexpr FieldOf<Config, bool> flag(const char* name, bool Config::* member, Use use, const char* help) {
     return {name, member, false, true, false, use, help};
+}
+
+// One of the named values of an enum.
+template <class Config, class E, std::size_t N>
+constexpr FieldOf<Config, E> choice(const char* name, E Config::* member, const char* const (&choices)[N], Use use,
+                                    const char* help) {
+    static_assert(std::is_enum_v<E>);
+    return {name, member, E(0), E(N - 1), false, use, help, choices};
 }
 
 // One search. The defaults are those of playing.

@@ -142,9 +142,11 @@ def core_keys(fields: Iterable[ConfigField], **defaults: Any) -> Callable[[type[
 
 
 def _core_type(field: ConfigField) -> Any:
-    """Return the type of a field of the core: a flag, or a number that may be a schedule."""
+    """Return the type of a field of the core: a flag, one of some names, or a number that may be a schedule."""
     if field.type is bool:
         return Annotated[bool, Field(strict=True)]
+    if field.type is str:
+        return Literal[tuple(field.choices)]
     if field.type is int:
         bounds = whole(field.minimum, field.maximum)
     elif field.is_above_minimum:
