@@ -89,9 +89,10 @@ std::optional<T> read(const FieldOf<Config, T>& field, PyObject* value) {
     if constexpr (std::is_same_v<T, bool>) {
         return value == Py_True;
     } else if constexpr (std::is_enum_v<T>) {
-        const char* const given = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : nullptr;
-        for (std::size_t i = 0; given && i < field.choices.size(); ++i)
-            if (std::string_view(given) == field.choices[i]) return static_cast<T>(i);
+        Py_ssize_t size = 0;
+        const char* const text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
+        for (std::size_t i = 0; text && i < field.choices.size(); ++i)
+            if (std::string_view(text, static_cast<std::size_t>(size)) == field.choices[i]) return static_cast<T>(i);
         return std::nullopt;
     } else if constexpr (std::is_integral_v<T>) {
         const nb::object index = nb::steal(PyNumber_Index(value));

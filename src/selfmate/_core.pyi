@@ -715,7 +715,7 @@ class SearchConfig:
     @property
     def cpuct_base(self) -> float:
         """
-        cpuct + log((N + base) / base) explores at a node with N visits; 0: cpuct alone
+        the constant is cpuct + log((N + base) / base) at a node with N visits; 0: cpuct alone
         """
 
     @property
