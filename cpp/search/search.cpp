@@ -13,6 +13,7 @@ void Search::begin(const SearchTask& task) {
     variant_ = &task.variant;
     config_ = task.config;
     has_plain_selection_ = config_.select == Select::PUCT && !config_.limits_moves();
+    changes_priors_ = config_.limits_moves() || (config_.noise_depth > 0 && config_.noise_epsilon > 0);
     root_state_ = task.root;
     visit_budget_ = task.visits;
     seed_ = task.seed;
@@ -291,7 +292,7 @@ float Search::set_evaluation(std::uint32_t at, const State& state, std::size_t d
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
     node.unevaluated = node.by_rules = false;
     node.net_value = value_of(wdl, state.turn);
-    if (depth) {  // the root has `prepare_root`
+    if (changes_priors_ && depth) {  // the root has `prepare_root`
         if (depth <= static_cast<std::size_t>(config_.noise_depth) && config_.noise_epsilon > 0)
             mix_noise_below(at, state.key, depth);
         if (config_.limits_moves()) sort_edges(node);

@@ -190,6 +190,7 @@ private:
     const Variant* variant_ = nullptr;
     SearchConfig config_;
     bool has_plain_selection_ = true;  // PUCT over all moves
+    bool changes_priors_ = false;      // noise below the root, or edges in the order of their priors
     State root_state_;
     std::uint32_t visit_budget_ = 0;
     std::uint64_t seed_ = 0;
