@@ -9,13 +9,14 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
+from selfmate._core import GameRecord, Pool, SelfPlayConfig
 from selfmate.board.position import chess960_fen
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
-from selfmate.recipe.schema import Recipe, SearchPart
+from selfmate.recipe.schema import Recipe
+from selfmate.recipe.searches import selfplay_search
 from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.search.driver import drive, one_thread
 from selfmate.util.cpu import cores
@@ -29,7 +30,6 @@ __all__ = [
     "SelfPlay",
     "check_memory",
     "choose_concurrency",
-    "search_config",
     "selfplay_pool",
     "should_compile",
 ]
@@ -66,16 +66,20 @@ def check_memory(recipe: Recipe) -> None:
 
 
 def _most_visits(recipe: Recipe) -> int:
-    """Return the visits of the longest search that self-play will make at any cycle of the run."""
-    part = recipe.selfplay
-    cycles = [cycle for cycle in start_cycles((part.visits, part.fast_visits)) if cycle < part.cycles]
-    return max(int(at(schedule, cycle)) for schedule in (part.visits, part.fast_visits) for cycle in cycles)
+    """Return the visits of the longest search that self-play will make at any cycle of the run.
 
+    A narrow position may have twice the visits (`search.budget_moves`), and so may a tree that is kept from move to
+    move (`search.reuse`), for the subtree of the played move is about half of it.
+    """
+    part, search = recipe.selfplay, recipe.search
+    schedules = (part.visits, part.fast_visits)
+    cycles = [cycle for cycle in start_cycles((*schedules, search.budget_moves)) if cycle < part.cycles]
 
-def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
-    """Return the search of a recipe at a cycle; matches are played without noise."""
-    config = SearchConfig(**part.core_values(cycle))
-    return config if noise else config.without_noise()
+    def largest(cycle: int) -> int:
+        visits = max(int(at(schedule, cycle)) for schedule in schedules)
+        return visits * (2 if at(search.budget_moves, cycle) else 1) * (2 if search.reuse else 1)
+
+    return max(largest(cycle) for cycle in cycles)
 
 
 class Concurrency(NamedTuple):
@@ -115,7 +119,7 @@ def selfplay_pool(
     """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
     return Pool(
         recipe.variant.name,
-        search_config(recipe.search, cycle, noise=True),
+        selfplay_search(recipe, cycle),
         SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
         seed=seed,
         slots=concurrency.slots,
@@ -295,9 +299,7 @@ class SelfPlay:
             self._resume(cycle, missing, begun)
         else:
             part = self.recipe.selfplay
-            self._pool.configure(
-                search_config(self.recipe.search, cycle, noise=True), SelfPlayConfig(**part.core_values(cycle))
-            )
+            self._pool.configure(selfplay_search(self.recipe, cycle), SelfPlayConfig(**part.core_values(cycle)))
         if self.continuous:
             # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
