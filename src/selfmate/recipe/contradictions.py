@@ -15,6 +15,10 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
     if learner.holdout == 1:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
+    if selfplay.judge == "material" and recipe.variant.name == "antichess":
+        yield "selfplay.judge", "more material is no advantage in antichess; use search or heuristic-1"
+    if selfplay.starts_even and not selfplay.starts:
+        yield "selfplay.starts_even", "without selfplay.starts there is nothing to draw evenly"
     for cycle in start_cycles(recipe.flat().values()):
         when = f" (from cycle {cycle})" if cycle else ""
         visits, fast = at(selfplay.visits, cycle), at(selfplay.fast_visits, cycle)
@@ -27,10 +31,14 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
             yield "selfplay.full_probability", f"without full searches there is nothing to learn from{when}"
         if search.gumbel and at(search.noise_epsilon, cycle) > 0:
             yield "search.noise_epsilon", f"a Gumbel root has its own noise; set one of the two to zero{when}"
-        if not search.gumbel and at(search.noise_epsilon, cycle) == 0 and at(selfplay.temperature, cycle) == 0:
+        steps = selfplay.temperature_by_move
+        is_warm = any(value for _, value in steps) if steps else at(selfplay.temperature, cycle) > 0
+        if not search.gumbel and at(search.noise_epsilon, cycle) == 0 and not is_warm:
             yield "search.noise_epsilon", f"without noise, temperature and Gumbel root self-play explores nothing{when}"
         if at(selfplay.random_plies, cycle) >= at(selfplay.max_plies, cycle):
             yield "selfplay.max_plies", f"the game would end within its random plies{when}"
+        if at(selfplay.resign, cycle) > 0 and at(selfplay.resign_played_out, cycle) == 0:
+            yield "selfplay.resign_played_out", f"with resignation some games must be played out to measure it{when}"
         if at(learner.batch, cycle) > at(learner.window, cycle):
             yield "learner.window", f"smaller than one batch of {at(learner.batch, cycle)}{when}"
         for name, games in (
