@@ -197,7 +197,11 @@ std::string write_record(const GameRecord& record) {
         if (trained != record.positions.end() && trained->ply == ply) {
             plies.count(ply - last_ply);
             values.number(value_code(trained->value));
-            draws.number(draw_code(trained->draw));
+            // A share of draws that fills what the value leaves does so for the rounded value, too: a game that was
+            // read and goes on is written as one that was never interrupted.
+            const bool is_full = trained->draw >= 1 - std::abs(trained->value);
+            const float rounded = value_of(value_code(trained->value));
+            draws.number(draw_code(is_full ? 1 - std::abs(rounded) : trained->draw));
             net_values.number(value_code(trained->net_value));
             std::vector<Target> found(legal.size());
             for (const Target& target : trained->targets) found[index_of(target.move, legal)] = target;
