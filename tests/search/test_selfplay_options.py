@@ -19,10 +19,10 @@ SURE: Final = 4.5
 SEARCH, CHOICE, POLICY, PLAY_OUT = 3, 4, 5, 6
 """What the random numbers of a game are drawn for."""
 SEED: Final = 11
-BASE: Final = {"visits": 12, "full_probability": 1.0, "random_plies": 0, "max_plies": 60}
-WARM: Final = {"temperature": 1.0, "temperature_plies": 60}
+BASE: Final[dict[str, Any]] = {"visits": 12, "full_probability": 1.0, "random_plies": 0, "max_plies": 60}
+WARM: Final[dict[str, Any]] = {"temperature": 1.0, "temperature_plies": 60}
 STEPS: Final = [(0, 1.2), (3, 0.6), (5, 0.0), (8, 0.25)]
-EVERYTHING: Final = {
+EVERYTHING: Final[dict[str, Any]] = {
     **WARM, "policy_plies": 2, "policy_games": 0.3, "resign": 0.25, "resign_moves": 2, "resign_from": 4,
     "resign_played_out": 0.5, "quickdraw": 20, "judge_search": True, "full_probability": 0.5, "random_plies": 3,
 }  # fmt: skip
@@ -93,7 +93,7 @@ def play_alone(game: int, temperatures: list[float], quickdraw: int = 0, evaluat
 
 def test_everything_off_is_as_without_the_options() -> None:
     """Bit for bit; a record has the version that it had before there were options."""
-    off = {"policy_plies": 0, "policy_games": 0.0, "resign": 0.0, "quickdraw": 0, "judge_search": False}
+    off: dict[str, Any] = {"policy_plies": 0, "policy_games": 0.0, "resign": 0.0, "quickdraw": 0, "judge_search": False}
     plain = as_bytes(play(12, **WARM))
     assert as_bytes(play(12, [], **off, resign_moves=1, resign_from=0, resign_played_out=0.0, **WARM)) == plain
     assert {data[:4] for data in plain} == {b"SMG4"}
@@ -136,7 +136,7 @@ def test_quickdraw_is_a_draw_by_the_half_move_clock() -> None:
 def test_policy_moves_are_drawn_from_the_evaluator(temperature: float, gumbel: bool) -> None:
     """From its priors alone, which are also the target; noise of the root has no part in it."""
     search = SearchConfig(gumbel=gumbel, noise_epsilon=0.0 if gumbel else 0.9)
-    config = {"temperature": temperature, "temperature_plies": 1, "policy_plies": 1, "max_plies": 1}
+    config: dict[str, Any] = {"temperature": temperature, "temperature_plies": 1, "policy_plies": 1, "max_plies": 1}
     pool = make_pool(search=search, **config)
     pool.start(0, 1500)
     pool.run("fake")
@@ -178,7 +178,7 @@ def test_policy_games_are_a_share_of_all() -> None:
 
 # ---- resignation --------------------------------------------------------------------------------
 
-RESIGN: Final = {"resign": 0.3, "resign_moves": 2, "resign_from": 4, **WARM}
+RESIGN: Final[dict[str, Any]] = {"resign": 0.3, "resign_moves": 2, "resign_from": 4, **WARM}
 
 
 def resigns_after(values: list[float]) -> int | None:
@@ -268,7 +268,7 @@ def test_the_buffer_takes_a_judgement_for_a_result() -> None:
     for row in range(200):
         white_moves = (9 - int(samples.plies[row])) % 2 == 0
         win, draw, loss = (float(share) for share in samples.wdl[row])
-        assert (win + draw + loss, draw) == (pytest.approx(1.0), pytest.approx(0.6))
+        assert (win + draw + loss, draw) == pytest.approx((1.0, 0.6))
         assert win - loss == pytest.approx(0.25 if white_moves else -0.25)
         assert samples.value_weight[row] == 1
         sides.add(white_moves)

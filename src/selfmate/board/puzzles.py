@@ -6,8 +6,8 @@ another variant.
 
 >>> rows = io.StringIO("PuzzleId,FEN,Moves,Rating\\na,6k1/5ppp/8/8/8/8/q4PPP/3R2K1 b - - 0 1,a2b2 d1d8,900\\nb,x,y,1")
 >>> found = read_puzzles(rows, "chess")
->>> found.fens, found.rows, found.bad[0][1]
-(['6k1/5ppp/8/8/8/8/1q3PPP/3R2K1 w - - 1 2'], 2, "the board has 1 rank instead of 8")
+>>> found.fens, found.rows, found.bad_rows
+(['6k1/5ppp/8/8/8/8/1q3PPP/3R2K1 w - - 1 2'], 2, 1)
 """
 
 from __future__ import annotations

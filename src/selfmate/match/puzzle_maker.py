@@ -108,10 +108,7 @@ def _themes(game: SourceGame, found: Searched) -> tuple[str, ...]:
         sum(letter.isalpha() for letter in fen.split()[0]) for fen in (found.fen, Position(game.variant).fen())
     )
     phase = "endgame" if left <= ENDGAME_SHARE * men else "opening" if found.ply < OPENING_PLIES else "middlegame"
-    if found.value >= 1:
-        size = "mate"
-    else:
-        size = "crushing" if centipawns(found.value) >= CRUSHING else "advantage"
+    size = "mate" if found.value >= 1 else "crushing" if centipawns(found.value) >= CRUSHING else "advantage"
     return game.variant.removesuffix("960"), phase, size
 
 
