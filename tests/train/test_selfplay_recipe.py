@@ -396,8 +396,10 @@ def test_a_puzzle_follows_a_mistake() -> None:
     """White leaves the queen to a pawn: the move is the first of the puzzle, and taking the queen solves it."""
     position = Position("chess")
     moves = [position.play(position.parse_san(san)) for san in ("e4", "d5", "Qg4", "Nf6", "Qf4", "Nc6", "Qg5", "h6")]
-    moves.append(position.play(position.parse_san("Qxh6")))
+    # The first of these moves loses; those that follow are no mistakes.
+    moves += [position.play(position.parse_san(san)) for san in ("Qxh6", "Rxh6", "Nf3", "Rh8", "d3", "e6")]
     puzzles = make_puzzles([SourceGame("chess", Position("chess").fen(), moves, "game")], visits=400)
+    assert [each.source for each in puzzles if int(each.source.partition("#")[2]) > 9] == []
     last = puzzles[-1]
     before = Position("chess", last.fen)
     assert before.turn == WHITE
