@@ -178,25 +178,28 @@ def test_policy_games_are_a_share_of_all() -> None:
 
 # ---- resignation --------------------------------------------------------------------------------
 
-RESIGN: Final[dict[str, Any]] = {"resign": 0.3, "resign_moves": 2, "resign_from": 4, **WARM}
+RESIGN: Final[dict[str, Any]] = {"resign": 0.3, "resign_moves": 2, "resign_from": 10, **WARM}
 
 
 def resigns_after(values: list[float]) -> int | None:
-    """Return the number of moves after which a side resigns: its last two values were -0.3 or less, from move 4 on."""
+    """Return the number of moves after which a side resigns: its last two values were -0.3 or less, from move 10 on."""
     for plies in range(1, len(values) + 1):
         mine = values[:plies][::-1][::2][:2]
-        if (plies + 1) // 2 >= 4 and len(mine) == 2 and max(mine) <= -0.3:
+        if (plies + 1) // 2 >= 10 and len(mine) == 2 and max(mine) <= -0.3:
             return plies
     return None
 
 
 def test_resignation_is_by_the_values_of_one_side() -> None:
     """A game that is played out is the game without the option; one that is not ends where a side resigns."""
-    ended, played_out = play(60, **RESIGN, resign_played_out=0.0), play(60, **RESIGN, resign_played_out=1.0)
-    plain = play(60, **WARM)
-    resigned = false = 0
+    ended, played_out = (
+        play(60, evaluator="heuristic-1", **RESIGN, resign_played_out=0.0),
+        play(60, evaluator="heuristic-1", **RESIGN, resign_played_out=1.0),
+    )
+    plain = play(60, evaluator="heuristic-1", **WARM)
+    resigned = false = earliest = 0
     for record, whole, usual in zip(ended, played_out, plain, strict=True):
-        alone = play_alone(record.game_id, [1.0])
+        alone = play_alone(record.game_id, [1.0], evaluator="heuristic-1")
         assert moves_of(whole) == moves_of(usual) == alone.moves
         assert (whole.result, whole.reason) == (usual.result, usual.reason)
         ply = resigns_after(alone.values)
@@ -205,6 +208,7 @@ def test_resignation_is_by_the_values_of_one_side() -> None:
             assert record.to_bytes() == usual.to_bytes()
             continue
         resigned += 1
+        earliest += ply in (19, 20)
         loser = "White" if ply % 2 else "Black"
         claimed = "0-1" if ply % 2 else "1-0"
         assert moves_of(record) == alone.moves[:ply]
@@ -214,6 +218,7 @@ def test_resignation_is_by_the_values_of_one_side() -> None:
         false += usual.outcome is None or winner is None or (winner == WHITE) != (claimed == "1-0")
     assert 10 < resigned < 60
     assert 0 < false < resigned
+    assert earliest > 1
     assert count_resignations(ended) == (resigned, 0, 0)
     assert count_resignations(played_out) == (0, resigned, false)
     assert count_resignations(plain) == (0, 0, 0)
