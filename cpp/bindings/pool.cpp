@@ -124,6 +124,7 @@ void bind_games(nb::class_<Pool>& pool) {
             [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
                 std::vector<GameSpec> specs;
                 for (std::uint64_t i = 0; i < games; ++i) specs.push_back({.id = first_game + i});
+                nb::gil_scoped_release release;
                 self.add(std::move(specs));
             },
             "first_game"_a, "games"_a,
@@ -287,6 +288,8 @@ void bind_state(nb::class_<Pool>& pool) {
         .def_prop_ro("playouts", without_gil(&Pool::playouts), "Visits of all finished searches")
         .def_prop_ro("searched_plies", without_gil(&Pool::searched_plies), "Moves that a search has chosen")
         .def_prop_ro("evaluators", &Pool::evaluators, "1 + the largest evaluator number of a seat with visits")
+        .def_static("seconds_waited", &Pool::seconds_waited,
+                    "Return the seconds for which the last `gather` or `apply` of this thread waited for other threads.")
         .def_prop_ro("lane_rows", &Pool::lane_rows, "Leaves of a batch, at most")
         .def_prop_ro("finished_games", without_gil(&Pool::finished_games), "Finished games that are not drained yet");
 }

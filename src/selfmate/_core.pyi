@@ -1365,6 +1365,12 @@ class Pool:
     def evaluators(self) -> int:
         """1 + the largest evaluator number of a seat with visits"""
 
+    @staticmethod
+    def seconds_waited() -> float:
+        """
+        Return the seconds for which the last `gather` or `apply` of this thread waited for other threads.
+        """
+
     @property
     def lane_rows(self) -> int:
         """Leaves of a batch, at most"""
