@@ -93,13 +93,20 @@ void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::uint64_t seed,
     for (std::size_t i = 0; i < count; ++i) batch.legal_index[row * width + i] = index_of(legal[i]);
     batch.legal_counts[row] = static_cast<std::uint16_t>(count);
 
-    // 4. Value targets: the result of the game.
+    // 4. Value targets: the result of the game, or the judgement of a truncated one.
     if (game.outcome) {
         const bool draw = game.outcome->winner == Winner::NONE;
         const bool won = game.outcome->winner == winner(state.turn);
         batch.wdl[row * 3 + (draw ? 1 : won ? 0 : 2)] = 1;
     }
-    batch.value_weight[row] = game.outcome ? 1.0f : 0.0f;
+    if (!game.outcome && game.judgement) {
+        const float value = state.turn == WHITE ? game.judgement->value : -game.judgement->value;
+        const float draw = game.judgement->draw;
+        batch.wdl[row * 3] = (1 - draw + value) / 2;
+        batch.wdl[row * 3 + 1] = draw;
+        batch.wdl[row * 3 + 2] = (1 - draw - value) / 2;
+    }
+    batch.value_weight[row] = game.outcome || game.judgement ? 1.0f : 0.0f;
     batch.plies[row] = static_cast<float>(game.moves.size() - position.ply);
     batch.root_value[row] = position.value;
     batch.root_draw[row] = position.draw;

@@ -18,8 +18,8 @@ struct SampleBatch {
     std::vector<float> policy_weight;         // [size, max_moves], each row sums to 1
     std::vector<std::uint16_t> legal_index;   // [size, max_moves] all legal moves, padded with 0
     std::vector<std::uint16_t> legal_counts;  // [size]
-    std::vector<float> wdl;                   // [size, 3] result of the game for the side to move, one-hot
-    std::vector<float> value_weight;          // [size] 1, or 0 if the game has no result
+    std::vector<float> wdl;                   // [size, 3] result for the side to move: one-hot, or a judgement
+    std::vector<float> value_weight;          // [size] 1, or 0 if the game has neither result nor judgement
     std::vector<float> plies;                 // [size] plies to the end of the game
     std::vector<float> root_value;            // [size] of the search, for the side to move
     std::vector<float> root_draw;             // [size] share of draws in the search, at most 1 - |root_value|

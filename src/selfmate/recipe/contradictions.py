@@ -16,6 +16,10 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
     if learner.holdout == 1:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
+    if selfplay.judge == "material" and recipe.variant.name == "antichess":
+        yield "selfplay.judge", "more material is no advantage in antichess; use search or heuristic-1"
+    if selfplay.starts_even and not selfplay.starts:
+        yield "selfplay.starts_even", "without selfplay.starts there is nothing to draw evenly"
     for cycle in start_cycles(recipe.flat().values()):
         when = f" (from cycle {cycle})" if cycle else ""
         visits, fast = at(selfplay.visits, cycle), at(selfplay.fast_visits, cycle)
@@ -31,11 +35,15 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
         if recipe.gate.core_values(cycle):
             for key, reason in search_contradictions(match_search(recipe, cycle)):
                 yield f"gate.{key}", f"{reason}{when}"
+        steps = selfplay.temperature_by_move
+        is_warm = any(value for _, value in steps) if steps else at(selfplay.temperature, cycle) > 0
         explores = search.gumbel or search.select == "noise" or at(search.noise_epsilon, cycle) > 0
-        if not explores and at(selfplay.temperature, cycle) == 0:
+        if not explores and not is_warm:
             yield "search.noise_epsilon", f"without noise, temperature and Gumbel root self-play explores nothing{when}"
         if at(selfplay.random_plies, cycle) >= at(selfplay.max_plies, cycle):
             yield "selfplay.max_plies", f"the game would end within its random plies{when}"
+        if at(selfplay.resign, cycle) > 0 and at(selfplay.resign_played_out, cycle) == 0:
+            yield "selfplay.resign_played_out", f"with resignation some games must be played out to measure it{when}"
         if at(learner.batch, cycle) > at(learner.window, cycle):
             yield "learner.window", f"smaller than one batch of {at(learner.batch, cycle)}{when}"
         for name, games in (

@@ -37,7 +37,7 @@ class Key(NamedTuple):
 
     section: str
     name: str
-    type: Literal["integer", "number", "boolean", "string"]
+    type: Literal["integer", "number", "boolean", "string", "array"]
     help: str
     is_required: bool
     default: Any
@@ -69,6 +69,7 @@ class Key(NamedTuple):
     def expected(self) -> str:
         """What a value of the key is, in words, without the possibility of a schedule."""
         kinds = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+        kinds["array"] = "a list [[move, number], ...]"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return f"{kinds[self.type]} {self.bounds}".rstrip()

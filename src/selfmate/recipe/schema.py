@@ -13,6 +13,7 @@ from pydantic import Field
 
 from selfmate._core import SearchConfig, SelfPlayConfig
 from selfmate.nn.config import LIMITS, Context
+from selfmate.recipe.selfplay_types import JudgeName, TemperatureSteps
 from selfmate.recipe.types import MAX_CYCLE, CorePart, Part, Scheduled, Size, VariantName, core_keys, key, number, whole
 
 __all__ = [
@@ -66,6 +67,31 @@ class SelfPlayPart(CorePart):
     uniform_cycles: Annotated[int, whole(0, MAX_CYCLE)] = key(
         "first cycles that are played without the net: equal priors, and every value a draw", 0
     )
+    explorer: Literal["net", "heuristic-1"] = key(
+        "what plays the games until a candidate has passed the gate: the untrained net, or heuristic-1", "net"
+    )
+    explorer_cycles: Annotated[int, whole(1, MAX_CYCLE)] = key(
+        "first cycles in which heuristic-1 plays, if it is the explorer, also after a candidate has passed", 1
+    )
+    temperature_by_move: TemperatureSteps = key(
+        "temperature from a move of the game on (two plies each, the first is 0); if not empty, it replaces "
+        "`temperature` and `temperature_plies`",
+        (),
+    )
+    starts: str = key(
+        "where a share of the games begins: a file of puzzles (Lichess's CSV) or of FENs or EPDs, or `middlegames`, "
+        "`endgames` or `generated` (both) of random games",
+        "",
+    )
+    starts_share: Scheduled[Annotated[float, number(0, 1)]] = key("share of the games that begin at `starts`", 0.6)
+    starts_even: Annotated[bool, Field(strict=True)] = key(
+        "draw as many of `starts` with White as with Black to move", False
+    )
+    judge: JudgeName = key(
+        "what values truncated games: `none`, `search`, `material`, `heuristic-1`, or an engine, `uci:COMMAND?nodes=N`",
+        "none",
+    )
+    judge_value: Annotated[float, number(0, 1)] = key("value of the side with more material, by `material`", 0.25)
 
 
 class LearnerPart(Part):

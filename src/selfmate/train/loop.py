@@ -34,6 +34,7 @@ from selfmate.train.gate import Matches
 from selfmate.train.learner import Diverged, Learner, Losses
 from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
+from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
@@ -96,7 +97,7 @@ class Trainer:
         self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
         flight = () if run.state.flight is None else decode_games(run.read_shard(run.state.flight))
-        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
+        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight, starts=run.read_starts())
         self.matches = Matches(
             run,
             status,
@@ -196,7 +197,7 @@ class Trainer:
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing and self.selfplay.needs_net(task.cycle):
+        if task.missing and self.selfplay.native_evaluator(task.cycle, state.champion) is None:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()
@@ -209,8 +210,10 @@ class Trainer:
 
             try:
                 if task.missing:
-                    tell = self._shows_games(len(task.committed))
-                    games = self.selfplay.play(task.cycle, task.missing, stopping=stopping, tell=tell)
+                    show, champion = self._shows_games(len(task.committed)), state.champion
+                    games = self.selfplay.play(
+                        task.cycle, task.missing, champion=champion, stopping=stopping, tell=show
+                    )
             except BaseException:
                 self.stop.asked = True  # else the learner would first reach its goal
                 raise
@@ -230,7 +233,8 @@ class Trainer:
                 "positions_per_second": status.positions_per_second,
                 "evaluations_per_second": status.evaluations_per_second,
             }
-            self.log("play", task.cycle, **describe_games(games.records), **speeds)
+            extras = describe_options(self.selfplay.starts, task.cycle, games.records)
+            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds)
             self._estimate_final_game(task, games)
         return games, losses
 
