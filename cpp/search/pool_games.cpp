@@ -25,6 +25,7 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
     for (std::uint64_t attempt = 0;; ++attempt) {
         slot.state = start;
         slot.keys.clear();
+        slot.past.clear();
         slot.record = {};
         slot.record.id = slot.game.id;
         slot.record.variant = &variant;
@@ -62,6 +63,7 @@ void Pool::resume_game(Slot& slot, GameRecord record) {
     for (GameEvaluationCache& cache : slot.caches) cache.clear();
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
     slot.keys.clear();
+    slot.past.clear();
     const std::vector<Move> moves = std::exchange(record.moves, {});
     std::vector<Score> scores = std::exchange(record.scores, {});
     scores.resize(moves.size());
@@ -95,7 +97,9 @@ void Pool::begin_search(Slot& slot) {
                        .history = std::span(slot.keys).last(reach),
                        .config = search,
                        .visits = forced ? 1 : visits,
-                       .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits()});
+                       .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits(),
+                       .encoding = &seat.encoding,
+                       .past = slot.past});
 }
 
 // Records the search, if there was one, and makes its move.
@@ -150,6 +154,10 @@ void Pool::record_search(Slot& slot) {
 
 void Pool::make_move(Slot& slot, Move move, Score score) {
     slot.keys.push_back(slot.state.key);
+    if (seen_past_) {
+        if (slot.past.size() == seen_past_) slot.past.erase(slot.past.begin());
+        slot.past.push_back(slot.state);
+    }
     slot.record.moves.push_back(move);
     slot.record.scores.push_back(score);
     config_.variant->play(slot.state, move);
