@@ -23,9 +23,7 @@ SAMPLED_SHARE: Final = 1 / 64
 """Share of the gathers whose leaves are kept: neighbours in a tree are alike."""
 
 
-def calibration_leaves(
-    variant: str, count: int = CALIBRATION_LEAVES, *, encoded: Encoding | None = None
-) -> LeafBatch:
+def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES, *, encoded: Encoding | None = None) -> LeafBatch:
     """Return leaves of the searches in games of heuristic-1, from all phases of the game; always the same ones.
 
     `encoded` is the encoding of a net, the variant's own by default.

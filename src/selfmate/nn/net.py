@@ -257,8 +257,9 @@ class Net(nn.Module):
     def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
 
-        A value head that puts out a number has [B, 1] in place of [B, 3]; `nn/values.py` interprets them. `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S]. The logits of moves are
-        in the order of the policy index.
+        A value head that puts out a number has [B, 1] in place of [B, 3]; `nn/values.py` interprets them. `bits` is
+        int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S]. The logits of moves are in the
+        order of the policy index.
         """
         policy_logits, value, plies = self.raw(bits, scalars)
         return policy_logits.float(), value.float(), plies

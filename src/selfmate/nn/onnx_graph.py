@@ -147,7 +147,9 @@ class _Writer:
             self._add("Softmax", out, axis=1, output="wdl")
             return
         if value == "two":
-            turn = self._add("Equal", self._add("Gather", "bits", self._integers(TURN_PLANE), axis=1), self._integers(0))
+            turn = self._add(
+                "Equal", self._add("Gather", "bits", self._integers(TURN_PLANE), axis=1), self._integers(0)
+            )
             black, white = (self._add("Gather", out, self._integers(index), axis=1) for index in (1, 0))
             out = self._add("Where", turn, black, white)
         bounds = (self._constant(np.float32(bound)) for bound in (-1, 1))

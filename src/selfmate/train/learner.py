@@ -36,6 +36,7 @@ from selfmate.evaluator.cuda import device_errors
 from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT
 from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
 from selfmate.nn.net import Net
+from selfmate.nn.values import value_errors
 from selfmate.recipe.schedule import at, values_at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
@@ -282,7 +283,7 @@ class Learner:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            logits, wdl_logits, plies = net(batch.bits, batch.scalars)
+            logits, value_outputs, plies = net(batch.bits, batch.scalars)
 
         # 1. Policy: the search's weights against the softmax over the legal moves
         width = batch.legal_index.shape[1]
@@ -291,6 +292,8 @@ class Learner:
         weight = batch.policy_weight
         weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
         policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
+        if self.net.config.policy == "none":  # the priors are equal, and cannot be learned
+            policy_loss = policy_loss * 0
 
         # 2. Win-draw-loss: the result, mixed with what the search expects: of value v and draws d,
         #    wins are (1 - d + v) / 2 and losses (1 - d - v) / 2
@@ -300,7 +303,7 @@ class Learner:
         target = (1 - mix) * batch.wdl + mix * searched
         known = batch.value_weight  # 0 for truncated games
         count = known.sum().clamp(min=1)
-        value_loss = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / count
+        value_loss = (value_errors(value_outputs, self.net.config.value, target) * known).sum() / count
 
         # 3. Plies left, in the unit in which the net predicts them
         error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
