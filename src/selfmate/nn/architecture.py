@@ -211,10 +211,10 @@ def _value_head(config: NetConfig) -> Iterator[LayerSpec]:
     width, outputs = config.value_channels, VALUES[config.value]
     if width:
         yield _reduced("value.reduce", config, width)
-    reads, inputs, pooling = "branch", 2 * width, "mean_max"
-    hidden = 2 * width
+    reads, inputs, hidden = "branch", 2 * width, 2 * width
+    pooling: Pooling = "flatten" if config.heads == "full" else "mean_max"
     if config.heads == "full":
-        reads, hidden, pooling = "branch" if width else "trunk", config.value_hidden, "flatten"
+        reads, hidden = "branch" if width else "trunk", config.value_hidden
         inputs = (width or config.channels) * config.ranks * config.files
     end: dict[str, Any] = {"reads": reads, "inputs": inputs, "pooling": pooling, "start": "small"}
     if hidden:

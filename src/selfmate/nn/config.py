@@ -59,7 +59,7 @@ LIMITS: Final[dict[str, tuple[int, int]]] = {
     "bitboards": (1, 256),
     "scalars": (0, 256),
     "planes": (1, 256),
-    "blocks": (0, 80),
+    "blocks": (1, 80),
     "channels": (1, 1024),
     "policy_channels": (1, 1024),
     "value_channels": (0, 1024),
@@ -159,6 +159,10 @@ class NetConfig:
     def __post_init__(self) -> None:
         for key, (least, most) in LIMITS.items():
             number = getattr(self, key)
+            if key == "blocks" and self.widths:
+                if number != 0:
+                    raise NetError("blocks of a net: a plain tower of given widths has none", key)
+                continue
             if type(number) is not int or not least <= number <= most:
                 shown = clip(repr(number))
                 raise NetError(f"{key} of a net must be a whole number from {least} to {most}, not {shown}", key)
@@ -169,8 +173,9 @@ class NetConfig:
             if (name := getattr(self, key)) not in get_args(choices):
                 names = ", ".join(get_args(choices))
                 raise NetError(f"{key} of a net must be one of {names}, not {clip(repr(name))}", key)
-        if type(self.underpromotions) is not bool:
-            shown = clip(repr(self.underpromotions))
+        given: object = self.underpromotions
+        if type(given) is not bool:
+            shown = clip(repr(given))
             raise NetError(f"underpromotions of a net must be true or false, not {shown}", "underpromotions")
         self._check_tower()
         self._check_heads()
@@ -183,9 +188,6 @@ class NetConfig:
             text: object = getattr(self, key)
             if not isinstance(text, str) or not re.fullmatch(form, text):
                 raise NetError(f"{key} of a net must be as in {example!r}, not {clip(repr(text))}", key)
-        if bool(self.widths) == bool(self.blocks):
-            reason = "a plain tower has no residual blocks" if self.widths else "a residual tower needs at least one"
-            raise NetError(f"blocks of a net: {reason}", "blocks")
         if self.widths and not all(1 <= width <= LIMITS["channels"][1] for width in self.tower_widths):
             raise NetError(f"widths of a net go from 1 to {LIMITS['channels'][1]}, not {self.widths}", "widths")
         if self.widths and self.channels != self.tower_widths[-1]:

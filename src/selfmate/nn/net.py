@@ -226,7 +226,8 @@ class Net(nn.Module):
         if self.config.policy == "planes" or self.config.policy == "fromto":
             return values["policy"].flatten(1)
         froms = values["from"].flatten(1)
-        return (values["policy"].flatten(1).unflatten(1, (-1, froms.shape[1])) + froms[:, None]).flatten(1)
+        moves = values["policy"].flatten(1).reshape(size, -1, froms.shape[1])
+        return (moves + froms[:, None]).flatten(1)
 
     def _value(self, outputs: Tensor, bits: Tensor) -> Tensor:
         """Return the outputs of the value head for the side to move: of `two`, the one of its colour."""

@@ -42,7 +42,7 @@ class NetPart(Part):
     """The net. It cannot change during a run, so no key may be a schedule."""
 
     size: Size = key("named size; the keys below change it")
-    blocks: Annotated[int, whole(1, LIMITS["blocks"][1])] | None = key("residual blocks", None)
+    blocks: Annotated[int, whole(*LIMITS["blocks"])] | None = key("residual blocks", None)
     channels: Annotated[int, whole(*LIMITS["channels"])] | None = key("channels of the residual tower", None)
     context: Context | None = key("how blocks see the whole board: squeeze-and-excite, pooling, or not", None)
     context_blocks: str = key('first and last block with a context, as in "7-10"; empty: all', "")
