@@ -150,8 +150,9 @@ Key encoded_key(const Encoding& encoding, const State& state, bool repeated, std
     if (encoding.counts_moves()) key = mix(key ^ static_cast<Key>(plies_of(state)));
     // Positions with colours exchanged may have equal keys, but not equal planes.
     if (encoding.seen_by_white() && state.turn == BLACK) key = ~key;
+    // Mixed before the next key is added: the keys of two positions in a row differ by the last move alone.
     for (std::size_t back = 1; back < static_cast<std::size_t>(encoding.history); ++back)
-        key = mix(key ^ (back <= past.size() ? past[past.size() - back].key : 0));
+        key = mix(mix(key) ^ (back <= past.size() ? past[past.size() - back].key : 0));
     return key;
 }
 

@@ -246,8 +246,9 @@ class NetConfig:
         """Return the config of a named size for a variant, with single keys changed as in a recipe."""
         if size not in SIZES:
             raise NetError(f"unknown net size {clip(repr(size))}; valid sizes: {', '.join(SIZES)}", str(size))
-        if isinstance(widths := changes.get("widths"), str) and re.fullmatch(r"[\d,]*\d", widths):
-            changes = {"blocks": 0, "channels": int(widths.rpartition(",")[2])} | changes
+        if widths := str(changes.get("widths", "")):
+            last = widths.rpartition(",")[2]
+            changes = {"blocks": 0} | ({"channels": int(last)} if last.isdecimal() else {}) | changes
         return cls.from_dict({key: getattr(facts, key) for key in FixedFacts._fields} | SIZES[size] | changes)
 
     @classmethod

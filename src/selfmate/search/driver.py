@@ -68,6 +68,9 @@ def drive(
     wanted = pools[0].evaluators
     if len(evaluators) < wanted:
         raise EvaluatorError(f"{wanted} evaluators are asked for, not {len(evaluators)}")
+    for number, each in enumerate(evaluators[:wanted]):
+        if isinstance(each, Evaluator) and each.encoding != pools[0].encoding(number):
+            raise EvaluatorError(f"the games are not encoded as {each.name} reads them", each.name)
     chosen = evaluators[:wanted] or NATIVE[:1]  # never asked, but gathering leaves advances the games
     driver = _Driver(pools, chosen, stopping, prepare, tell, watch)
     threads = [threading.Thread(target=driver.run_lane, args=(lane,), daemon=True) for lane in range(lanes)]
