@@ -183,7 +183,7 @@ def test_a_cache_changes_no_game(encoder: str, history: int) -> None:
 def test_samples_of_the_buffer(encoder: str, policy: str, history: int) -> None:
     encoding = _core.encoding("gardner", encoder, policy, history)
     buffer = Buffer("gardner", 1 << 20, 1, encoding)
-    expected: dict[tuple[int, float], list[tuple[object, ...]]] = {}
+    expected: dict[tuple[int, float], list[tuple[tuple[int, ...], frozenset[int]]]] = {}
     for record in played(None):
         buffer.add(record)
         position, occurred = Position("gardner"), Counter[str]()

@@ -143,8 +143,9 @@ def test_two_values_are_those_of_the_colours() -> None:
     net = named_net("gardner-two-heads")
     with torch.no_grad():
         net.weights("value.number").weight.zero_()
-        assert net.weights("value.number").bias is not None
-        net.weights("value.number").bias.copy_(torch.tensor([0.5, -0.25]))
+        bias = net.weights("value.number").bias
+        assert bias is not None
+        bias.copy_(torch.tensor([0.5, -0.25]))
     positions = game_positions("gardner", 12)
     for backend in ("torch", "onnx"):
         wdl = open_evaluator(net, backend=backend).evaluate(leaves_of(positions, encoding_of(net.config))).wdl

@@ -198,7 +198,7 @@ def load(folder: str | Path) -> tuple[Net, Card]:
     boards = torch.tensor([[0], [-1]]).expand(2, config.bitboards)
     with torch.inference_mode():
         outputs = net(boards, torch.ones(2, config.scalars))
-    if not all(bool(output.isfinite().all()) for output in outputs):
+    if not all(bool(output.isfinite().all()) for output in outputs if output is not None):
         _refuse(Path(folder) / TENSORS_NAME, "the outputs of the net are not finite")
     return net, card
 

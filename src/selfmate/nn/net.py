@@ -38,7 +38,7 @@ from selfmate.nn.architecture import (
     square_masks,
 )
 from selfmate.nn.config import NetConfig
-from selfmate.nn.values import wdl_of
+from selfmate.nn.values import expected_value, wdl_of
 
 __all__ = ["Net", "Norm", "fold", "fuse_for_tensor_cores", "rounded"]
 
@@ -211,7 +211,8 @@ class Net(nn.Module):
     def raw(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return logits of all moves and the value in the precision of the weights, and plies left in float32.
 
-        Shapes as in `forward`.
+        Shapes as in `forward`, but a value that is a number is [B, 1] and still without tanh, and a net without a
+        policy has equal logits.
         """
         values = {PLANES: self.planes(bits, scalars)}
         for layer in self.layers:
@@ -255,15 +256,17 @@ class Net(nn.Module):
             return values[layer.onto] * torch.sigmoid(scale)[:, :, None, None] + shift[:, :, None, None]
         return values[layer.onto] + out[:, :, None, None] if layer.kind == "shift" else out
 
-    def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         """Return float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
 
-        A value head that puts out a number has [B, 1] in place of [B, 3]; `nn/values.py` interprets them. `bits` is
-        int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S]. The logits of moves are in the
-        order of the policy index.
+        A net without a policy has None in place of the first; one whose value is a number has [B] in place of [B, 3],
+        within -1 to 1 only for `tanh`. `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars`
+        float[B, S]. The logits of moves are in the order of the policy index.
         """
         policy_logits, value, plies = self.raw(bits, scalars)
-        return policy_logits.float(), value.float(), plies
+        kind = self.config.value
+        logits = None if self.config.policy == "none" else policy_logits.float()
+        return logits, value.float() if kind == "wdl" else expected_value(value, kind), plies
 
     def evaluate(self, bits: Tensor, scalars: Tensor, moves: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].

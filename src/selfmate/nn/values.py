@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from selfmate.nn.config import ValueName
 
-__all__ = ["expected_value", "value_errors", "wdl_of"]
+__all__ = ["expected_value", "wdl_of"]
 
 
 def expected_value(outputs: Tensor, kind: ValueName) -> Tensor:
     """Return what a net expects for the side to move, float32[B]: the number that regression compares with a result.
 
-    `outputs` are the second ones of `Net.forward`. Of `linear` and `two` it may lie outside -1 to 1.
+    `outputs` are the second ones of `Net.raw`. Of `linear` and `two` it may lie outside -1 to 1.
     """
     if kind == "wdl":
         wdl = outputs.float().softmax(1)
@@ -36,13 +35,3 @@ def wdl_of(outputs: Tensor, kind: ValueName) -> Tensor:
         return outputs.float().softmax(1)
     half = expected_value(outputs, kind).clamp(-1.0, 1.0) / 2
     return torch.stack([0.5 + half, torch.zeros_like(half), 0.5 - half], dim=1)
-
-
-def value_errors(outputs: Tensor, kind: ValueName, target: Tensor) -> Tensor:
-    """Return the loss of each position, [B]: cross-entropy of win-draw-loss, or the squared error of a number.
-
-    `target` is float[B, 3], win, draw and loss for the side to move.
-    """
-    if kind == "wdl":
-        return (target * -outputs.log_softmax(1)).sum(1)
-    return functional.mse_loss(expected_value(outputs, kind), target[:, 0] - target[:, 2], reduction="none")

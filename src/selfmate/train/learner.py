@@ -36,7 +36,6 @@ from selfmate.evaluator.cuda import device_errors
 from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT
 from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
 from selfmate.nn.net import Net
-from selfmate.nn.values import value_errors
 from selfmate.recipe.schedule import at, values_at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
@@ -283,17 +282,17 @@ class Learner:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            logits, value_outputs, plies = net(batch.bits, batch.scalars)
+            logits, value_output, plies = net(batch.bits, batch.scalars)
 
-        # 1. Policy: the search's weights against the softmax over the legal moves
-        width = batch.legal_index.shape[1]
-        real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
-        legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, PADDING_LOGIT)
-        weight = batch.policy_weight
-        weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
-        policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
-        if self.net.config.policy == "none":  # the priors are equal, and cannot be learned
-            policy_loss = policy_loss * 0
+        # 1. Policy, if the net has one: the search's weights against the softmax over the legal moves
+        policy_loss = plies.new_zeros(())
+        if logits is not None:
+            width = batch.legal_index.shape[1]
+            real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
+            legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, PADDING_LOGIT)
+            weight = batch.policy_weight
+            weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
+            policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
 
         # 2. Win-draw-loss: the result, mixed with what the search expects: of value v and draws d,
         #    wins are (1 - d + v) / 2 and losses (1 - d - v) / 2
@@ -303,7 +302,11 @@ class Learner:
         target = (1 - mix) * batch.wdl + mix * searched
         known = batch.value_weight  # 0 for truncated games
         count = known.sum().clamp(min=1)
-        value_loss = (value_errors(value_outputs, self.net.config.value, target) * known).sum() / count
+        if self.net.config.value == "wdl":
+            value_errors = (target * -value_output.log_softmax(1)).sum(1)
+        else:
+            value_errors = functional.mse_loss(value_output, target[:, 0] - target[:, 2], reduction="none")
+        value_loss = (value_errors * known).sum() / count
 
         # 3. Plies left, in the unit in which the net predicts them
         error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
