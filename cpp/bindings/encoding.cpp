@@ -54,9 +54,7 @@ void bind_encoder(nb::module_& m) {
         "variant"_a, "encoder"_a = "full", "policy"_a = "planes", "history"_a = 1,
         "Return an encoding of a variant (the names are those of cpp/data/encoders.h).\n\n"
         ">>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes\n"
-        "(49, 73, 76)\n"
-        ">>> encoding('chess', 'planes18', 'fromto_queen', 2).bitboards, encoding('chess', policy='fromto').planes\n"
-        "(30, 73)\n");
+        "(49, 73, 76)\n");
     m.def(
         "encode",
         [](const Position& position) {

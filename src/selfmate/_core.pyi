@@ -510,8 +510,6 @@ def encoding(variant: str, encoder: str = 'full', policy: str = 'planes', histor
 
     >>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes
     (49, 73, 76)
-    >>> encoding('chess', 'planes18', 'fromto_queen', 2).bitboards, encoding('chess', policy='fromto').planes
-    (30, 73)
     """
 
 def encode(position: Position) -> tuple[Annotated[NDArray[numpy.uint64], dict(shape=(None,))], Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.uint16], dict(shape=(None,))]]:

@@ -282,7 +282,7 @@ class Learner:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            logits, value_output, plies = net(batch.bits, batch.scalars)
+            logits, wdl_logits, plies = net(batch.bits, batch.scalars)
 
         # 1. Policy, if the net has one: the search's weights against the softmax over the legal moves
         policy_loss = plies.new_zeros(())
@@ -303,10 +303,10 @@ class Learner:
         known = batch.value_weight  # 0 for truncated games
         count = known.sum().clamp(min=1)
         if self.net.config.value == "wdl":
-            value_errors = (target * -value_output.log_softmax(1)).sum(1)
-        else:
-            value_errors = functional.mse_loss(value_output, target[:, 0] - target[:, 2], reduction="none")
-        value_loss = (value_errors * known).sum() / count
+            value_loss = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / count
+        else:  # a number: the squared error of its expectation
+            errors = functional.mse_loss(wdl_logits, target[:, 0] - target[:, 2], reduction="none")
+            value_loss = (errors * known).sum() / count
 
         # 3. Plies left, in the unit in which the net predicts them
         error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
