@@ -1,4 +1,5 @@
-// The encoder: input planes and policy indices of a net. The board is flipped for Black only here.
+// The encoder: input planes and policy indices of a net. The board is flipped for Black only here and
+// in encoders.cpp.
 //
 // Encoder `full`, as bitboards (bit rank * 8 + file) from the view of the side to move:
 //   0-5 own pawns, knights, bishops, rooks, queens, kings; 6-11 the opponent's; 12, 13 rooks that may castle, own and
