@@ -12,6 +12,8 @@ import torch
 
 from named_nets import KINDS, named_net
 from nets import close
+from selfmate import _core
+from selfmate._core import LeafBuffers, Pool, SearchConfig, SelfPlayConfig
 from selfmate.errors import EvaluatorError, SelfmateError
 from selfmate.evaluator.agreement import leaves_of
 from selfmate.evaluator.cache import CachedEvaluator
@@ -21,7 +23,7 @@ from selfmate.nn.calibration import game_positions
 from selfmate.nn.checkpoint import WeightsError, load, read_net_config, save
 from selfmate.nn.config import NetConfig, NetError
 from selfmate.nn.encodings import encoding_of, sized_for
-from selfmate.nn.net import Net
+from selfmate.nn.net import ConvNorm, Net, fold, fuse_for_tensor_cores
 from selfmate.nn.onnx import export_onnx, onnx_from_tensors
 from selfmate.nn.quantize import quantize
 from selfmate.nn.transfer import copy_matching_weights, transfer_tower
@@ -246,8 +248,6 @@ def test_a_gumbel_root_needs_priors() -> None:
 
 
 def test_games_of_another_encoding_are_refused() -> None:
-    from selfmate._core import Pool, SearchConfig, SelfPlayConfig
-
     pool = Pool("gardner", SearchConfig(), SelfPlayConfig(visits=2), seed=1)
     pool.start(0, 1)
     with pytest.raises(EvaluatorError, match="not encoded as"):
@@ -267,7 +267,6 @@ def test_weights_of_another_meaning_are_not_copied() -> None:
 
 
 def test_players_of_different_encodings_meet() -> None:
-    from selfmate._core import SearchConfig
     from selfmate.match.runner import play_match
 
     first, second = (open_evaluator(named_net(kind), backend="onnx") for kind in ("thesis", "gardner-two-heads"))
@@ -275,3 +274,32 @@ def test_players_of_different_encodings_meet() -> None:
     played = play_match("gardner", first, second, [start], search=SearchConfig(), visits=4, max_plies=30, lanes=1)
     assert played is not None
     assert len(played[1]) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_for_tensor_cores_changes_nothing(kind: str) -> None:
+    net = named_net(kind)
+    padded = fuse_for_tensor_cores(fold(net))
+    for module in padded.modules():
+        if isinstance(module, ConvNorm):
+            module.fused = False  # these kernels are for a GPU alone
+    leaves = leaves_of(game_positions("gardner", 5), encoding_of(net.config))
+    arrays = (leaves.bits.view(np.int64), leaves.scalars, leaves.moves.astype(np.int64), leaves.counts.astype(np.int64))
+    tensors = [torch.from_numpy(array) for array in arrays]
+    with torch.no_grad():
+        for here, there in zip(net.evaluate(*tensors), padded.evaluate(*tensors), strict=True):
+            assert torch.allclose(here, there, atol=1e-4)
+
+
+def test_leaves_without_scalars_fit_the_memory_of_a_device() -> None:
+    encoding = _core.encoding("gardner", "pieces12", "fromto_queen", 2)
+    pool = Pool("gardner", SearchConfig(), SelfPlayConfig(visits=2), seed=1, slots=3, encoding=encoding)
+    pool.start(0, 3)
+    buffers = LeafBuffers(
+        *(np.zeros(size, kind) for size, kind in ((3 * 24, np.uint64), (0, np.float32), (3 * 128, np.uint16))),
+        np.zeros(3, np.uint16), [128], encoding,
+    )  # fmt: skip
+    pool.gather_into(buffers)
+    assert buffers.size == 3
+    with pytest.raises(SelfmateError, match="memory for leaves of another encoding"):
+        Pool("gardner", SearchConfig(), SelfPlayConfig(visits=2), seed=1).gather_into(buffers)
