@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "data/encode.h"
+#include "data/encoders.h"
 #include "data/record.h"
 #include "util/threads.h"
 
@@ -12,8 +12,8 @@ namespace selfmate {
 
 // Inputs and targets of `size` positions, by array.
 struct SampleBatch {
-    std::vector<Bitboard> bits;               // [size, BITBOARDS]
-    std::vector<float> scalars;               // [size, SCALARS]
+    std::vector<Bitboard> bits;               // [size, bitboards] of the encoding
+    std::vector<float> scalars;               // [size, scalars]
     std::vector<std::uint16_t> policy_index;  // [size, max_moves], padded with 0
     std::vector<float> policy_weight;         // [size, max_moves], each row sums to 1
     std::vector<std::uint16_t> legal_index;   // [size, max_moves] all legal moves, padded with 0
@@ -30,7 +30,8 @@ struct SampleBatch {
 // Owns the newest games, oldest first. Not thread-safe; `sample` uses threads inside.
 class Buffer {
 public:
-    Buffer(const Variant& variant, std::size_t capacity, int threads);
+    // `encoding`: of the samples, the variant's own by default.
+    Buffer(const Variant& variant, std::size_t capacity, int threads, const Encoding* encoding = nullptr);
 
     // Appends a game; drops the oldest games as long as the others have at least `capacity` positions.
     void add(GameRecord record);
@@ -40,6 +41,7 @@ public:
 
     std::size_t positions() const { return positions_; }
     std::size_t games() const { return games_.size(); }
+    const Encoding& encoding() const { return encoding_; }
     const std::deque<GameRecord>& records() const { return games_; }
 
 private:

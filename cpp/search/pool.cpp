@@ -23,7 +23,26 @@ Pool::Pool(const PoolConfig& config, std::vector<Seat> seats)
       batch_(config.batch ? std::max(config.batch, config.leaves_per_slot) : config.slots * config.leaves_per_slot),
       slots_(config.slots),
       summaries_(config.slots),
-      threads_(std::make_unique<Threads>(config.threads)) {}
+      threads_(std::make_unique<Threads>(config.threads)) {
+    for (Seat& seat : seats_) {
+        if (seat.encoding.is_default()) seat.encoding = encoding_;
+        if (seat.encoding.variant != encoding_.variant)
+            throw Error("SearchError",
+                        "an encoding of " + std::string(seat.encoding.variant) + " in a pool of " +
+                            std::string(encoding_.variant),
+                        seat.encoding.variant);
+        if (seat.visits && seat.encoding != encoding(seat.evaluator))
+            throw Error("SearchError", "evaluator " + std::to_string(seat.evaluator) + " has two encodings",
+                        std::to_string(seat.evaluator));
+        seen_past_ = std::max(seen_past_, static_cast<std::size_t>(seat.encoding.history - 1));
+    }
+}
+
+const Encoding& Pool::encoding(std::uint8_t evaluator) const {
+    for (const Seat& seat : seats_)
+        if (seat.visits && seat.evaluator == evaluator) return seat.encoding;
+    return encoding_;
+}
 
 void Pool::add(std::vector<GameSpec> games) {
     for (const GameSpec& game : games) {

@@ -56,6 +56,7 @@ struct Seat {
     std::uint32_t visits = 64;   // per full search; 0: random legal moves
     std::uint8_t evaluator = 0;  // number of the evaluator that `gather` is called with
     bool external = false;       // moves come from `Pool::play`
+    Encoding encoding{};         // of the evaluator; default: the variant's own
     bool plays_random_moves() const { return !visits && !external; }
 };
 
@@ -134,8 +135,9 @@ public:
     std::vector<GameRecord> unfinished_games() const;    // with the moves so far, by id
     std::vector<std::size_t> games_to_evaluate() const;  // per evaluator: games whose next leaves are in no batch
     const Encoding& encoding() const { return encoding_; }
-    std::size_t evaluators() const;  // 1 + the largest evaluator number of a seat with visits
-    std::size_t lane_rows() const {  // rows of a batch, at most
+    const Encoding& encoding(std::uint8_t evaluator) const;  // of the seats with this evaluator
+    std::size_t evaluators() const;                          // 1 + the largest evaluator number of a seat with visits
+    std::size_t lane_rows() const {                          // rows of a batch, at most
         return config_.greedy
                    ? batch_
                    : std::min(batch_, (slots_.size() + config_.lanes - 1) / config_.lanes * config_.leaves_per_slot);
@@ -157,7 +159,8 @@ private:
         bool has_tree = false;             // `search` has the tree of this game's last position, for the next one
         GameSpec game;
         State state;
-        std::vector<Key> keys;  // of the positions before `state`
+        std::vector<Key> keys;    // of the positions before `state`
+        std::vector<State> past;  // the last of them, where an encoder sees them
         GameRecord record;
         Search search;
         std::vector<std::uint32_t> leaves;               // ids of leaves in flight in `search`
@@ -235,9 +238,10 @@ private:
     PoolConfig config_;
     std::vector<Seat> seats_;
     std::vector<TemperatureStep> temperature_steps_;
-    std::uint64_t epoch_ = 0;  // calls of `configure` so far
-    Encoding encoding_;
-    std::size_t batch_;  // rows of a batch, at most
+    std::uint64_t epoch_ = 0;    // calls of `configure` so far
+    Encoding encoding_;          // the variant's own
+    std::size_t seen_past_ = 0;  // positions before the present one that an encoder sees, at most
+    std::size_t batch_;          // rows of a batch, at most
     std::vector<Slot> slots_;
     std::vector<SlotSummary> summaries_;     // [slots]
     std::size_t next_slot_ = 0;              // round robin: where the next gather begins

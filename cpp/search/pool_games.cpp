@@ -65,6 +65,7 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
     for (std::uint64_t attempt = 0;; ++attempt) {
         slot.state = start;
         slot.keys.clear();
+        slot.past.clear();
         slot.record = {};
         slot.record.id = slot.game.id;
         slot.record.variant = &variant;
@@ -107,6 +108,7 @@ void Pool::resume_game(Slot& slot, GameRecord record) {
     for (GameEvaluationCache& cache : slot.caches) cache.clear();
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
     slot.keys.clear();
+    slot.past.clear();
     const std::vector<Move> moves = std::exchange(record.moves, {});
     std::vector<Score> scores = std::exchange(record.scores, {});
     scores.resize(moves.size());
@@ -148,7 +150,9 @@ void Pool::begin_search(Slot& slot) {
                           .visits = slot.policy_move              ? 0
                                     : moves == 1 && !slot.judging ? 1
                                                                   : search.budget(visits, moves, game_ply),
-                          .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits()};
+                          .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits(),
+                          .encoding = &seat.encoding,
+                          .past = slot.past};
     if (keeps_tree)
         slot.search.move_to(task);
     else
@@ -225,6 +229,10 @@ void Pool::finish_judging(Slot& slot) {
 
 void Pool::make_move(Slot& slot, Move move, Score score) {
     slot.keys.push_back(slot.state.key);
+    if (seen_past_) {
+        if (slot.past.size() == seen_past_) slot.past.erase(slot.past.begin());
+        slot.past.push_back(slot.state);
+    }
     slot.record.moves.push_back(move);
     slot.record.scores.push_back(score);
     config_.variant->play(slot.state, move);

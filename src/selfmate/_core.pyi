@@ -474,13 +474,39 @@ class Encoding:
     @property
     def scalars(self) -> int: ...
 
-    def __getstate__(self) -> tuple[str]: ...
+    @property
+    def history(self) -> int:
+        """Positions that the encoder sees"""
 
-    def __setstate__(self, arg: tuple[str], /) -> None: ...
+    @property
+    def encoder(self) -> str: ...
 
-def encoding(variant: str) -> Encoding:
+    @property
+    def policy(self) -> str: ...
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the variant's own: full, planes, one position"""
+
+    @property
+    def seen_by_white(self) -> bool:
+        """Whether the board is never flipped"""
+
+    def move_index(self, position: Position, move: Move) -> int:
+        """Return the policy index of a legal move."""
+
+    def mirror_index(self, index: int) -> int:
+        """Return the policy index with left and right exchanged."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __getstate__(self) -> tuple[str, str, str, int]: ...
+
+    def __setstate__(self, arg: tuple[str, str, str, int], /) -> None: ...
+
+def encoding(variant: str, encoder: str = 'full', policy: str = 'planes', history: int = 1) -> Encoding:
     """
-    Return the encoding of a variant.
+    Return an encoding of a variant (the names are those of cpp/data/encoders.h).
 
     >>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes
     (49, 73, 76)
@@ -542,7 +568,7 @@ class LeafBuffers:
     rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.
     """
 
-    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int]) -> None: ...
+    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int], encoding: Encoding | None = None) -> None: ...
 
     @property
     def size(self) -> int:
@@ -557,7 +583,7 @@ class LeafBuffers:
 
 DENSE_PLANES: int = 20
 
-def encode_positions(positions: Sequence[Position]) -> Leaves:
+def encode_positions(positions: Sequence[Position], encoding: Encoding | None = None) -> Leaves:
     """
     Return positions of one variant as a batch of leaves without a ticket, as a search encodes them.
     """
@@ -1071,7 +1097,7 @@ class Search:
     100
     """
 
-    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
+    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = [], encoding: Encoding | None = None) -> None: ...
 
     def apply(self, ticket: int, priors: NDArray[numpy.float32], wdl: NDArray[numpy.float32]) -> None:
         """
@@ -1288,7 +1314,8 @@ class Seat:
     (1, True, True)
     """
 
-    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ...) -> None: ...
+    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ..., encoding: Encoding | None = None) -> None:
+        """`encoding`: of the evaluator, the variant's own by default."""
 
     @staticmethod
     def external() -> Seat: ...
@@ -1308,9 +1335,9 @@ class Seat:
     @property
     def is_random(self) -> bool: ...
 
-    def __getstate__(self) -> tuple[int, int, SearchConfig, bool]: ...
+    def __getstate__(self) -> tuple[int, int, SearchConfig, bool, Encoding | None]: ...
 
-    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool], /) -> None: ...
+    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool, Encoding | None], /) -> None: ...
 
 class Pool:
     """
@@ -1325,10 +1352,11 @@ class Pool:
     """
 
     @overload
-    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True) -> None:
+    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True, encoding: Encoding | None = None) -> None:
         """
         Self-play: seat 0 plays both sides. `cache`: a leaf that was evaluated in the same search or in the one
-        before it is not evaluated again; the games are the same.
+        before it is not evaluated again; the games are the same. `encoding`: of the evaluator, the variant's own
+        by default.
         """
 
     @overload
@@ -1451,6 +1479,9 @@ class Pool:
     def evaluators(self) -> int:
         """1 + the largest evaluator number of a seat with visits"""
 
+    def encoding(self, evaluator: int = 0) -> Encoding:
+        """Return the encoding of the leaves for an evaluator."""
+
     @staticmethod
     def seconds_waited() -> float:
         """
@@ -1510,7 +1541,7 @@ class Samples:
 class Buffer:
     """The window of games that the learner samples from."""
 
-    def __init__(self, variant: str, capacity: int, threads: int = 0) -> None: ...
+    def __init__(self, variant: str, capacity: int, threads: int = 0, encoding: Encoding | None = None) -> None: ...
 
     def add(self, record: GameRecord) -> None:
         """Add a game; the oldest games are dropped beyond `capacity` positions."""
@@ -1538,9 +1569,9 @@ class CpuLayer:
 class CpuNet:
     """A net on the CPU in float32 with Winograd convolutions. Thread-safe."""
 
-    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer]) -> None:
+    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer], ones: bool = True) -> None:
         """
-        `layers` in the order of their computation. Raises ValueError if they do not fit together.
+        `layers` in the order of their computation; `ones`: whether a plane of ones follows the scalars. Raises ValueError if they do not fit together.
         """
 
     def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from selfmate.nn.config import NetError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.searches import match_search, search_contradictions, selfplay_search
@@ -14,6 +15,12 @@ __all__ = ["contradictions"]
 def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield every (key, reason) that makes the recipe impossible, at any cycle of its schedules."""
     selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
+    try:
+        recipe.net_config()
+    except NetError as error:
+        yield f"net.{error.part}", str(error)
+    if recipe.net.policy == "none" and search.gumbel:
+        yield "search.gumbel", "a Gumbel root draws moves by their priors, and net.policy = none has none"
     if learner.holdout == 1:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
     if selfplay.judge == "material" and recipe.variant.name == "antichess":

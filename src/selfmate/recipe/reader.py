@@ -239,7 +239,12 @@ def smoke(recipe: Recipe) -> Recipe:
     8
     """
     document = _document(recipe)
-    return check({section: table | SMOKE.get(section, {}) for section, table in document.items()})
+    net = document["net"]
+    if widths := net["widths"]:  # a plain tower has no blocks, and its last width are its channels
+        small: dict[str, Any] = {"widths": re.sub(r"\d+", "8", widths)}
+    else:
+        small = SMOKE["net"] | {"context_blocks": net["context_blocks"] and "1-1"}
+    return check({section: table | (SMOKE | {"net": small}).get(section, {}) for section, table in document.items()})
 
 
 def _document(recipe: Recipe) -> dict[str, dict[str, Any]]:
@@ -256,7 +261,7 @@ def _read_value(text: str, *, is_text: bool = False) -> Any:
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except (ValueError, RecursionError):
-            plain = r"[^\"']+" if is_text else r"[\w-]+"
+            plain = r"[^\"']+" if is_text else r"[\w,-]+"
             if re.fullmatch(plain, text) and text.isprintable():
                 return text
     kinds = "a number, a word, true, false or a schedule [[cycle, value], ...]"

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from selfmate._core import SearchConfig, SelfPlayConfig
-from selfmate.nn.config import LIMITS, Context
+from selfmate._core import Encoding, SearchConfig, SelfPlayConfig
+from selfmate.nn.config import LIMITS, ActivationName, Context, EncoderName, Heads, NetConfig, PolicyName, ValueName
+from selfmate.nn.encodings import encoding_of, sized_for
 from selfmate.recipe.selfplay_types import JudgeName, TemperatureSteps
 from selfmate.recipe.types import MAX_CYCLE, CorePart, Part, Scheduled, Size, VariantName, core_keys, key, number, whole
 
@@ -45,6 +46,34 @@ class NetPart(Part):
     blocks: Annotated[int, whole(*LIMITS["blocks"])] | None = key("residual blocks", None)
     channels: Annotated[int, whole(*LIMITS["channels"])] | None = key("channels of the residual tower", None)
     context: Context | None = key("how blocks see the whole board: squeeze-and-excite, pooling, or not", None)
+    context_blocks: str = key('first and last block with a context, as in "7-10"; empty: all', "")
+    widths: str = key(
+        'channels of a plain tower without residual blocks, as in "256,512,1024"; empty: a residual one', ""
+    )
+    activation: ActivationName = key("activation of every layer", "relu")
+    encoder: EncoderName = key(
+        "planes of a position: full and pieces12 as the side to move sees it, else as White", "full"
+    )
+    history: Annotated[int, whole(*LIMITS["history"])] = key("positions that the encoder sees", 1)
+    policy: PolicyName = key(
+        "logits of moves: by direction and distance, by from- and to-square, by a sum of from-square and move, or none "
+        "and equal priors",
+        "planes",
+    )
+    underpromotions: Annotated[bool, Field(strict=True)] = key(
+        "whether fromto and factored tell promotions to other pieces from that to a queen", True
+    )
+    value: ValueName = key(
+        "win-draw-loss, a number by tanh, a number without bounds, or two of these: one for either colour", "wdl"
+    )
+    heads: Heads = key("heads by 1x1 convolutions and pooling, or by layers connected to every square", "conv")
+    policy_channels: Annotated[int, whole(*LIMITS["policy_channels"])] | None = key("channels of the policy head", None)
+    value_channels: Annotated[int, whole(*LIMITS["value_channels"])] | None = key(
+        "channels of the value head; 0, with full heads: the tower itself", None
+    )
+    value_hidden: Annotated[int, whole(*LIMITS["value_hidden"])] = key(
+        "neurons between board and value, with full heads; 0: none", 0
+    )
 
     def changes(self) -> dict[str, Any]:
         """Return what differs from the named size, for `NetConfig.sized`."""
@@ -153,6 +182,14 @@ class Recipe(Part):
     learner: LearnerPart
     gate: GatePart
     progress: ProgressPart
+
+    def net_config(self) -> NetConfig:
+        """Return the net; raise `NetError` where its keys contradict each other."""
+        return sized_for(self.variant.name, self.net.size, **self.net.changes())
+
+    def encoding(self) -> Encoding:
+        """Return the encoding of the positions that the net reads."""
+        return encoding_of(self.net_config())
 
     def flat(self) -> dict[str, Any]:
         """Return all values by their dotted keys."""

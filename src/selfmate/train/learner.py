@@ -284,13 +284,15 @@ class Learner:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             logits, wdl_logits, plies = net(batch.bits, batch.scalars)
 
-        # 1. Policy: the search's weights against the softmax over the legal moves
-        width = batch.legal_index.shape[1]
-        real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
-        legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, PADDING_LOGIT)
-        weight = batch.policy_weight
-        weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
-        policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
+        # 1. Policy, if the net has one: the search's weights against the softmax over the legal moves
+        policy_loss = plies.new_zeros(())
+        if logits is not None:
+            width = batch.legal_index.shape[1]
+            real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
+            legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, PADDING_LOGIT)
+            weight = batch.policy_weight
+            weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
+            policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
 
         # 2. Win-draw-loss: the result, mixed with what the search expects: of value v and draws d,
         #    wins are (1 - d + v) / 2 and losses (1 - d - v) / 2
@@ -300,7 +302,11 @@ class Learner:
         target = (1 - mix) * batch.wdl + mix * searched
         known = batch.value_weight  # 0 for truncated games
         count = known.sum().clamp(min=1)
-        value_loss = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / count
+        if self.net.config.value == "wdl":
+            value_loss = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / count
+        else:  # a number: the squared error of its expectation
+            errors = functional.mse_loss(wdl_logits, target[:, 0] - target[:, 2], reduction="none")
+            value_loss = (errors * known).sum() / count
 
         # 3. Plies left, in the unit in which the net predicts them
         error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from selfmate import _core
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
@@ -59,7 +58,7 @@ def net_config(recipe: Recipe) -> NetConfig:
     >>> net_config(load("gardner-laptop")).policy_size
     1225
     """
-    return NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes())
+    return recipe.net_config()
 
 
 def _rows(records: list[GameRecord]) -> list[tuple[int, int, bytes]]:

@@ -134,6 +134,7 @@ def selfplay_pool(
         leaves_per_slot=recipe.selfplay.leaves,
         batch=concurrency.batch,
         cache=cache,
+        encoding=recipe.encoding(),
     )
     pool.set_temperature_by_move(recipe.selfplay.temperature_by_move)
     return pool
