@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from selfmate.recipe.schedule import at, start_cycles
-from selfmate.recipe.schema import Recipe
+from selfmate.recipe.schema import LearnerPart, Recipe
 
 __all__ = ["contradictions"]
 
@@ -15,6 +15,7 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
     if learner.holdout == 1:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
+    yield from _learner(learner, getattr(recipe.net, "value", "wdl"))
     for cycle in start_cycles(recipe.flat().values()):
         when = f" (from cycle {cycle})" if cycle else ""
         visits, fast = at(selfplay.visits, cycle), at(selfplay.fast_visits, cycle)
@@ -37,6 +38,25 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
             ("gate.games", recipe.gate.games),
             ("gate.final_games", recipe.gate.final_games),
             ("progress.games", recipe.progress.games),
+            ("progress.engine_games", recipe.progress.engine_games),
         ):
             if at(games, cycle) % 2:
                 yield name, f"openings are played in pairs, so the number is even{when}"
+
+
+def _learner(part: LearnerPart, value: str) -> Iterator[tuple[str, str]]:
+    """Yield the contradictions within [learner]; `value` is the kind of value that the net has."""
+    if value != "wdl" and part.value_loss == "ce":
+        yield "learner.value_loss", f"ce is for win-draw-loss; a net with the value {value} learns by mse or huber"
+    if part.teacher_cycles and not part.teacher:
+        yield "learner.teacher", "needed while learner.teacher_cycles is above 0"
+    for cycle in start_cycles(each for _, each in part):
+        when = f" (from cycle {cycle})" if cycle else ""
+        if at(part.recency, cycle) and at(part.epochs, cycle):
+            yield "learner.recency", f"a pass over the window prefers no position; set recency or epochs to zero{when}"
+        shaped = at(part.shaping, cycle) or at(part.step_cost, cycle) or at(part.shaping_discount, cycle) != 1
+        if shaped and value == "wdl":
+            yield (
+                "learner.shaping",
+                f"rewards on the way are no shares of wins and losses: net.value = wdl{when}",
+            )

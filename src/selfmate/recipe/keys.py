@@ -20,9 +20,9 @@ MAY_CHANGE: Final = frozenset(
     f"{part}.{key}"
     for part, keys in {
         "selfplay": "cycles slots visits fast_visits full_probability temperature",
-        "learner": "learning_rate weight_decay reuse window value_mix",
+        "learner": "learning_rate weight_decay reuse window value_mix keep_every log_every",
         "gate": "games visits threshold every final_games final_visits",
-        "progress": "games every visits",
+        "progress": "games every visits engine engine_games engine_elo",
     }.items()
     for key in keys.split()
 )

@@ -24,6 +24,7 @@ from selfmate.rundir.directory import Run
 from selfmate.rundir.format import RunError
 from selfmate.search.driver import one_thread
 from selfmate.train.dashboard import View, make_view
+from selfmate.train.engines import check_engines
 from selfmate.train.gate import ANCHOR, UNTRAINED
 from selfmate.train.loop import Trainer, net_config
 from selfmate.train.selfplay import check_memory
@@ -60,12 +61,14 @@ def train(
     seed: int | None = None,
     device: str = "auto",
     source: str | Path | None = None,
+    learn_only: bool = False,
 ) -> Summary:
     """Train by a recipe until the run is complete, `minutes` have passed or a stop was requested.
 
     The same call resumes the run. Its directory is `run`, by default `runs/NAME`. `overrides` are `section.key=value`.
     `device` is `auto` (a GPU where torch sees one), `cpu` or `cuda`. `source` is the directory of another run whose
-    games, and weights as far as they fit, a new run begins with; it is not given again to resume.
+    games, and weights as far as they fit, a new run begins with; it is not given again to resume. With `learn_only` the
+    session plays no games of self-play: its cycles learn from the games that there are.
     """
     began = time.monotonic()
     # 1. Check the arguments before anything is written
@@ -74,12 +77,15 @@ def train(
     changed = change(wanted, overrides)
     net_config(changed)
     check_memory(changed)
+    check_engines(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     parent = None if source is None else find_parent(Path(source), directory, wanted)
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
     with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+        if learn_only and not opened.state.shards and source is None:
+            raise RunError(f"{directory}: --learn-only needs games, and this run has none yet", str(directory))
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
         if source is not None:
             inherit(opened, Path(source))
@@ -99,7 +105,13 @@ def train(
             with stop_on_signals(stop, view.say, view.close), _shared_processor():
                 _say_where(opened, view)
                 trainer = Trainer(
-                    opened, stop, status, view, device=device, source=None if source is None else Path(source)
+                    opened,
+                    stop,
+                    status,
+                    view,
+                    device=device,
+                    source=None if source is None else Path(source),
+                    learn_only=learn_only,
                 )
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)
@@ -116,6 +128,7 @@ def _train(trainer: Trainer) -> dict[str, Match]:
         scores = trainer.final()
     finally:
         trainer.selfplay.pause()
+        trainer.lessons.close()
     trainer.log.close()
     return scores
 
