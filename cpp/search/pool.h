@@ -95,6 +95,8 @@ public:
     using AllocateRows = std::function<LeafRows(std::size_t rows, std::size_t max_moves)>;
     std::uint64_t gather(std::uint8_t evaluator, const AllocateRows& allocate);
     LeafBatch gather(std::uint8_t evaluator);
+    // The seconds for which the last `gather` or `apply` of this thread waited for calls of other threads.
+    static double seconds_waited();
     // Applies the evaluations of a batch. priors: [size, stride], of which the first counts[i] of row i are used;
     // wdl: [size, 3]. Throws for a ticket that is not open or has another size.
     void apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl);

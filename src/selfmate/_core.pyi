@@ -1207,14 +1207,14 @@ class Pool:
         Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.
         """
 
-    def start(self, first_game: int, games: int) -> None:
+    def start(self, first_game: int, games: int, step: int = 1) -> None:
         """
-        Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
+        Queue self-play games with the ids first_game, first_game + step, …; seat 0 plays both sides.
         """
 
-    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, step: int = 1) -> None:
         """
-        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
+        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + step, …. An opening
         is a FEN, or empty for the variant's start position.
         """
 
@@ -1298,6 +1298,12 @@ class Pool:
     @property
     def evaluators(self) -> int:
         """1 + the largest evaluator number of a seat with visits"""
+
+    @staticmethod
+    def seconds_waited() -> float:
+        """
+        Return the seconds for which the last `gather` or `apply` of this thread waited for other threads.
+        """
 
     @property
     def lane_rows(self) -> int:

@@ -23,7 +23,8 @@ from selfmate.nn.leaves import Leaves
 from selfmate.recipe.reader import change, load
 from selfmate.search import autotune as pool_module
 from selfmate.search.driver import drive
-from selfmate.train.selfplay import choose_concurrency
+from selfmate.train import selfplay as selfplay_module
+from selfmate.train.selfplay import choose_concurrency, selfplay_pools
 
 
 def make_pool(variant: str = "gardner", games: int = 40) -> Pool:
@@ -149,7 +150,7 @@ def chosen(
     monkeypatch.setattr(pool_module, "_batch_speed", speed)
     recipe = change(load("atomic"), settings)
     evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
-    slots, rows, why = choose_concurrency(recipe, cast(Evaluator, evaluator), 3)
+    slots, rows, why, _ = choose_concurrency(recipe, cast(Evaluator, evaluator), 3)
     assert rows in (0, *speeds)
     return slots, why, asked
 
@@ -173,6 +174,30 @@ def test_the_games_at_once_fit_the_device(monkeypatch: pytest.MonkeyPatch) -> No
     assert chosen(monkeypatch, FAST, "selfplay.slots=77")[0] == 77
     with pytest.raises(EvaluatorError, match="too little memory for 64 leaves"):
         chosen(monkeypatch, {})
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cores", "lanes", "slots", "pools"),
+    [
+        (True, 16, 4, 0, 2),
+        (False, 16, 4, 0, 1),
+        (True, 2, 4, 0, 1),  # two threads are too few to share
+        (True, 16, 3, 0, 1),  # lanes are shared evenly
+        (True, 16, 4, 64, 2),
+        (True, 16, 4, 2, 1),  # a lane has at least one game
+    ],
+)
+def test_games_on_a_gpu_are_shared_by_two_pools(
+    monkeypatch: pytest.MonkeyPatch, gpu: bool, cores: int, lanes: int, slots: int, pools: int
+) -> None:
+    monkeypatch.setattr(pool_module, "_batch_speed", lambda evaluator, rows: FAST[rows])
+    monkeypatch.setattr(selfplay_module, "cores", lambda: cores)
+    recipe = change(load("atomic"), [f"selfplay.slots={slots}"])
+    evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
+    chosen = choose_concurrency(recipe, cast(Evaluator, evaluator), lanes)
+    assert chosen.pools == pools
+    made = selfplay_pools(recipe, 0, seed=1, concurrency=chosen, lanes=lanes, threads=1)
+    assert len(made.each) == pools
 
 
 def test_the_trees_have_room_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
