@@ -34,6 +34,8 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
             yield "selfplay.max_plies", f"the game would end within its random plies{when}"
         if at(learner.batch, cycle) > at(learner.window, cycle):
             yield "learner.window", f"smaller than one batch of {at(learner.batch, cycle)}{when}"
+        if at(recipe.gate.p0, cycle) >= at(recipe.gate.p1, cycle):
+            yield "gate.p1", f"not above gate.p0, so that the test has nothing to tell apart{when}"
         for name, games in (
             ("gate.games", recipe.gate.games),
             ("gate.final_games", recipe.gate.final_games),

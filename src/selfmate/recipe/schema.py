@@ -145,7 +145,17 @@ class GatePart(Part):
         "games of candidate against champion; 0: every candidate becomes champion", 0
     )
     visits: Scheduled[Annotated[int, whole(1, MAX_VISITS)]] = key("visits per move in the gate", 32)
-    threshold: Scheduled[Annotated[float, number(0, 1)]] = key("score that makes a candidate champion", 0.5)
+    rule: Literal["score", "wins", "sprt"] = key(
+        "what makes a candidate champion: its score or its share of wins, at least `threshold`, or a sequential test",
+        "score",
+    )
+    threshold: Scheduled[Annotated[float, number(0, 1)]] = key("score, or share of wins, that a candidate needs", 0.5)
+    p0: Scheduled[Annotated[float, number(above=0, below=1)]] = key("score of the null hypothesis of sprt", 0.5)
+    p1: Scheduled[Annotated[float, number(above=0, below=1)]] = key(
+        "score that sprt must find; not found within `games`: not passed", 0.55
+    )
+    alpha: Scheduled[Annotated[float, number(above=0, below=0.5)]] = key("chance that sprt passes a score of p0", 0.05)
+    beta: Scheduled[Annotated[float, number(above=0, below=0.5)]] = key("chance that sprt refuses a score of p1", 0.05)
     every: Scheduled[Annotated[int, whole(1, MAX_CYCLE)]] = key("cycles between gates", 1)
     random_plies: Scheduled[Annotated[int, whole(1, 100)]] = key("random plies of the paired openings", 4)
     final_games: Scheduled[Annotated[int, whole(0, MAX_MATCH_GAMES)]] = key("games of each final match; 0: none", 200)

@@ -70,7 +70,10 @@ def drive(
         raise EvaluatorError(f"{wanted} evaluators are asked for, not {len(evaluators)}")
     chosen = evaluators[:wanted] or NATIVE[:1]  # never asked, but gathering leaves advances the games
     driver = _Driver(pools, chosen, stopping, prepare, tell, watch)
-    threads = [threading.Thread(target=driver.run_lane, args=(lane,), daemon=True) for lane in range(lanes)]
+    threads = [
+        threading.Thread(target=driver.run_lane, args=(lane,), name=f"lane {lane}", daemon=True)
+        for lane in range(lanes)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

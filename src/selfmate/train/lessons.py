@@ -17,6 +17,7 @@ from selfmate.train.losses import is_taught
 from selfmate.train.metrics import MetricsLog, name_losses
 from selfmate.train.status import TrainingStatus
 from selfmate.train.teacher import Teacher
+from selfmate.train.watchdog import Watchdog
 from selfmate.train.window import oldest_game, read_cycle, read_window
 from selfmate.util.cpu import cores
 from selfmate.util.files import remove
@@ -31,7 +32,14 @@ class Lessons:
     """The learner of a run with the window of its games; `close` ends the teacher."""
 
     def __init__(
-        self, run: Run, learner: Learner, stop: Stop, status: TrainingStatus, view: View, log: MetricsLog
+        self,
+        run: Run,
+        learner: Learner,
+        stop: Stop,
+        status: TrainingStatus,
+        view: View,
+        log: MetricsLog,
+        watchdog: Watchdog,
     ) -> None:
         self.run = run
         self.part = run.recipe.learner
@@ -40,6 +48,7 @@ class Lessons:
         self.status = status
         self.view = view
         self.log = log
+        self.watchdog = watchdog
         # Self-play needs the other cores.
         self._threads = 1 if learner.device.type == "cpu" else max(1, cores() // 2)
         self.window = read_window(run, self._threads, run.state.cycle)
@@ -82,6 +91,12 @@ class Lessons:
 
     def learn(self, cycle: int) -> Losses | None:
         """Train up to the goal step. When the loss is not finite, restore the last commit and halve the rate."""
+        try:
+            return self._learn(cycle)
+        finally:
+            self.watchdog.rest()
+
+    def _learn(self, cycle: int) -> Losses | None:
         status, state, learner = self.status, self.run.state, self.learner
         status.goal = state.goal
         self._call_teacher(cycle)
@@ -92,7 +107,7 @@ class Lessons:
                     state.goal,
                     cycle,
                     first=state.first_step,
-                    stopping=self.stop,
+                    stopping=self._is_stopping,
                     tell=_StepLog(self, cycle),
                     keep=self._keep,
                 )
@@ -109,6 +124,10 @@ class Lessons:
                 self.view.say(f"{error}: back to step {learner.step}, with a learning rate of {rate:.2g}.")
                 self.log("rollback", cycle, step=error.step, rate=rate)
         raise RunError(f"{self.run.directory}: the loss is not finite at any learning rate", str(self.run.directory))
+
+    def _is_stopping(self) -> bool:
+        self.watchdog.beat()
+        return self.stop()
 
     def validate(self, cycle: int) -> tuple[Losses | None, Losses | None]:
         """Return the candidate's losses on held-out games and on learned ones."""

@@ -38,6 +38,7 @@ from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
+from selfmate.train.watchdog import Watchdog
 from selfmate.train.window import read_cycle
 from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
@@ -91,6 +92,7 @@ class Trainer:
         device: str,
         source: Path | None = None,
         learn_only: bool = False,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -105,6 +107,8 @@ class Trainer:
         seed = run.manifest.seed
         flight = () if run.state.flight is None else decode_games(run.read_shard(run.state.flight))
         self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
+        watchdog = Watchdog(0, stop, say=view.say) if watchdog is None else watchdog
+        self.selfplay.beat = watchdog.beat
         self.matches = Matches(
             run,
             status,
@@ -113,11 +117,12 @@ class Trainer:
             device=device,
             lanes=self.selfplay.lanes,
             rest=self.selfplay.pause,
+            beat=watchdog.beat,
         )
         net = Net(net_config(self.recipe), seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
         compiled = should_compile(self.recipe, device)
         self.learner = Learner(net, self.recipe.learner, seed, device, compile=compiled)
-        self.lessons = Lessons(run, self.learner, stop, status, view, self.log)
+        self.lessons = Lessons(run, self.learner, stop, status, view, self.log, watchdog)
         self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
         self._plies = 0.0  # mean length of the games of the newest whole cycle of the session
@@ -212,7 +217,7 @@ class Trainer:
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()
         pause = began - self._work_ended
-        with ThreadPoolExecutor(1, initializer=one_thread) as helper:
+        with ThreadPoolExecutor(1, "learner", initializer=one_thread) as helper:
             learning = helper.submit(self.lessons.learn, task.cycle)
 
             def stopping() -> bool:

@@ -185,6 +185,8 @@ class SelfPlay:
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
         self._pools: Pools | None = None
         self._playing: Future[None] | None = None  # the thread that drives the pools; None while they rest
+        self.beat: Callable[[], None] = lambda: None
+        """Called by the lanes again and again (`Watchdog.beat`)."""
         self._pausing = False
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
@@ -325,6 +327,7 @@ class SelfPlay:
             threading.Thread(target=self._drive, args=(self._pools, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:
+        self.beat()
         return self._pausing or self._stopping()
 
     def _drive(self, pools: Pools, playing: Future[None]) -> None:
