@@ -367,7 +367,7 @@ for line in sys.stdin:
         balance = sum(letter.isupper() - letter.islower() for letter in board)
         score = balance if turn == "w" else -balance
     elif words[0] == "go":
-        print(f"info depth 1 score {'mate 1' if score > 3 else f'cp {100 * score}'}\\nbestmove a1a1")
+        print(f"info depth 1 score {'mate 1' if score > 1 else f'cp {100 * score}'}\\nbestmove a1a1")
     elif words == ["quit"]:
         break
     sys.stdout.flush()
@@ -398,8 +398,9 @@ def test_a_teacher_gives_the_values(
             pieces = [letter for letter in line.fen().split()[0] if letter.isalpha()]
             own = sum(letter.isupper() == is_white(line) for letter in pieces)
             more = own - (len(pieces) - own)
-            expected = 1.0 if more > 3 else 2 / (1 + 10 ** (-more / 4)) - 1
+            expected = 1.0 if more > 1 else 2 / (1 + 10 ** (-more / 4)) - 1
             assert samples.root_value[row] == pytest.approx(expected, abs=1e-6)
+        assert (samples.root_value == 1).any()
         assert (samples.value_weight == 1).all()
         assert (samples.wdl == results).all()
         # Its values alone are learned in its cycles, the results of the games afterwards
@@ -421,3 +422,10 @@ def test_truncated_games_teach_no_plies_left(games: list[GameRecord], buffer: Bu
     batch = learner._bring(samples)
     plies = torch.where(truncated, 500.0, batch.plies)
     assert float(compute_losses((None, torch.zeros(80, 3), plies), batch, learner.part, 0)[3]) == 0.0
+
+
+def test_a_captured_step_is_not_that_of_a_cycle_with_other_targets() -> None:
+    """On a GPU a step is captured with the numbers of its cycle; the teacher's cycles have none that changes."""
+    learner = make(teacher="uci:teacher?nodes=1", teacher_cycles=2, draw_target=((0, 0.0), (5, -0.1)))
+    constants = [learner._constants(cycle) for cycle in range(7)]
+    assert constants[0] == constants[1] != constants[2] == constants[4] != constants[5] == constants[6]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -38,7 +38,7 @@ from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS
 from selfmate.train.batch import Batch, as_tensors
 from selfmate.train.cuda_step import CudaSteps
 from selfmate.train.formulas import cosine, ema_decay, learning_rate, swa_share
-from selfmate.train.losses import Losses, compute_losses
+from selfmate.train.losses import Losses, compute_losses, is_taught
 from selfmate.train.optimizer import empty_state, make_optimizer
 from selfmate.train.sampling import Sampler, needs_endings
 from selfmate.util.files import write_file
@@ -231,8 +231,6 @@ class Learner:
     def _step_on_gpu(self, samples: Samples, cycle: int) -> _StepResult:
         """Launch a step and return its result, which is valid later."""
         assert self.gpu is not None
-        # The learning rate is in memory; every other number of the recipe is a constant of the captured graph.
-        constants = tuple(value for key, value in values_at(self.part, cycle).items() if key != "learning_rate")
 
         def compute(batch: Batch) -> Tensor:
             numbers = self._compute_gradient(batch, cycle)
@@ -241,10 +239,18 @@ class Learner:
 
         with device_errors(), torch.cuda.stream(self.gpu.stream):
             self._set_rate(cycle)
-            numbers, written = self.gpu.step(samples, constants, compute)
+            numbers, written = self.gpu.step(samples, self._constants(cycle), compute)
             result = _StepResult(self.step, numbers, written)
             self._finish_step()
         return result
+
+    def _constants(self, cycle: int) -> Hashable:
+        """Return what a step depends on beside the batch, the weights and the rate, which is in memory.
+
+        A graph that was captured with the same constants may be launched.
+        """
+        numbers = values_at(self.part, cycle).items()
+        return is_taught(self.part, cycle), *(value for key, value in numbers if key != "learning_rate")
 
     def _set_rate(self, cycle: int) -> None:
         """Set learning rate and weight decay of the next step."""

@@ -20,7 +20,7 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.train.batch import Batch
 
-__all__ = ["Losses", "compute_losses", "policy_target", "shaped_value", "value_target"]
+__all__ = ["Losses", "compute_losses", "is_taught", "policy_target", "shaped_value", "value_target"]
 
 
 class Losses(NamedTuple):
