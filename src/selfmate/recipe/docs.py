@@ -78,7 +78,7 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
 - `--learn-only` plays no games: each cycle learns from the window as it is, a cycle without new games `reuse` times
   from all of it.
 - With `progress.engine` every new champion plays a UCI engine. The games are in the folder `engine`; the metrics have
-  the result and the rating by BayesElo's model, with its 95 % interval, on a scale on which the engine has `engine_elo`.
+  the result and the rating by BayesElo's model with its 95 % interval, on a scale where the engine has `engine_elo`.
   Stockfish limits itself with `uci:stockfish?nodes=100000&option.UCI_LimitStrength=true&option.UCI_Elo=1350`.
 
 ## Keys
