@@ -1530,6 +1530,15 @@ class Samples:
     def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
+    def played(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def final_material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
     def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
@@ -1546,10 +1555,19 @@ class Buffer:
     def add(self, record: GameRecord) -> None:
         """Add a game; the oldest games are dropped beyond `capacity` positions."""
 
-    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples:
+    def forget_before(self, game_id: int) -> None:
+        """Drop the oldest games, as long as their ids are below `game_id`."""
+
+    def sample(self, size: int, seed: int, mirror: bool = True, endings: bool = False) -> Samples:
         """
         Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:
-        exchange left and right in half of the positions without castling rights.
+        exchange left and right in half of the positions without castling rights. `endings`: replay each game to
+        its end, for `final_material`, which is 0 otherwise.
+        """
+
+    def sample_at(self, positions: Sequence[int], seed: int, mirror: bool = True, endings: bool = False) -> Samples:
+        """
+        Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in `sample`.
         """
 
     @property

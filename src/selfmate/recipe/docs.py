@@ -89,6 +89,13 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
   cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger
   `learner.window` helps.
 - `selfmate progress RUN` draws the strength over training ([progress.md](progress.md)).
+- `console.log` in the run's directory has every line that was printed, with its time, and the traceback of a crash. A
+  lane or the learner that stands still for `--watchdog` minutes is named there, and ends the session.
+- `--learn-only` plays no games: each cycle learns from the window as it is, a cycle without new games `reuse` times
+  from all of it.
+- With `progress.engine` every new champion plays a UCI engine. The games are in the folder `engine`; the metrics have
+  the result and the rating by BayesElo's model with its 95 % interval, on a scale where the engine has `engine_elo`.
+  Stockfish limits itself with `uci:stockfish?nodes=100000&option.UCI_LimitStrength=true&option.UCI_Elo=1350`.
 
 ## Keys
 

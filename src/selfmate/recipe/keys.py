@@ -20,9 +20,9 @@ MAY_CHANGE: Final = frozenset(
     f"{part}.{key}"
     for part, keys in {
         "selfplay": "cycles slots visits fast_visits full_probability temperature",
-        "learner": "learning_rate weight_decay reuse window value_mix",
-        "gate": "games visits threshold every final_games final_visits",
-        "progress": "games every visits",
+        "learner": "learning_rate weight_decay reuse window value_mix keep_every log_every",
+        "gate": "games visits rule threshold p0 p1 alpha beta every final_games final_visits",
+        "progress": "games every visits engine engine_games engine_elo",
     }.items()
     for key in keys.split()
 )
@@ -63,6 +63,8 @@ class Key(NamedTuple):
             return f"above {self.above:,.12g}, at most {self.maximum:,.12g}"
         if self.minimum is not None and self.below is not None:
             return f"from {self.minimum:,.12g} to below {self.below:,.12g}"
+        if self.above is not None and self.below is not None:
+            return f"above {self.above:,.12g} and below {self.below:,.12g}"
         return ""
 
     @property

@@ -100,12 +100,14 @@ class State(Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     cycle: int = 0
     first_game: int = 0
+    first_step: int = 0  # at which the learner began the cycle
     goal: int = 0
     owed: int = 0  # samples due for the positions so far that did not fill a batch
     champion: int = 0
     shards: tuple[Shard, ...] = ()
     flight: Shard | None = None  # unfinished games of the last session, with their moves so far
     checkpoints: tuple[Checkpoint, ...] = ()
+    kept_nets: tuple[Checkpoint, ...] = ()  # made at the steps that the recipe names, and never removed
     learner: Checkpoint | None = None
     matches: tuple[Name, ...] = ()
     pgn: tuple[Name, ...] = ()
@@ -129,7 +131,7 @@ class State(Struct, frozen=True, kw_only=True):
 
     def names(self) -> set[str]:
         """Return every file and folder that this commit names, relative to the run's directory."""
-        kept = {shard.name for shard in self.shards} | {checkpoint.name for checkpoint in self.checkpoints}
+        kept = {shard.name for shard in self.shards} | {each.name for each in (*self.checkpoints, *self.kept_nets)}
         kept |= {each.name for each in (self.learner, self.flight) if each is not None}
         return kept | {*self.matches, *self.pgn}
 

@@ -93,7 +93,13 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         if flight is not None:
             _copy(run, folder, flight.name, flight.stamp)
         # 3. The commit, last
-        changes = {"shards": tuple(reversed(shards)), "flight": flight, "checkpoints": kept, "learner": learner}
+        changes = {
+            "shards": tuple(reversed(shards)),
+            "flight": flight,
+            "checkpoints": kept,
+            "kept_nets": (),
+            "learner": learner,
+        }
         changed: State = msgspec.structs.replace(state, **changes)
         write_file(folder / "state.json", changed.to_json())
         size = _size(folder)

@@ -186,6 +186,8 @@ class SelfPlay:
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
         self._pool: Pool | None = None
         self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
+        self.beat: Callable[[], None] = lambda: None
+        """Called by the lanes again and again (`Watchdog.beat`)."""
         self._pausing = False
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
@@ -339,6 +341,7 @@ class SelfPlay:
             threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:
+        self.beat()
         return self._pausing or self._stopping()
 
     def _drive(self, pool: Pool, playing: Future[None]) -> None:
