@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "board/terminal_moves.h"
-#include "data/encode.h"
+#include "data/encoders.h"
 #include "util/error.h"
 
 namespace selfmate {
@@ -14,6 +14,9 @@ void Search::begin(const SearchTask& task) {
     config_ = task.config;
     has_plain_selection_ = config_.select == Select::PUCT && !config_.limits_moves();
     changes_priors_ = config_.limits_moves() || (config_.noise_depth > 0 && config_.noise_epsilon > 0);
+    encoding_ = task.encoding ? *task.encoding : encoding_of(task.variant);
+    const std::size_t seen = std::min<std::size_t>(task.past.size(), static_cast<std::size_t>(encoding_.history - 1));
+    past_.assign(task.past.end() - static_cast<std::ptrdiff_t>(seen), task.past.end());
     root_state_ = task.root;
     visit_budget_ = task.visits;
     seed_ = task.seed;
@@ -80,7 +83,10 @@ Playout Search::playout() {
     Leaf& leaf = leaves_[last_leaf_];
     leaf.state = selected_.state;
     leaf.repeated = selected_.repeated;
-    leaf.key = encoded_key(leaf.state, leaf.repeated);
+    const std::size_t seen =
+        std::min(selected_.past.size(), static_cast<std::size_t>(encoding_.history - 1));  // 0 by default
+    leaf.past.assign(selected_.past.end() - static_cast<std::ptrdiff_t>(seen), selected_.past.end());
+    leaf.key = encoded_key(encoding_, leaf.state, leaf.repeated, leaf.past);
     leaf.node = at;
     leaf.path.assign(selected_.indices.begin(), selected_.indices.end());
     return Playout::LEAF;
@@ -134,8 +140,10 @@ Playout Search::select_leaf(SelectedPath& selected) {
 bool Search::make_moves(SelectedPath& selected) const {
     selected.keys.resize(root_key_ + 1);
     selected.state = root_state_;
+    selected.past.assign(past_.begin(), past_.end());
     for (std::size_t i = 0; i < selected.moves.size(); ++i) {
         if (i) selected.keys.push_back(selected.state.key);
+        if (encoding_.history > 1) selected.past.push_back(selected.state);
         variant_->play(selected.state, selected.moves[i]);
     }
     const bool repetition = is_repetition(selected, selected.repeated);

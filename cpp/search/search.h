@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "board/variant.h"
-#include "data/encode.h"
+#include "data/encoders.h"
 #include "search/config.h"
 #include "search/native_evaluators.h"
 #include "search/tree.h"
@@ -35,6 +35,9 @@ struct SearchTask {
     std::uint32_t visits;
     std::uint64_t seed = 0;
     std::span<const Move> searchmoves{};
+    // The encoding of the leaves; without one the variant's own. `past`: the positions before the root, oldest first.
+    const Encoding* encoding = nullptr;
+    std::span<const State> past{};
 };
 
 // A position that needs an evaluation.
@@ -44,6 +47,7 @@ struct Leaf {
     Key key = 0;            // hash of the encoder's input
     std::uint32_t node = 0;
     std::vector<std::uint32_t> path;  // node, edge, node, edge, … from the root
+    std::vector<State> past;          // the positions before, as many as the encoder sees, oldest first
 };
 
 // A path that selection took from the root to an edge without child, and the position behind that edge.
@@ -51,8 +55,9 @@ struct SelectedPath {
     std::vector<std::uint32_t> indices;  // node, edge, node, edge, …; empty for the root itself
     std::vector<Move> moves;
     std::vector<Key> keys;  // of the history, the root, and the positions on the path without the last
-    State state;            // valid after `make_moves`, as is `repeated`
+    State state;            // valid after `make_moves`, as are `repeated` and `past`
     bool repeated = false;
+    std::vector<State> past;  // the positions before `state`, oldest first; empty unless the encoder sees them
 };
 
 struct MoveStats {
@@ -123,6 +128,7 @@ public:
     const Node& root() const { return tree_.nodes[0]; }
     const State& root_state() const { return root_state_; }
     const SearchConfig& config() const { return config_; }
+    const Encoding& encoding() const { return encoding_; }
     Move root_move(std::size_t edge) const { return tree_.edges_of(root())[edge].move; }
     std::uint32_t visits() const { return visits_; }
     std::uint32_t collisions() const { return collisions_; }
@@ -191,7 +197,9 @@ private:
     SearchConfig config_;
     bool has_plain_selection_ = true;  // PUCT over all moves
     bool changes_priors_ = false;      // noise below the root, or edges in the order of their priors
+    Encoding encoding_;
     State root_state_;
+    std::vector<State> past_;  // before the root, as many as the encoder sees
     std::uint32_t visit_budget_ = 0;
     std::uint64_t seed_ = 0;
     Tree tree_;

@@ -474,13 +474,39 @@ class Encoding:
     @property
     def scalars(self) -> int: ...
 
-    def __getstate__(self) -> tuple[str]: ...
+    @property
+    def history(self) -> int:
+        """Positions that the encoder sees"""
 
-    def __setstate__(self, arg: tuple[str], /) -> None: ...
+    @property
+    def encoder(self) -> str: ...
 
-def encoding(variant: str) -> Encoding:
+    @property
+    def policy(self) -> str: ...
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the variant's own: full, planes, one position"""
+
+    @property
+    def seen_by_white(self) -> bool:
+        """Whether the board is never flipped"""
+
+    def move_index(self, position: Position, move: Move) -> int:
+        """Return the policy index of a legal move."""
+
+    def mirror_index(self, index: int) -> int:
+        """Return the policy index with left and right exchanged."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __getstate__(self) -> tuple[str, str, str, int]: ...
+
+    def __setstate__(self, arg: tuple[str, str, str, int], /) -> None: ...
+
+def encoding(variant: str, encoder: str = 'full', policy: str = 'planes', history: int = 1) -> Encoding:
     """
-    Return the encoding of a variant.
+    Return an encoding of a variant (the names are those of cpp/data/encoders.h).
 
     >>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes
     (49, 73, 76)
@@ -542,7 +568,7 @@ class LeafBuffers:
     rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.
     """
 
-    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int]) -> None: ...
+    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int], encoding: Encoding | None = None) -> None: ...
 
     @property
     def size(self) -> int:
@@ -557,7 +583,7 @@ class LeafBuffers:
 
 DENSE_PLANES: int = 20
 
-def encode_positions(positions: Sequence[Position]) -> Leaves:
+def encode_positions(positions: Sequence[Position], encoding: Encoding | None = None) -> Leaves:
     """
     Return positions of one variant as a batch of leaves without a ticket, as a search encodes them.
     """
@@ -855,7 +881,7 @@ class SelfPlayConfig:
     ['visits']
     """
 
-    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512) -> None:
+    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512, policy_plies: int = 0, policy_games: float = 0.0, resign: float = 0.0, resign_moves: int = 3, resign_from: int = 20, resign_played_out: float = 0.1, quickdraw: int = 0, judge_search: bool = False) -> None:
         """Raises ValueError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -888,7 +914,47 @@ class SelfPlayConfig:
 
     @property
     def max_plies(self) -> int:
-        """longer games are truncated and have no value target"""
+        """
+        longer games are truncated and have no value target, unless `judge` is set
+        """
+
+    @property
+    def policy_plies(self) -> int:
+        """
+        first plies of a game that are chosen by the bare policy, without a search
+        """
+
+    @property
+    def policy_games(self) -> float:
+        """share of games in which every move is chosen by the bare policy"""
+
+    @property
+    def resign(self) -> float:
+        """
+        a side resigns when its searches have values of at most minus this; 0: never
+        """
+
+    @property
+    def resign_moves(self) -> int:
+        """moves in a row of one side that must have such a value"""
+
+    @property
+    def resign_from(self) -> int:
+        """moves of each side before which no side resigns"""
+
+    @property
+    def resign_played_out(self) -> float:
+        """share of games without resignation, which measure false ones"""
+
+    @property
+    def quickdraw(self) -> int:
+        """
+        a game is drawn when this many plies passed without a capture or a pawn move; 0: by the rules only
+        """
+
+    @property
+    def judge_search(self) -> bool:
+        """search the last position of a truncated game and record its value"""
 
     def __repr__(self) -> str: ...
 
@@ -900,7 +966,7 @@ class SelfPlayConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ...) -> SelfPlayConfig:
+    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ..., policy_plies: int = ..., policy_games: float = ..., resign: float = ..., resign_moves: int = ..., resign_from: int = ..., resign_played_out: float = ..., quickdraw: int = ..., judge_search: bool = ...) -> SelfPlayConfig:
         """
         Return a copy with other values of some fields. Raises ValueError, which names the field.
         """
@@ -1031,7 +1097,7 @@ class Search:
     100
     """
 
-    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
+    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = [], encoding: Encoding | None = None) -> None: ...
 
     def apply(self, ticket: int, priors: NDArray[numpy.float32], wdl: NDArray[numpy.float32]) -> None:
         """
@@ -1189,9 +1255,28 @@ class GameRecord:
         """
 
     @property
+    def judgement(self) -> tuple[float, float] | None:
+        """
+        (value, share of draws) of the last position of a truncated game by a judge, for White; or None
+        """
+
+    def judged(self, value: float, draw: float) -> GameRecord:
+        """
+        Return the record of a truncated game with a judgement of its last position, for White.
+        """
+
+    @property
+    def resignation(self) -> tuple[int, str] | None:
+        """
+        (ply, result) of the first resignation: the number of moves before it, and the result that it claims; or
+        None. A game that was played out goes on from there, and may have another result.
+        """
+
+    @property
     def scores(self) -> list[int | None]:
         """
-        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`
+        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`,
+        but for an unfinished game of self-play with resignation
         """
 
     @property
@@ -1229,7 +1314,8 @@ class Seat:
     (1, True, True)
     """
 
-    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ...) -> None: ...
+    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ..., encoding: Encoding | None = None) -> None:
+        """`encoding`: of the evaluator, the variant's own by default."""
 
     @staticmethod
     def external() -> Seat: ...
@@ -1249,9 +1335,9 @@ class Seat:
     @property
     def is_random(self) -> bool: ...
 
-    def __getstate__(self) -> tuple[int, int, SearchConfig, bool]: ...
+    def __getstate__(self) -> tuple[int, int, SearchConfig, bool, Encoding | None]: ...
 
-    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool], /) -> None: ...
+    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool, Encoding | None], /) -> None: ...
 
 class Pool:
     """
@@ -1266,10 +1352,11 @@ class Pool:
     """
 
     @overload
-    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True) -> None:
+    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True, encoding: Encoding | None = None) -> None:
         """
         Self-play: seat 0 plays both sides. `cache`: a leaf that was evaluated in the same search or in the one
-        before it is not evaluated again; the games are the same.
+        before it is not evaluated again; the games are the same. `encoding`: of the evaluator, the variant's own
+        by default.
         """
 
     @overload
@@ -1293,15 +1380,22 @@ class Pool:
         Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.
         """
 
-    def start(self, first_game: int, games: int, step: int = 1) -> None:
+    def start(self, first_game: int, games: int) -> None:
         """
-        Queue self-play games with the ids first_game, first_game + step, …; seat 0 plays both sides.
+        Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
-    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, step: int = 1) -> None:
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, *, random_opening: bool = True) -> None:
         """
-        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + step, …. An opening
-        is a FEN, or empty for the variant's start position.
+        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
+        is a FEN, or empty for the variant's start position. `random_opening`: the random plies of self-play
+        follow it.
+        """
+
+    def set_temperature_by_move(self, steps: Sequence[tuple[int, float]]) -> None:
+        """
+        Draw moves at temperatures of (move, temperature), each from its move of the game on (two plies each, the
+        first is 0), instead of `temperature` for `temperature_plies`. No steps: as in the config.
         """
 
     def configure(self, search: SearchConfig, selfplay: SelfPlayConfig) -> None:
@@ -1385,6 +1479,9 @@ class Pool:
     def evaluators(self) -> int:
         """1 + the largest evaluator number of a seat with visits"""
 
+    def encoding(self, evaluator: int = 0) -> Encoding:
+        """Return the encoding of the leaves for an evaluator."""
+
     @staticmethod
     def seconds_waited() -> float:
         """
@@ -1433,6 +1530,15 @@ class Samples:
     def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
+    def played(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def final_material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
     def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
@@ -1444,15 +1550,24 @@ class Samples:
 class Buffer:
     """The window of games that the learner samples from."""
 
-    def __init__(self, variant: str, capacity: int, threads: int = 0) -> None: ...
+    def __init__(self, variant: str, capacity: int, threads: int = 0, encoding: Encoding | None = None) -> None: ...
 
     def add(self, record: GameRecord) -> None:
         """Add a game; the oldest games are dropped beyond `capacity` positions."""
 
-    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples:
+    def forget_before(self, game_id: int) -> None:
+        """Drop the oldest games, as long as their ids are below `game_id`."""
+
+    def sample(self, size: int, seed: int, mirror: bool = True, endings: bool = False) -> Samples:
         """
         Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:
-        exchange left and right in half of the positions without castling rights.
+        exchange left and right in half of the positions without castling rights. `endings`: replay each game to
+        its end, for `final_material`, which is 0 otherwise.
+        """
+
+    def sample_at(self, positions: Sequence[int], seed: int, mirror: bool = True, endings: bool = False) -> Samples:
+        """
+        Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in `sample`.
         """
 
     @property
@@ -1472,9 +1587,9 @@ class CpuLayer:
 class CpuNet:
     """A net on the CPU in float32 with Winograd convolutions. Thread-safe."""
 
-    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer]) -> None:
+    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer], ones: bool = True) -> None:
         """
-        `layers` in the order of their computation. Raises ValueError if they do not fit together.
+        `layers` in the order of their computation; `ones`: whether a plane of ones follows the scalars. Raises ValueError if they do not fit together.
         """
 
     def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:

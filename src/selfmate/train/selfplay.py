@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord, Pool, SelfPlayConfig
-from selfmate.board.position import chess960_fen
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
-from selfmate.recipe.schema import Recipe
+from selfmate.recipe.schema import Recipe, SelfPlayPart
 from selfmate.recipe.searches import selfplay_search
-from selfmate.search.autotune import GPU_LANES, GPU_POOLS, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
+from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.search.driver import drive, one_thread
-from selfmate.search.pools import Pools
+from selfmate.train.judge import judge_games
+from selfmate.train.starts import StartPositions
 from selfmate.util.cpu import cores
 from selfmate.util.memory import gibibytes, memory_bytes
-from selfmate.util.random_streams import stream
 from selfmate.util.text import many
 
 __all__ = [
@@ -31,7 +30,8 @@ __all__ = [
     "SelfPlay",
     "check_memory",
     "choose_concurrency",
-    "selfplay_pools",
+    "selfplay_config",
+    "selfplay_pool",
     "should_compile",
 ]
 
@@ -83,6 +83,11 @@ def _most_visits(recipe: Recipe) -> int:
     return max(largest(cycle) for cycle in cycles)
 
 
+def selfplay_config(part: SelfPlayPart, cycle: int) -> SelfPlayConfig:
+    """Return the self-play of a recipe at a cycle."""
+    return SelfPlayConfig(**part.core_values(cycle), judge_search=part.judge == "search")
+
+
 class Concurrency(NamedTuple):
     """How many games are played at once."""
 
@@ -91,8 +96,6 @@ class Concurrency(NamedTuple):
     """Most leaves that are evaluated together; 0: those of all games, shared by the lanes."""
     reason: str
     """Why this many, for the log."""
-    pools: int = 1
-    """Pools that share games, lanes and processors."""
 
 
 def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Concurrency:
@@ -102,47 +105,39 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Conc
     than that only make each of them slower. Their trees must fit into memory.
     """
     part = recipe.selfplay
-    on_gpu = is_on_gpu(evaluator)
-    may_share = on_gpu and cores() >= 2 * GPU_POOLS and lanes % GPU_POOLS == 0
-    pools = GPU_POOLS if may_share and not 0 < part.slots < lanes else 1
     if part.slots:
-        return Concurrency(part.slots, 0, f"{many(part.slots, 'game')} at once, as in the recipe", pools)
+        return Concurrency(part.slots, 0, f"{many(part.slots, 'game')} at once, as in the recipe")
     rows, speeds = best_batch(evaluator)
     slots = max(lanes, lanes * rows // part.leaves)
-    if on_gpu:
+    if is_on_gpu(evaluator):
         slots = with_spare(slots)
     room = room_for_trees(_most_visits(recipe))
     if slots > room:
         slots = max(lanes, room)
-        reason = f"{many(slots, 'game')} at once: the trees of more would not fit into memory"
-        return Concurrency(slots, 0, reason, pools)
+        return Concurrency(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")
     why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
-    return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}", pools)
+    return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}")
 
 
-def selfplay_pools(
+def selfplay_pool(
     recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int, cache: bool = True
-) -> Pools:
-    """Return the pools of a recipe at a cycle, without games.
-
-    Each has its share of slots, lanes and threads (0: all cores). `cache` as of `Pool`.
-    """
-    count = concurrency.pools
-    return Pools(
-        Pool(
-            recipe.variant.name,
-            selfplay_search(recipe, cycle),
-            SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
-            seed=seed,
-            slots=concurrency.slots // count,
-            lanes=max(1, min(lanes, concurrency.slots) // count),
-            threads=max(1, (threads or cores()) // count),
-            leaves_per_slot=recipe.selfplay.leaves,
-            batch=concurrency.batch,
-            cache=cache,
-        )
-        for _ in range(count)
+) -> Pool:
+    """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
+    pool = Pool(
+        recipe.variant.name,
+        selfplay_search(recipe, cycle),
+        selfplay_config(recipe.selfplay, cycle),
+        seed=seed,
+        slots=concurrency.slots,
+        lanes=lanes,
+        threads=threads,
+        leaves_per_slot=recipe.selfplay.leaves,
+        batch=concurrency.batch,
+        cache=cache,
+        encoding=recipe.encoding(),
     )
+    pool.set_temperature_by_move(recipe.selfplay.temperature_by_move)
+    return pool
 
 
 def should_compile(recipe: Recipe, device: str) -> bool:
@@ -178,17 +173,21 @@ class SelfPlay:
         in_flight: Sequence[GameRecord] = (),
         *,
         continuous: bool | None = None,
+        starts: Sequence[str] = (),
     ) -> None:
         self.recipe = recipe
         self.seed = seed
         self.device = device
+        self.starts = StartPositions(recipe, seed, starts)
         self.continuous = device != "cpu" if continuous is None else continuous
         self.lanes = cores() if device == "cpu" else GPU_LANES
         self.concurrency: Concurrency | None = None  # measured once per session
         self._evaluator: Evaluator | None = None
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
-        self._pools: Pools | None = None
-        self._playing: Future[None] | None = None  # the thread that drives the pools; None while they rest
+        self._pool: Pool | None = None
+        self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
+        self.beat: Callable[[], None] = lambda: None
+        """Called by the lanes again and again (`Watchdog.beat`)."""
         self._pausing = False
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
@@ -197,9 +196,16 @@ class SelfPlay:
         self._evaluations_counted = 0  # of them, those of earlier calls of `play`
         self._counted_from = 0.0  # when it returned, or when the pool began after a rest (`time.monotonic`)
 
-    def needs_net(self, cycle: int) -> bool:
-        """Return whether the games of a cycle are played with the champion."""
-        return cycle >= self.recipe.selfplay.uniform_cycles
+    def native_evaluator(self, cycle: int, champion: int) -> str | None:
+        """Return the evaluator of the core that plays the games of a cycle; None if the champion does.
+
+        `champion` is the cycle that made it, 0 for the untrained net: no candidate has passed the gate yet.
+        """
+        part = self.recipe.selfplay
+        if cycle < part.uniform_cycles:
+            return "uniform"
+        explores = part.explorer != "net" and (champion == 0 or cycle < part.explorer_cycles)
+        return part.explorer if explores else None
 
     def prepare(self, champion: Path) -> None:
         """Load the champion's folder. A GPU keeps one evaluator and replaces its weights: compiling takes a while."""
@@ -221,16 +227,19 @@ class SelfPlay:
         cycle: int,
         missing: Sequence[int],
         *,
+        champion: int = 0,
         stopping: Callable[[], bool],
         tell: Callable[[CycleGames], None],
     ) -> CycleGames:
         """Play the games with the ids `missing` (rising, at least one); fewer come back when `stopping` is true.
 
+        `champion` is the cycle that made the net which `prepare` has loaded.
+
         `tell` is called with the games so far several times a second, and at the end. Finished games, evaluations and
         seconds are counted since the call before, if the pool has not rested since then.
         """
-        if not self.needs_net(cycle):
-            return self._play_uniform(cycle, missing, stopping, tell)
+        if (native := self.native_evaluator(cycle, champion)) is not None:
+            return self._play_native(native, cycle, missing, stopping, tell)
         self._stopping = stopping
         self._start(cycle, missing)
         wanted = set(missing)
@@ -238,8 +247,8 @@ class SelfPlay:
         finished: list[GameRecord] = []
 
         def drain() -> CycleGames:
-            assert self._pools is not None
-            for record in self._pools.drain():
+            assert self._pool is not None
+            for record in self._pool.drain():
                 if record.game_id in wanted:
                     mine.append(record)
                 else:
@@ -260,24 +269,29 @@ class SelfPlay:
         self._stopping = lambda: False
         self._evaluations_counted += games.evaluations
         self._counted_from = time.monotonic()
-        return games._replace(records=sorted(mine, key=lambda record: record.game_id))
+        return games._replace(records=judge_games(self.recipe, sorted(mine, key=lambda record: record.game_id)))
 
-    def _play_uniform(
-        self, cycle: int, missing: Sequence[int], stopping: Callable[[], bool], tell: Callable[[CycleGames], None]
+    def _play_native(
+        self,
+        evaluator: str,
+        cycle: int,
+        missing: Sequence[int],
+        stopping: Callable[[], bool],
+        tell: Callable[[CycleGames], None],
     ) -> CycleGames:
-        """Play games without a net, on all cores: what an untrained net knows, in a small part of its time."""
+        """Play games without a net, on all cores: `uniform` is what an untrained net knows, in a part of its time."""
         records: list[GameRecord] = []
         began, evaluations = time.monotonic(), 0
         for first in range(0, len(missing), UNIFORM_GAMES):
             if stopping():
                 break
             concurrency = Concurrency(UNIFORM_GAMES, 0, "")
-            pools = selfplay_pools(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
             for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
-                self._queue(start, count, pools)
-            pools.each[0].run("uniform")
-            records += pools.drain()
-            evaluations += pools.playouts
+                self.starts.queue(pool, range(start, start + count), cycle)
+            pool.run(evaluator)
+            records += judge_games(self.recipe, pool.drain())
+            evaluations += pool.playouts
             tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
         return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
@@ -294,42 +308,43 @@ class SelfPlay:
     def in_flight(self) -> list[GameRecord]:
         """Pause, and return the games that have begun and were not returned by `play`, finished ones included."""
         self.pause()
-        if self._pools is None:
+        if self._pool is None:
             return self._begun
-        for record in self._pools.drain():
+        for record in self._pool.drain():
             self._finished[record.game_id] = record
-        return [*self._finished.values(), *self._pools.unfinished_games()]
+        return [*self._finished.values(), *self._pool.unfinished_games()]
 
     def _start(self, cycle: int, missing: Sequence[int]) -> None:
-        """Let the pools play: new ones with the games in flight, or those of the cycle before with the new net."""
+        """Let the pool play: one with the games in flight, or the pool of the cycle before with the new net."""
         assert self.concurrency is not None
-        if self._pools is None or not self.continuous:
+        if self._pool is None or not self.continuous:
             begun = self.in_flight()  # also of the cycle before
             threads = 1 if self.device == "cpu" else 0
             self._finished.clear()
-            self._pools = selfplay_pools(
+            self._pool = selfplay_pool(
                 self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
             )
             self._resume(cycle, missing, begun)
         else:
             part = self.recipe.selfplay
-            self._pools.configure(selfplay_search(self.recipe, cycle), SelfPlayConfig(**part.core_values(cycle)))
+            self._pool.configure(selfplay_search(self.recipe, cycle), selfplay_config(part, cycle))
         if self.continuous:
             # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
-            self._queue(self._queued, max(0, ahead - self._queued), self._pools)
+            self.starts.queue(self._pool, range(self._queued, max(self._queued, ahead)), cycle)
             self._queued = max(self._queued, ahead)
         if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
             self.pause()
         if self._playing is None:
             self._playing = Future()
             self._counted_from = time.monotonic()
-            threading.Thread(target=self._drive, args=(self._pools, self._playing), daemon=True).start()
+            threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:
+        self.beat()
         return self._pausing or self._stopping()
 
-    def _drive(self, pools: Pools, playing: Future[None]) -> None:
+    def _drive(self, pool: Pool, playing: Future[None]) -> None:
         """Play until all games of the pool are finished or a pause is wanted; the body of a thread."""
         assert self._evaluator is not None
 
@@ -337,14 +352,7 @@ class SelfPlay:
             self._evaluations += leaves
 
         try:
-            drive(
-                pools.each,
-                [self._evaluator],
-                lanes=self.lanes,
-                stopping=self._is_pausing,
-                prepare=one_thread,
-                tell=count,
-            )
+            drive(pool, [self._evaluator], lanes=self.lanes, stopping=self._is_pausing, prepare=one_thread, tell=count)
             playing.set_result(None)
         except BaseException as error:
             playing.set_exception(error)
@@ -355,26 +363,25 @@ class SelfPlay:
         A game that had no move yet when the last session ended was not saved: a later cycle misses it between games
         in flight. It begins now. If it began in its own cycle only, that cycle would last as long as a whole game.
         """
-        assert self._pools is not None
+        assert self._pool is not None
         last, wanted = missing[-1], set(missing)
         longest = at(self.recipe.selfplay.max_plies, cycle)
         kept = [record for record in begun if record.game_id in wanted or record.game_id > last]
-        over = [record for record in kept if record.outcome is not None or len(record.moves) >= longest]
+        is_judged = self.recipe.selfplay.judge == "search"  # then a truncated game goes on with the search that judges
+        over = [
+            record
+            for record in kept
+            if record.outcome is not None
+            or record.judgement is not None
+            or (len(record.moves) >= longest and not is_judged)
+        ]
         self._finished = {record.game_id: record for record in over}
         known = {record.game_id for record in kept}
-        self._pools.resume([record for record in kept if record.game_id not in self._finished])
+        self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            self._queue(first, count, self._pools)
+            self.starts.queue(self._pool, range(first, first + count), cycle)
         self._queued = newest + 1
-
-    def _queue(self, first: int, count: int, pools: Pools) -> None:
-        """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
-        if not self.recipe.variant.name.endswith("960"):
-            pools.start(first, count)
-            return
-        starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
-        pools.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
