@@ -242,17 +242,16 @@ def test_a_game_begins_without_the_tree_of_the_game_before() -> None:
         assert sum(entry["visits"].values()) == 12
 
 
-def test_the_noise_of_a_kept_root_leaves_its_values_alone() -> None:
+@pytest.mark.parametrize("rank", range(5))
+def test_the_noise_of_a_kept_root_leaves_its_values_alone(rank: int) -> None:
     """Hardly any noise is no noise: priors, first-play urgency and visits of the kept root stay."""
     position = Position("gardner", MIDDLEGAME)
     after = position.copy()
-    after.play(position.legal_moves[3])
-    after.play(after.legal_moves[2])
+    after.play(searched(position, SearchConfig(cpuct=4.0), 100).result().moves[rank].move)
     found = []
     for epsilon in (0.0, 1e-9, 0.5):
-        config = SearchConfig(reuse=True, noise_epsilon=epsilon, fpu_reduction=2.0)
-        search = searched(position, SearchConfig(), 600)
-        assert search.move_to(after, config, 6, 5)
+        search = searched(position, SearchConfig(cpuct=4.0), 100)
+        assert search.move_to(after, SearchConfig(reuse=True, noise_epsilon=epsilon, fpu_reduction=1.0), 12, 5)
         assert any(not stats.visits for stats in search.result().moves)
         priors = {stats.move: stats.prior for stats in search.result().moves}
         while not search.done():
@@ -263,7 +262,7 @@ def test_the_noise_of_a_kept_root_leaves_its_values_alone() -> None:
     assert found[1][0] == pytest.approx(found[0][0], abs=1e-7)
     assert found[1][1] == found[0][1]
     plain = net_priors(after)
-    noise = [2 * found[2][0][move] - prior for move, prior in zip(after.legal_moves, plain, strict=True)]
+    noise = [2 * found[2][0][each] - prior for each, prior in zip(after.legal_moves, plain, strict=True)]
     assert min(noise) > -1e-5
     assert sum(noise) == pytest.approx(1, abs=1e-4)
     assert noise != pytest.approx(list(plain), abs=0.01)
