@@ -145,6 +145,7 @@ private:
         bool full_search = false;          // playout-cap randomisation: train on this position
         bool needs_external_move = false;  // the next move comes from `play`
         bool request_taken = false;        // `take_move_requests` has returned it
+        bool has_tree = false;             // `search` has the tree of this game's last position, for the next one
         GameSpec game;
         State state;
         std::vector<Key> keys;    // of the positions before `state`
@@ -189,6 +190,10 @@ private:
     std::optional<Outcome> outcome(const Slot& slot) const;
     const Seat& mover(const Slot& slot) const {
         return seats_[slot.state.turn == WHITE ? slot.game.white_seat : slot.game.black_seat];
+    }
+    // Whether the searches of a game begin with the tree of the search before: both colours are one player.
+    bool reuses_trees(std::uint8_t white_seat, std::uint8_t black_seat) const {
+        return white_seat == black_seat && seats_[white_seat].search.reuse;
     }
     GameEvaluationCache& cache(Slot& slot) const {
         const bool shared = seats_[slot.game.white_seat].evaluator == seats_[slot.game.black_seat].evaluator;

@@ -17,7 +17,7 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
     const Variant& variant = *config_.variant;
     slot.game = std::move(game);
     slot.playing = true;
-    slot.finished = false;
+    slot.finished = slot.has_tree = false;
     for (GameEvaluationCache& cache : slot.caches) cache.clear();
     const std::string fen = slot.game.start_fen.empty() ? std::string(variant.start) : slot.game.start_fen;
     const State start = validate(parse_fen(variant, config_.chess960, fen), false);
@@ -57,9 +57,14 @@ void Pool::begin_game(Slot& slot, GameSpec game) {
 // Replays a game and begins the search of its last position again, with the same random numbers, so that the game
 // continues as it would have without the interruption.
 void Pool::resume_game(Slot& slot, GameRecord record) {
+    if (reuses_trees(record.white_seat, record.black_seat))  // its searches depend on their trees: play it again
+        return begin_game(slot, {.id = record.id,
+                                 .start_fen = std::move(record.start_fen),
+                                 .white_seat = record.white_seat,
+                                 .black_seat = record.black_seat});
     slot.game = {.id = record.id, .white_seat = record.white_seat, .black_seat = record.black_seat};
     slot.playing = true;
-    slot.finished = false;
+    slot.finished = slot.has_tree = false;
     for (GameEvaluationCache& cache : slot.caches) cache.clear();
     slot.state = validate(parse_fen(*config_.variant, config_.chess960, record.start_fen), false);
     slot.keys.clear();
@@ -82,24 +87,31 @@ void Pool::begin_search(Slot& slot) {
     const std::uint64_t ply = slot.record.moves.size();
     slot.full_search = Random(config_.seed, slot.game.id, ply, CAP).uniform() < config_.selfplay.full_probability;
     const std::size_t reach = std::min<std::size_t>(slot.state.halfmove_clock, slot.keys.size());
-    const bool forced = config_.variant->count_moves(slot.state) == 1;
+    const std::size_t moves = config_.variant->count_moves(slot.state);
+    const std::uint32_t game_ply = 2u * (slot.state.fullmove_number - 1u) + std::uint32_t(slot.state.turn == BLACK);
     const std::uint32_t visits = slot.full_search ? seat.visits : config_.selfplay.fast_visits;
     SearchConfig search = seat.search;
     // A fast search is not learned from, and Dirichlet noise would only make its move worse (KataGo). Gumbel noise stays:
     // it draws the move.
     if (!slot.full_search) search.noise_epsilon = 0;
+    const bool keeps_tree = slot.has_tree && slot.cache_epoch == epoch_;
     if (slot.cache_epoch != epoch_)
         for (GameEvaluationCache& cache : slot.caches) cache.clear();
     slot.cache_epoch = epoch_;
     cache(slot).begin_search();
-    slot.search.begin({.variant = *config_.variant,
-                       .root = slot.state,
-                       .history = std::span(slot.keys).last(reach),
-                       .config = search,
-                       .visits = forced ? 1 : visits,
-                       .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits(),
-                       .encoding = &seat.encoding,
-                       .past = slot.past});
+    const SearchTask task{.variant = *config_.variant,
+                          .root = slot.state,
+                          .history = std::span(slot.keys).last(reach),
+                          .config = search,
+                          .visits = moves == 1 ? 1 : search.budget(visits, moves, game_ply),
+                          .seed = Random(config_.seed, slot.game.id, ply, SEARCH).bits(),
+                          .encoding = &seat.encoding,
+                          .past = slot.past};
+    if (keeps_tree)
+        slot.search.move_to(task);
+    else
+        slot.search.begin(task);
+    slot.has_tree = reuses_trees(slot.game.white_seat, slot.game.black_seat);
 }
 
 // Records the search, if there was one, and makes its move.

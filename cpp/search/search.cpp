@@ -15,6 +15,8 @@ void Search::begin(const SearchTask& task) {
     encoding_ = task.encoding ? *task.encoding : encoding_of(task.variant);
     const std::size_t seen = std::min<std::size_t>(task.past.size(), static_cast<std::size_t>(encoding_.history - 1));
     past_.assign(task.past.end() - static_cast<std::ptrdiff_t>(seen), task.past.end());
+    has_plain_selection_ = config_.select == Select::PUCT && !config_.limits_moves();
+    changes_priors_ = config_.limits_moves() || (config_.noise_depth > 0 && config_.noise_epsilon > 0);
     root_state_ = task.root;
     visit_budget_ = task.visits;
     seed_ = task.seed;
@@ -24,6 +26,7 @@ void Search::begin(const SearchTask& task) {
     selected_.keys.push_back(task.root.key);
     searchmoves_.assign(task.searchmoves.begin(), task.searchmoves.end());
     considered_.clear();
+    penalties_.clear();
     squared_deviations_.clear();
     leaves_.clear();
     free_leaves_.clear();
@@ -39,12 +42,12 @@ bool Search::is_decided() const {
 
 bool Search::done() const {
     if (tree_.nodes.empty() || root().unevaluated || leaves_in_flight_) return false;
-    return !root().edges || visits_ >= visit_budget_ || is_decided();
+    return !root().edges || visits_ >= visit_budget_ || ends_early();
 }
 
 bool Search::wants_playout() const {
     if (tree_.nodes.empty()) return true;
-    if (root().unevaluated || !root().edges || is_decided()) return false;
+    if (root().unevaluated || !root().edges || ends_early()) return false;
     return visits_ + leaves_in_flight_ < visit_budget_;
 }
 
@@ -102,7 +105,15 @@ Playout Search::select_leaf(SelectedPath& selected) {
             ++collisions_;
             return Playout::BLOCKED;
         }
-        const std::uint32_t index = at == 0 ? select_root() : select_puct<false>(tree_.nodes[at]);
+        // The end of a game, without the solver; with it, the edge to this node is proven.
+        if (!tree_.nodes[at].edges) {
+            const Proof result = tree_.nodes[at].proof;
+            back_up(selected.indices, value_of(result, mover), result.is_draw() ? 1.0f : 0.0f);
+            return Playout::BACKED_UP;
+        }
+        const std::uint32_t index = at == 0                ? select_root()
+                                    : has_plain_selection_ ? select_puct<false, false>(tree_.nodes[at])
+                                                           : select_by_rule<false>(at);
         Node& node = tree_.nodes[at];
         Edge& edge = tree_.edges[node.first_edge + index];
         selected.indices.push_back(at);
@@ -161,7 +172,7 @@ void Search::back_up_draw(const SelectedPath& selected) {
     edge.child = NO_NODE;
     edge.proof = Proof::draw();
     back_up(selected.indices, value_of(Proof::draw(), selected.state.turn), 1);
-    propagate_proof(selected.indices);
+    if (config_.solver) propagate_proof(selected.indices);
 }
 
 // 3. Write a node and its edges without priors, and find its terminal moves: moves that end the game have their proof
@@ -173,6 +184,11 @@ void Search::write_node(std::uint32_t at, std::size_t first_edge, const State& s
         return;
     }
     Edge* const edges = tree_.edges.data() + first_edge;
+    if (!config_.solver) {
+        for (std::size_t i = 0; i < moves.size(); ++i) edges[i] = Edge{.prior = 0, .move = moves[i]};
+        tree_.nodes[at] = new_node(first_edge, moves.size(), Proof());
+        return;
+    }
     MinimaxProof proof;
     const TerminalMoveFilter may_end(*variant_, state);
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -183,8 +199,8 @@ void Search::write_node(std::uint32_t at, std::size_t first_edge, const State& s
     tree_.nodes[at] = new_node(first_edge, moves.size(), proof.result());
 }
 
-// The result of a position without legal moves. Only stalemate reaches this, because checkmate is found at the parent;
-// some variants make it a win or a loss.
+// The result of a position without legal moves. With the solver only stalemate reaches this, because checkmate is found
+// at the parent; some variants make it a win or a loss.
 Proof Search::result_without_moves(const State& state) const {
     const Outcome outcome = variant_->has_ended(state)
                                 ? variant_->ending(state)
@@ -226,9 +242,9 @@ bool Search::expand(const SelectedPath& selected, std::uint32_t at) {
     Edge& edge = tree_.edges[selected.indices.back()];
     edge.child = at;
     if (!proof.known()) return false;
-    edge.proof = proof.for_mover();
+    if (config_.solver) edge.proof = proof.for_mover();
     back_up(selected.indices, value_of(proof, selected.state.turn), proof.is_draw() ? 1.0f : 0.0f);
-    propagate_proof(selected.indices);
+    if (config_.solver) propagate_proof(selected.indices);
     return true;
 }
 
@@ -263,7 +279,7 @@ const char* Search::evaluation_fault(std::uint32_t id, std::span<const float> pr
 void Search::apply(std::uint32_t id, std::span<const float> priors, const float* wdl) {
     const Leaf& leaf = leaves_[id];
     --leaves_in_flight_;
-    const float value = set_evaluation(leaf.node, leaf.state.turn, priors, wdl);
+    const float value = set_evaluation(leaf.node, leaf.state, leaf.path.size() / 2, priors, wdl);
     if (leaf.path.empty()) {
         Node& node = tree_.nodes[leaf.node];
         node.value = value;
@@ -275,13 +291,20 @@ void Search::apply(std::uint32_t id, std::span<const float> priors, const float*
     free_leaves_.push_back(id);
 }
 
-// 6. Write an evaluation to a node and its edges. Returns the value to back up, for the side to move.
-float Search::set_evaluation(std::uint32_t at, Color turn, std::span<const float> priors, const float* wdl) {
+// 6. Write an evaluation to a node and its edges, `depth` plies below the root. Returns the value to back up, for the
+// side to move.
+float Search::set_evaluation(std::uint32_t at, const State& state, std::size_t depth, std::span<const float> priors,
+                             const float* wdl) {
     Node& node = tree_.nodes[at];
     Edge* const edges = tree_.edges_of(node);
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
     node.unevaluated = node.by_rules = false;
-    node.net_value = value_of(wdl, turn);
+    node.net_value = value_of(wdl, state.turn);
+    if (changes_priors_ && depth) {  // the root has `prepare_root`
+        if (depth <= static_cast<std::size_t>(config_.noise_depth) && config_.noise_epsilon > 0)
+            mix_noise_below(at, state.key, depth);
+        if (config_.limits_moves()) sort_edges(node);
+    }
     return node.net_value;
 }
 

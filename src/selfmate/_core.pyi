@@ -656,7 +656,7 @@ class ConfigField:
 
     @property
     def type(self) -> Any:
-        """bool, int or float"""
+        """bool, int, float or str"""
 
     @property
     def default(self) -> Any:
@@ -664,11 +664,15 @@ class ConfigField:
 
     @property
     def minimum(self) -> Any:
-        """None for a flag"""
+        """None for a flag or a choice"""
 
     @property
     def maximum(self) -> Any:
-        """None for a flag"""
+        """None for a flag or a choice"""
+
+    @property
+    def choices(self) -> list[str]:
+        """The names that a choice may have; empty for other fields"""
 
     @property
     def is_above_minimum(self) -> bool:
@@ -695,7 +699,7 @@ class SearchConfig:
     ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
     """
 
-    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, cpuct: float = 1.25, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, draw_score: float = 0.0, virtual_loss: int = 1, stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
+    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
         """Raises ValueError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -725,8 +729,20 @@ class SearchConfig:
         """
 
     @property
+    def select(self) -> str:
+        """
+        selection: puct, ucb1 (no priors, untried moves first), or noise (no priors, a bonus of random size)
+        """
+
+    @property
     def cpuct(self) -> float:
-        """exploration constant of PUCT"""
+        """exploration constant of PUCT, UCB1 and the noise bonus"""
+
+    @property
+    def cpuct_base(self) -> float:
+        """
+        the constant is cpuct + log((N + base) / base) at a node with N visits; 0: cpuct alone
+        """
 
     @property
     def fpu_reduction(self) -> float:
@@ -736,11 +752,23 @@ class SearchConfig:
 
     @property
     def noise_alpha(self) -> float:
-        """concentration of the Dirichlet noise (PUCT root)"""
+        """
+        concentration of the Dirichlet noise (PUCT root; every node with select = "noise")
+        """
 
     @property
     def noise_epsilon(self) -> float:
         """share of Dirichlet noise in the priors (PUCT root)"""
+
+    @property
+    def noise_depth(self) -> int:
+        """
+        plies below the root down to which priors also have noise_epsilon of noise
+        """
+
+    @property
+    def noise_alpha_below(self) -> float:
+        """concentration of the Dirichlet noise below the root"""
 
     @property
     def draw_score(self) -> float:
@@ -749,6 +777,64 @@ class SearchConfig:
     @property
     def virtual_loss(self) -> int:
         """losses that selection counts for each playout in flight"""
+
+    @property
+    def top_k(self) -> int:
+        """moves of highest prior that a node searches; 0: all"""
+
+    @property
+    def tail(self) -> float:
+        """moves with a smaller prior are not searched; 0: all are"""
+
+    @property
+    def widening(self) -> float:
+        """
+        progressive widening: a node with N visits searches widening * sqrt(N) moves; 0: all
+        """
+
+    @property
+    def repetition_penalty(self) -> float:
+        """
+        taken in self-play from the score of a root move that repeats a position of the game
+        """
+
+    @property
+    def stop_share(self) -> float:
+        """
+        end a search once a move has more than this share of the visits; 0: off
+        """
+
+    @property
+    def stop_min_visits(self) -> int:
+        """visits before stop_share ends a search"""
+
+    @property
+    def budget_moves(self) -> int:
+        """
+        a position with m legal moves gets budget_moves / m of the visits, half to double; 0: all alike
+        """
+
+    @property
+    def opening_plies(self) -> int:
+        """plies of a game with opening_share of the visits"""
+
+    @property
+    def opening_share(self) -> float:
+        """share of the visits in the opening_plies"""
+
+    @property
+    def reuse(self) -> bool:
+        """begin a search of self-play with the subtree of the played move"""
+
+    @property
+    def solver(self) -> bool:
+        """
+        prove results by minimax, and look one move ahead for the end of the game
+        """
+
+    @property
+    def choose(self) -> str:
+        """the move at temperature 0: of most visits or of highest value"""
 
     @property
     def stop_when_proven(self) -> bool:
@@ -774,7 +860,7 @@ class SearchConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., cpuct: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., draw_score: float = ..., virtual_loss: int = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
+    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
         """
         Return a copy with other values of some fields. Raises ValueError, which names the field.
         """
@@ -1235,14 +1321,14 @@ class Pool:
         Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.
         """
 
-    def start(self, first_game: int, games: int, step: int = 1) -> None:
+    def start(self, first_game: int, games: int) -> None:
         """
-        Queue self-play games with the ids first_game, first_game + step, …; seat 0 plays both sides.
+        Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
-    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, step: int = 1) -> None:
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
         """
-        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + step, …. An opening
+        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
         is a FEN, or empty for the variant's start position.
         """
 

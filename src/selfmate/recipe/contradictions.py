@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from selfmate.nn.config import NetError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe
+from selfmate.recipe.searches import match_search, search_contradictions, selfplay_search
 
 __all__ = ["contradictions"]
 
@@ -32,9 +33,13 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
             yield "selfplay.fast_visits", f"{fast} is more than the {visits} visits of a full search{when}"
         if share == 0:
             yield "selfplay.full_probability", f"without full searches there is nothing to learn from{when}"
-        if search.gumbel and at(search.noise_epsilon, cycle) > 0:
-            yield "search.noise_epsilon", f"a Gumbel root has its own noise; set one of the two to zero{when}"
-        if not search.gumbel and at(search.noise_epsilon, cycle) == 0 and at(selfplay.temperature, cycle) == 0:
+        for key, reason in search_contradictions(selfplay_search(recipe, cycle)):
+            yield f"search.{key}", f"{reason}{when}"
+        if recipe.gate.core_values(cycle):
+            for key, reason in search_contradictions(match_search(recipe, cycle)):
+                yield f"gate.{key}", f"{reason}{when}"
+        explores = search.gumbel or search.select == "noise" or at(search.noise_epsilon, cycle) > 0
+        if not explores and at(selfplay.temperature, cycle) == 0:
             yield "search.noise_epsilon", f"without noise, temperature and Gumbel root self-play explores nothing{when}"
         if at(selfplay.random_plies, cycle) >= at(selfplay.max_plies, cycle):
             yield "selfplay.max_plies", f"the game would end within its random plies{when}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Final
@@ -89,9 +90,10 @@ def page() -> str:
     blocks = [HEAD.format(recipes="\n".join(lines))]
     for section, field in Recipe.model_fields.items():
         part = field.annotation
-        lines = [f"### [{section}]", "", str(part.__doc__), ""]
+        lines = [f"### [{section}]", "", inspect.cleandoc(str(part.__doc__)), ""]
         lines += ["| key | value | default | may | meaning |", "|---|---|---|---|---|"]
-        lines += [_row(key) for key in KEYS.values() if key.section == section]
+        keys = [key for key in KEYS.values() if key.section == section]
+        lines += [_row(key) for key in keys if not (section == "gate" and f"search.{key.name}" in KEYS)]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -81,7 +81,9 @@ def _declared() -> Iterator[Key]:
         schema = part.model_json_schema()
         for name, entry in schema["properties"].items():
             # A schedule is the second of two choices, "absent" is a null among them.
-            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind["type"] != "null"]
+            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind.get("type") != "null"]
+            is_scheduled = "oneOf" in entry or "oneOf" in kinds[0]
+            kinds = kinds[0].get("oneOf", kinds)
             yield Key(
                 section=section,
                 name=name,
@@ -90,7 +92,7 @@ def _declared() -> Iterator[Key]:
                 is_required=name in schema.get("required", ()),
                 default=entry.get("default"),
                 choices=TRAINABLE if part is VariantPart else tuple(kinds[0].get("enum", ())),
-                is_scheduled="oneOf" in entry,
+                is_scheduled=is_scheduled,
                 minimum=kinds[0].get("minimum"),
                 maximum=kinds[0].get("maximum"),
                 above=kinds[0].get("exclusiveMinimum"),

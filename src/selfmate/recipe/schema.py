@@ -120,8 +120,12 @@ class LearnerPart(Part):
     holdout: Annotated[int, whole(0, 1_000_000)] = key("one game in this many only validates; 0: none", 16)
 
 
-class GatePart(Part):
-    """Matches between candidate and champion, and the final matches."""
+@core_keys(SearchConfig.fields(), optional=True)
+class GatePart(CorePart):
+    """Matches between candidate and champion, and the final matches.
+
+    Every key of `[search]` may stand here too: it overrides the search in these matches, which have no noise otherwise.
+    """
 
     games: Scheduled[Annotated[int, whole(0, MAX_MATCH_GAMES)]] = key(
         "games of candidate against champion; 0: every candidate becomes champion", 0

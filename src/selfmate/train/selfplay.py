@@ -9,16 +9,16 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
+from selfmate._core import GameRecord, Pool, SelfPlayConfig
 from selfmate.board.position import chess960_fen
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
-from selfmate.recipe.schema import Recipe, SearchPart
-from selfmate.search.autotune import GPU_LANES, GPU_POOLS, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
+from selfmate.recipe.schema import Recipe
+from selfmate.recipe.searches import selfplay_search
+from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.search.driver import drive, one_thread
-from selfmate.search.pools import Pools
 from selfmate.util.cpu import cores
 from selfmate.util.memory import gibibytes, memory_bytes
 from selfmate.util.random_streams import stream
@@ -30,8 +30,7 @@ __all__ = [
     "SelfPlay",
     "check_memory",
     "choose_concurrency",
-    "search_config",
-    "selfplay_pools",
+    "selfplay_pool",
     "should_compile",
 ]
 
@@ -67,16 +66,20 @@ def check_memory(recipe: Recipe) -> None:
 
 
 def _most_visits(recipe: Recipe) -> int:
-    """Return the visits of the longest search that self-play will make at any cycle of the run."""
-    part = recipe.selfplay
-    cycles = [cycle for cycle in start_cycles((part.visits, part.fast_visits)) if cycle < part.cycles]
-    return max(int(at(schedule, cycle)) for schedule in (part.visits, part.fast_visits) for cycle in cycles)
+    """Return the visits of the longest search that self-play will make at any cycle of the run.
 
+    A narrow position may have twice the visits (`search.budget_moves`), and so may a tree that is kept from move to
+    move (`search.reuse`), for the subtree of the played move is about half of it.
+    """
+    part, search = recipe.selfplay, recipe.search
+    schedules = (part.visits, part.fast_visits)
+    cycles = [cycle for cycle in start_cycles((*schedules, search.budget_moves)) if cycle < part.cycles]
 
-def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
-    """Return the search of a recipe at a cycle; matches are played without noise."""
-    config = SearchConfig(**part.core_values(cycle))
-    return config if noise else config.without_noise()
+    def largest(cycle: int) -> int:
+        visits = max(int(at(schedule, cycle)) for schedule in schedules)
+        return visits * (2 if at(search.budget_moves, cycle) else 1) * (2 if search.reuse else 1)
+
+    return max(largest(cycle) for cycle in cycles)
 
 
 class Concurrency(NamedTuple):
@@ -87,8 +90,6 @@ class Concurrency(NamedTuple):
     """Most leaves that are evaluated together; 0: those of all games, shared by the lanes."""
     reason: str
     """Why this many, for the log."""
-    pools: int = 1
-    """Pools that share games, lanes and processors."""
 
 
 def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Concurrency:
@@ -98,47 +99,36 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Conc
     than that only make each of them slower. Their trees must fit into memory.
     """
     part = recipe.selfplay
-    on_gpu = is_on_gpu(evaluator)
-    may_share = on_gpu and cores() >= 2 * GPU_POOLS and lanes % GPU_POOLS == 0
-    pools = GPU_POOLS if may_share and not 0 < part.slots < lanes else 1
     if part.slots:
-        return Concurrency(part.slots, 0, f"{many(part.slots, 'game')} at once, as in the recipe", pools)
+        return Concurrency(part.slots, 0, f"{many(part.slots, 'game')} at once, as in the recipe")
     rows, speeds = best_batch(evaluator)
     slots = max(lanes, lanes * rows // part.leaves)
-    if on_gpu:
+    if is_on_gpu(evaluator):
         slots = with_spare(slots)
     room = room_for_trees(_most_visits(recipe))
     if slots > room:
         slots = max(lanes, room)
-        reason = f"{many(slots, 'game')} at once: the trees of more would not fit into memory"
-        return Concurrency(slots, 0, reason, pools)
+        return Concurrency(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")
     why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
-    return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}", pools)
+    return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}")
 
 
-def selfplay_pools(
+def selfplay_pool(
     recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int, cache: bool = True
-) -> Pools:
-    """Return the pools of a recipe at a cycle, without games.
-
-    Each has its share of slots, lanes and threads (0: all cores). `cache` as of `Pool`.
-    """
-    count = concurrency.pools
-    return Pools(
-        Pool(
-            recipe.variant.name,
-            search_config(recipe.search, cycle, noise=True),
-            SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
-            seed=seed,
-            slots=concurrency.slots // count,
-            lanes=max(1, min(lanes, concurrency.slots) // count),
-            threads=max(1, (threads or cores()) // count),
-            leaves_per_slot=recipe.selfplay.leaves,
-            batch=concurrency.batch,
-            cache=cache,
-            encoding=recipe.encoding(),
-        )
-        for _ in range(count)
+) -> Pool:
+    """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
+    return Pool(
+        recipe.variant.name,
+        selfplay_search(recipe, cycle),
+        SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
+        seed=seed,
+        slots=concurrency.slots,
+        lanes=lanes,
+        threads=threads,
+        leaves_per_slot=recipe.selfplay.leaves,
+        batch=concurrency.batch,
+        cache=cache,
+        encoding=recipe.encoding(),
     )
 
 
@@ -184,8 +174,8 @@ class SelfPlay:
         self.concurrency: Concurrency | None = None  # measured once per session
         self._evaluator: Evaluator | None = None
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
-        self._pools: Pools | None = None
-        self._playing: Future[None] | None = None  # the thread that drives the pools; None while they rest
+        self._pool: Pool | None = None
+        self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
         self._pausing = False
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
@@ -235,8 +225,8 @@ class SelfPlay:
         finished: list[GameRecord] = []
 
         def drain() -> CycleGames:
-            assert self._pools is not None
-            for record in self._pools.drain():
+            assert self._pool is not None
+            for record in self._pool.drain():
                 if record.game_id in wanted:
                     mine.append(record)
                 else:
@@ -269,12 +259,12 @@ class SelfPlay:
             if stopping():
                 break
             concurrency = Concurrency(UNIFORM_GAMES, 0, "")
-            pools = selfplay_pools(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
             for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
-                self._queue(start, count, pools)
-            pools.each[0].run("uniform")
-            records += pools.drain()
-            evaluations += pools.playouts
+                self._queue(start, count, pool)
+            pool.run("uniform")
+            records += pool.drain()
+            evaluations += pool.playouts
             tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
         return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
@@ -291,44 +281,42 @@ class SelfPlay:
     def in_flight(self) -> list[GameRecord]:
         """Pause, and return the games that have begun and were not returned by `play`, finished ones included."""
         self.pause()
-        if self._pools is None:
+        if self._pool is None:
             return self._begun
-        for record in self._pools.drain():
+        for record in self._pool.drain():
             self._finished[record.game_id] = record
-        return [*self._finished.values(), *self._pools.unfinished_games()]
+        return [*self._finished.values(), *self._pool.unfinished_games()]
 
     def _start(self, cycle: int, missing: Sequence[int]) -> None:
-        """Let the pools play: new ones with the games in flight, or those of the cycle before with the new net."""
+        """Let the pool play: one with the games in flight, or the pool of the cycle before with the new net."""
         assert self.concurrency is not None
-        if self._pools is None or not self.continuous:
+        if self._pool is None or not self.continuous:
             begun = self.in_flight()  # also of the cycle before
             threads = 1 if self.device == "cpu" else 0
             self._finished.clear()
-            self._pools = selfplay_pools(
+            self._pool = selfplay_pool(
                 self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
             )
             self._resume(cycle, missing, begun)
         else:
             part = self.recipe.selfplay
-            self._pools.configure(
-                search_config(self.recipe.search, cycle, noise=True), SelfPlayConfig(**part.core_values(cycle))
-            )
+            self._pool.configure(selfplay_search(self.recipe, cycle), SelfPlayConfig(**part.core_values(cycle)))
         if self.continuous:
             # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
-            self._queue(self._queued, max(0, ahead - self._queued), self._pools)
+            self._queue(self._queued, max(0, ahead - self._queued), self._pool)
             self._queued = max(self._queued, ahead)
         if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
             self.pause()
         if self._playing is None:
             self._playing = Future()
             self._counted_from = time.monotonic()
-            threading.Thread(target=self._drive, args=(self._pools, self._playing), daemon=True).start()
+            threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:
         return self._pausing or self._stopping()
 
-    def _drive(self, pools: Pools, playing: Future[None]) -> None:
+    def _drive(self, pool: Pool, playing: Future[None]) -> None:
         """Play until all games of the pool are finished or a pause is wanted; the body of a thread."""
         assert self._evaluator is not None
 
@@ -336,14 +324,7 @@ class SelfPlay:
             self._evaluations += leaves
 
         try:
-            drive(
-                pools.each,
-                [self._evaluator],
-                lanes=self.lanes,
-                stopping=self._is_pausing,
-                prepare=one_thread,
-                tell=count,
-            )
+            drive(pool, [self._evaluator], lanes=self.lanes, stopping=self._is_pausing, prepare=one_thread, tell=count)
             playing.set_result(None)
         except BaseException as error:
             playing.set_exception(error)
@@ -354,26 +335,26 @@ class SelfPlay:
         A game that had no move yet when the last session ended was not saved: a later cycle misses it between games
         in flight. It begins now. If it began in its own cycle only, that cycle would last as long as a whole game.
         """
-        assert self._pools is not None
+        assert self._pool is not None
         last, wanted = missing[-1], set(missing)
         longest = at(self.recipe.selfplay.max_plies, cycle)
         kept = [record for record in begun if record.game_id in wanted or record.game_id > last]
         over = [record for record in kept if record.outcome is not None or len(record.moves) >= longest]
         self._finished = {record.game_id: record for record in over}
         known = {record.game_id for record in kept}
-        self._pools.resume([record for record in kept if record.game_id not in self._finished])
+        self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            self._queue(first, count, self._pools)
+            self._queue(first, count, self._pool)
         self._queued = newest + 1
 
-    def _queue(self, first: int, count: int, pools: Pools) -> None:
+    def _queue(self, first: int, count: int, pool: Pool) -> None:
         """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
         if not self.recipe.variant.name.endswith("960"):
-            pools.start(first, count)
+            pool.start(first, count)
             return
         starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
-        pools.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
+        pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
