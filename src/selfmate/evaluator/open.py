@@ -185,7 +185,8 @@ def _fastest(*, int8_bytes: int | None, has_f32: bool, openvino: bool | None = N
     has_openvino = BACKENDS["openvino"].is_installed if openvino is None else openvino
     if int8_bytes is not None and (not has_f32 or cpu_flags() & INT8_FLAGS):
         if not has_openvino:
-            return "onnx-int8", "int8, and OpenVINO is not installed"
+            lacks = "does not compute such a net" if BACKENDS["openvino"].is_installed else "is not installed"
+            return "onnx-int8", f"int8, and OpenVINO {lacks}"
         if int8_bytes <= SMALL_NET:
             return "onnx-int8", "int8, and the net is small"
         return "openvino-int8", "int8, and the net is large"
