@@ -150,17 +150,38 @@ void bind_games(nb::class_<Pool>& pool) {
         .def(
             "start_games",
             [](Pool& self, const std::vector<std::tuple<std::string, std::uint8_t, std::uint8_t>>& games,
-               std::uint64_t first_game) {
+               std::uint64_t first_game, bool random_opening) {
                 std::vector<GameSpec> specs;
                 for (const auto& [fen, white, black] : games)
-                    specs.push_back(
-                        {.id = first_game + specs.size(), .start_fen = fen, .white_seat = white, .black_seat = black});
+                    specs.push_back({.id = first_game + specs.size(),
+                                     .start_fen = fen,
+                                     .white_seat = white,
+                                     .black_seat = black,
+                                     .random_opening = random_opening});
                 nb::gil_scoped_release release;
                 self.add(std::move(specs));
             },
-            "games"_a, "first_game"_a = 0,
+            "games"_a, "first_game"_a = 0, nb::kw_only(), "random_opening"_a = true,
             "Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening\n"
-            "is a FEN, or empty for the variant's start position.")
+            "is a FEN, or empty for the variant's start position. `random_opening`: the random plies of self-play\n"
+            "follow it.")
+        .def(
+            "set_temperature_by_move",
+            [](Pool& self, const std::vector<std::pair<std::uint32_t, double>>& steps) {
+                std::vector<TemperatureStep> checked;
+                for (const auto& [move, temperature] : steps) {
+                    if (!(temperature >= 0 && temperature <= 10) ||
+                        (!checked.empty() && move <= checked.back().from_move))
+                        throw nb::value_error("moves that rise, with temperatures from 0 to 10");
+                    checked.push_back({.from_move = move, .temperature = temperature});
+                }
+                nb::gil_scoped_release release;
+                self.set_temperature_by_move(std::move(checked));
+            },
+            "steps"_a,
+            "Draw moves at temperatures of (move, temperature), each from its move of the game on (two plies each, "
+            "the\n"
+            "first is 0), instead of `temperature` for `temperature_plies`. No steps: as in the config.")
         .def(
             "configure",
             [](Pool& self, const SearchConfig& search, const SelfPlayConfig& selfplay) {

@@ -223,6 +223,18 @@ struct SelfPlayConfig {
     double temperature = 1;
     std::uint32_t temperature_plies = 10;
     std::uint32_t max_plies = 512;
+    // Moves of the evaluator's policy alone: the first plies of every game, and all moves of a share of the games.
+    std::uint32_t policy_plies = 0;
+    double policy_games = 0;
+    // Resignation: the values of a side's last `resign_moves` searches are at most -`resign`; 0: off. In a share of the
+    // games the side plays on, which measures how often a resignation would have been false.
+    double resign = 0;
+    std::uint32_t resign_moves = 3;
+    std::uint32_t resign_from = 20;
+    double resign_played_out = 0.1;
+    std::uint32_t quickdraw = 0;
+    // Search the last position of a truncated game, and record its value as the game's judgement.
+    bool judge_search = false;
 
     static constexpr std::uint32_t MAX_VISITS = 100'000, MAX_PLIES = 10'000;
 
@@ -241,7 +253,24 @@ struct SelfPlayConfig {
                                within("temperature_plies", &C::temperature_plies, 0, MAX_PLIES, Use::RECIPE,
                                       "plies for which the temperature lasts"),
                                within("max_plies", &C::max_plies, 1, MAX_PLIES, Use::RECIPE,
-                                      "longer games are truncated and have no value target"));
+                                      "longer games are truncated and have no value target, unless `judge` is set"),
+                               within("policy_plies", &C::policy_plies, 0, MAX_PLIES, Use::RECIPE,
+                                      "first plies of a game that are chosen by the bare policy, without a search"),
+                               within("policy_games", &C::policy_games, 0, 1, Use::RECIPE,
+                                      "share of games in which every move is chosen by the bare policy"),
+                               within("resign", &C::resign, 0, 1, Use::RECIPE,
+                                      "a side resigns when its searches have values of at most minus this; 0: never"),
+                               within("resign_moves", &C::resign_moves, 1, 1000, Use::RECIPE,
+                                      "moves in a row of one side that must have such a value"),
+                               within("resign_from", &C::resign_from, 0, MAX_PLIES, Use::RECIPE,
+                                      "moves of each side before which no side resigns"),
+                               within("resign_played_out", &C::resign_played_out, 0, 1, Use::RECIPE,
+                                      "share of games without resignation, which measure false ones"),
+                               within("quickdraw", &C::quickdraw, 0, 99, Use::RECIPE,
+                                      "a game is drawn when this many plies passed without a capture or a pawn move; "
+                                      "0: by the rules only"),
+                               flag("judge_search", &C::judge_search, Use::CODE,
+                                    "search the last position of a truncated game and record its value"));
     }
 
     // A game between players: every search is a full one of the seat's visits, and the best move is played.

@@ -83,6 +83,11 @@ void Pool::configure(const SearchConfig& search, const SelfPlayConfig& selfplay)
     ++epoch_;
 }
 
+void Pool::set_temperature_by_move(std::vector<TemperatureStep> steps) {
+    const std::lock_guard lock(mutex_);
+    temperature_steps_ = std::move(steps);
+}
+
 // ---- slots -------------------------------------------------------------------------------------
 
 void Pool::retire(Slot& slot) {
@@ -254,6 +259,7 @@ std::vector<GameRecord> Pool::unfinished_games() const {
     for (const Slot& slot : slots_)
         if (slot.playing && !slot.finished) games.push_back(slot.record);
     games.insert(games.end(), resume_queue_.begin(), resume_queue_.end());
+    for (GameRecord& game : games) game.with_scores = config_.selfplay.resign > 0;
     sort_by_id(games);
     return games;
 }

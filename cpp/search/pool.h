@@ -65,6 +65,13 @@ struct GameSpec {
     std::uint64_t id;
     std::string start_fen{};
     std::uint8_t white_seat = 0, black_seat = 0;
+    bool random_opening = true;  // begins with the random plies of the config
+};
+
+// The temperature from a move of a game on; a move is one ply of each side, the first is 0.
+struct TemperatureStep {
+    std::uint32_t from_move;
+    double temperature;
 };
 
 // A game that needs a move from an external player.
@@ -89,6 +96,8 @@ public:
     // Changes the searches and the self-play of seat 0 from the next search of each game on, and lets no later search
     // use evaluations from before: for an evaluator that has got a new net.
     void configure(const SearchConfig& search, const SelfPlayConfig& selfplay);
+    // Replaces `temperature` and `temperature_plies` of the config by steps, in rising order; none: as in the config.
+    void set_temperature_by_move(std::vector<TemperatureStep> steps);
 
     // Collects leaves for an evaluator into one batch. `allocate` is called once with the number of rows and the
     // largest number of moves of a row, and returns the memory to write to. Returns the ticket; 0, without a call of
@@ -143,6 +152,8 @@ private:
         bool playing = false;
         bool finished = false;             // the record is complete and not retired yet
         bool full_search = false;          // playout-cap randomisation: train on this position
+        bool policy_move = false;          // the move is drawn from the policy of a search without visits
+        bool judging = false;              // the game is truncated, and its last position is searched
         bool needs_external_move = false;  // the next move comes from `play`
         bool request_taken = false;        // `take_move_requests` has returned it
         bool has_tree = false;             // `search` has the tree of this game's last position, for the next one
@@ -187,6 +198,10 @@ private:
     void record_search(Slot& slot);
     void make_move(Slot& slot, Move move, Score score);
     void end_or_continue(Slot& slot);
+    void resign_or_play_on(Slot& slot, Color moved);
+    void finish_judging(Slot& slot);
+    bool is_policy_move(const Slot& slot) const;
+    double temperature_at(std::uint64_t ply) const;
     std::optional<Outcome> outcome(const Slot& slot) const;
     const Seat& mover(const Slot& slot) const {
         return seats_[slot.state.turn == WHITE ? slot.game.white_seat : slot.game.black_seat];
@@ -222,6 +237,7 @@ private:
 
     PoolConfig config_;
     std::vector<Seat> seats_;
+    std::vector<TemperatureStep> temperature_steps_;
     std::uint64_t epoch_ = 0;    // calls of `configure` so far
     Encoding encoding_;          // the variant's own
     std::size_t seen_past_ = 0;  // positions before the present one that an encoder sees, at most

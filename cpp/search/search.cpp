@@ -12,11 +12,11 @@ namespace selfmate {
 void Search::begin(const SearchTask& task) {
     variant_ = &task.variant;
     config_ = task.config;
+    has_plain_selection_ = config_.select == Select::PUCT && !config_.limits_moves();
+    changes_priors_ = config_.limits_moves() || (config_.noise_depth > 0 && config_.noise_epsilon > 0);
     encoding_ = task.encoding ? *task.encoding : encoding_of(task.variant);
     const std::size_t seen = std::min<std::size_t>(task.past.size(), static_cast<std::size_t>(encoding_.history - 1));
     past_.assign(task.past.end() - static_cast<std::ptrdiff_t>(seen), task.past.end());
-    has_plain_selection_ = config_.select == Select::PUCT && !config_.limits_moves();
-    changes_priors_ = config_.limits_moves() || (config_.noise_depth > 0 && config_.noise_epsilon > 0);
     root_state_ = task.root;
     visit_budget_ = task.visits;
     seed_ = task.seed;

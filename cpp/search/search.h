@@ -195,9 +195,9 @@ private:
 
     const Variant* variant_ = nullptr;
     SearchConfig config_;
-    Encoding encoding_;
     bool has_plain_selection_ = true;  // PUCT over all moves
     bool changes_priors_ = false;      // noise below the root, or edges in the order of their priors
+    Encoding encoding_;
     State root_state_;
     std::vector<State> past_;  // before the root, as many as the encoder sees
     std::uint32_t visit_budget_ = 0;

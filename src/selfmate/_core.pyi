@@ -881,7 +881,7 @@ class SelfPlayConfig:
     ['visits']
     """
 
-    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512) -> None:
+    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512, policy_plies: int = 0, policy_games: float = 0.0, resign: float = 0.0, resign_moves: int = 3, resign_from: int = 20, resign_played_out: float = 0.1, quickdraw: int = 0, judge_search: bool = False) -> None:
         """Raises ValueError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -914,7 +914,47 @@ class SelfPlayConfig:
 
     @property
     def max_plies(self) -> int:
-        """longer games are truncated and have no value target"""
+        """
+        longer games are truncated and have no value target, unless `judge` is set
+        """
+
+    @property
+    def policy_plies(self) -> int:
+        """
+        first plies of a game that are chosen by the bare policy, without a search
+        """
+
+    @property
+    def policy_games(self) -> float:
+        """share of games in which every move is chosen by the bare policy"""
+
+    @property
+    def resign(self) -> float:
+        """
+        a side resigns when its searches have values of at most minus this; 0: never
+        """
+
+    @property
+    def resign_moves(self) -> int:
+        """moves in a row of one side that must have such a value"""
+
+    @property
+    def resign_from(self) -> int:
+        """moves of each side before which no side resigns"""
+
+    @property
+    def resign_played_out(self) -> float:
+        """share of games without resignation, which measure false ones"""
+
+    @property
+    def quickdraw(self) -> int:
+        """
+        a game is drawn when this many plies passed without a capture or a pawn move; 0: by the rules only
+        """
+
+    @property
+    def judge_search(self) -> bool:
+        """search the last position of a truncated game and record its value"""
 
     def __repr__(self) -> str: ...
 
@@ -926,7 +966,7 @@ class SelfPlayConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ...) -> SelfPlayConfig:
+    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ..., policy_plies: int = ..., policy_games: float = ..., resign: float = ..., resign_moves: int = ..., resign_from: int = ..., resign_played_out: float = ..., quickdraw: int = ..., judge_search: bool = ...) -> SelfPlayConfig:
         """
         Return a copy with other values of some fields. Raises ValueError, which names the field.
         """
@@ -1215,9 +1255,28 @@ class GameRecord:
         """
 
     @property
+    def judgement(self) -> tuple[float, float] | None:
+        """
+        (value, share of draws) of the last position of a truncated game by a judge, for White; or None
+        """
+
+    def judged(self, value: float, draw: float) -> GameRecord:
+        """
+        Return the record of a truncated game with a judgement of its last position, for White.
+        """
+
+    @property
+    def resignation(self) -> tuple[int, str] | None:
+        """
+        (ply, result) of the first resignation: the number of moves before it, and the result that it claims; or
+        None. A game that was played out goes on from there, and may have another result.
+        """
+
+    @property
     def scores(self) -> list[int | None]:
         """
-        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`
+        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`,
+        but for an unfinished game of self-play with resignation
         """
 
     @property
@@ -1326,10 +1385,17 @@ class Pool:
         Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
-    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, *, random_opening: bool = True) -> None:
         """
         Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
-        is a FEN, or empty for the variant's start position.
+        is a FEN, or empty for the variant's start position. `random_opening`: the random plies of self-play
+        follow it.
+        """
+
+    def set_temperature_by_move(self, steps: Sequence[tuple[int, float]]) -> None:
+        """
+        Draw moves at temperatures of (move, temperature), each from its move of the game on (two plies each, the
+        first is 0), instead of `temperature` for `temperature_plies`. No steps: as in the config.
         """
 
     def configure(self, search: SearchConfig, selfplay: SelfPlayConfig) -> None:
@@ -1464,6 +1530,15 @@ class Samples:
     def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
+    def played(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def final_material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
     def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
@@ -1480,10 +1555,19 @@ class Buffer:
     def add(self, record: GameRecord) -> None:
         """Add a game; the oldest games are dropped beyond `capacity` positions."""
 
-    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples:
+    def forget_before(self, game_id: int) -> None:
+        """Drop the oldest games, as long as their ids are below `game_id`."""
+
+    def sample(self, size: int, seed: int, mirror: bool = True, endings: bool = False) -> Samples:
         """
         Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:
-        exchange left and right in half of the positions without castling rights.
+        exchange left and right in half of the positions without castling rights. `endings`: replay each game to
+        its end, for `final_material`, which is 0 otherwise.
+        """
+
+    def sample_at(self, positions: Sequence[int], seed: int, mirror: bool = True, endings: bool = False) -> Samples:
+        """
+        Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in `sample`.
         """
 
     @property

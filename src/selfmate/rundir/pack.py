@@ -22,6 +22,7 @@ from selfmate.rundir.format import (
     LEARNER_JSON,
     LEARNER_TENSORS,
     MOMENT_PREFIX,
+    STARTS,
     Checkpoint,
     RunError,
     State,
@@ -56,12 +57,14 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
     if not to.parent.is_dir():
         raise RunError(f"{to}: there is no folder {to.parent}", str(to))
     with Run.hold(run), new_folder(to) as folder:
-        _, state = read_run(run)
+        manifest, state = read_run(run)
         if state.learner is None:
             raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
         # 1. Everything but games
         for name in PLAIN_FILES:
             _copy(run, folder, name)
+        if manifest.starts_stamp is not None:
+            _copy(run, folder, STARTS, manifest.starts_stamp)
         with (run / "metrics.jsonl").open("rb") as metrics:
             (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
         kept = tuple(each for each in state.checkpoints if each.cycle in (state.champion, state.newest().cycle))
@@ -90,7 +93,13 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         if flight is not None:
             _copy(run, folder, flight.name, flight.stamp)
         # 3. The commit, last
-        changes = {"shards": tuple(reversed(shards)), "flight": flight, "checkpoints": kept, "learner": learner}
+        changes = {
+            "shards": tuple(reversed(shards)),
+            "flight": flight,
+            "checkpoints": kept,
+            "kept_nets": (),
+            "learner": learner,
+        }
         changed: State = msgspec.structs.replace(state, **changes)
         write_file(folder / "state.json", changed.to_json())
         size = _size(folder)

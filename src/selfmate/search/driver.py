@@ -71,7 +71,10 @@ def drive(
             raise EvaluatorError(f"the games are not encoded as {each.name} reads them", each.name)
     chosen = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
     driver = _Driver(pool, chosen, stopping, prepare, tell, watch)
-    threads = [threading.Thread(target=driver.run_lane, args=(lane,), daemon=True) for lane in range(lanes)]
+    threads = [
+        threading.Thread(target=driver.run_lane, args=(lane,), name=f"lane {lane}", daemon=True)
+        for lane in range(lanes)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
