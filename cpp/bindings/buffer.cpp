@@ -103,7 +103,7 @@ void bind_buffer(nb::module_& m) {
                     batch = self.sample_at(positions, seed, mirror, endings);
                 }
                 const std::size_t width = batch.legal_index.size() / positions.size();
-                return SampleArrays(std::move(batch), width);
+                return SampleArrays(std::move(batch), self.encoding(), width);
             },
             "positions"_a, "seed"_a, "mirror"_a = true, "endings"_a = false,
             "Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in "
