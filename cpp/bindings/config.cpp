@@ -280,7 +280,7 @@ void bind_configs(nb::module_& m) {
                               "...\n"
                               "ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2\n")
         .def("without_noise", &SearchConfig::without_noise,
-             "The same search without noise at the root, as matches are played.")
+             "The same search as matches are played: without noise and without the penalty of repetitions.")
         .def("with_max_bytes", &SearchConfig::with_max_bytes, "bytes"_a,
              "The same search with another size of the tree.");
     bind_config<SelfPlayConfig>(m, "SelfPlayConfig",

@@ -136,7 +136,7 @@ Playout Search::select_leaf(SelectedPath& selected) {
 }
 
 // 2. Make the moves. Returns whether the new position is a draw by repetition, the fifty-move rule or insufficient
-// material. Checkmate takes precedence: step 3 has found it at the parent.
+// material. Checkmate takes precedence: step 3 has found it at the parent, or without the solver finds it here.
 bool Search::make_moves(SelectedPath& selected) const {
     selected.keys.resize(root_key_ + 1);
     selected.state = root_state_;
@@ -148,9 +148,14 @@ bool Search::make_moves(SelectedPath& selected) const {
     }
     const bool repetition = is_repetition(selected, selected.repeated);
     if (selected.moves.empty()) return false;
-    return repetition || selected.state.halfmove_clock >= 100 ||
-           (variant_->cannot_win(selected.state, WHITE) && variant_->cannot_win(selected.state, BLACK));
+    if (repetition) return true;
+    const bool drawn = selected.state.halfmove_clock >= 100 ||
+                       (variant_->cannot_win(selected.state, WHITE) && variant_->cannot_win(selected.state, BLACK));
+    return drawn && (config_.solver || !is_over(selected.state));
 }
+
+// Whether a position has no legal moves, or its variant's own end.
+bool Search::is_over(const State& state) const { return variant_->has_ended(state) || !variant_->count_moves(state); }
 
 // A position that occurred at the root or below it is a draw; one from before the root is a draw the third time.
 bool Search::is_repetition(const SelectedPath& selected, bool& repeated) const {
@@ -185,7 +190,7 @@ void Search::write_node(std::uint32_t at, std::size_t first_edge, const State& s
     }
     Edge* const edges = tree_.edges.data() + first_edge;
     if (!config_.solver) {
-        for (std::size_t i = 0; i < moves.size(); ++i) edges[i] = Edge{.prior = 0, .move = moves[i]};
+        for (std::size_t i = 0; i < moves.size(); ++i) edges[i] = Edge{.prior = 0, .move = moves[i], .proof = Proof()};
         tree_.nodes[at] = new_node(first_edge, moves.size(), Proof());
         return;
     }

@@ -181,6 +181,7 @@ private:
     bool is_dominated() const;
     bool ends_early() const { return is_decided() || (config_.stop_share > 0 && is_dominated()); }
     bool is_repetition(const SelectedPath& selected, bool& repeated) const;
+    bool is_over(const State& state) const;
     Proof result_without_moves(const State& state) const;
     Proof result_of_move(const State& state, Move move) const;
     std::uint32_t find_node(const State& state) const;

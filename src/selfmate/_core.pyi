@@ -866,7 +866,9 @@ class SearchConfig:
         """
 
     def without_noise(self) -> SearchConfig:
-        """The same search without noise at the root, as matches are played."""
+        """
+        The same search as matches are played: without noise and without the penalty of repetitions.
+        """
 
     def with_max_bytes(self, bytes: int) -> SearchConfig:
         """The same search with another size of the tree."""

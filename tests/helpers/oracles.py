@@ -437,6 +437,8 @@ class Tree:
         drawn = here in since_root or before_root.count(here) >= 2 or position.halfmove_clock >= 100
         outcome = position.outcome()
         drawn |= outcome is not None and outcome.termination.name == "INSUFFICIENT_MATERIAL"
+        if not self.config.solver and not position.legal_moves:
+            drawn = here in since_root  # the end of the game comes first; it was not seen at the parent
         return drawn, here in past
 
     def expand(self, position: Position, repeated: bool) -> Node:

@@ -138,6 +138,29 @@ def test_without_the_solver_a_mate_is_a_leaf_like_others() -> None:
     assert all(stats.net_value is None for stats in mates)
 
 
+def test_without_the_solver_draws_prove_nothing() -> None:
+    """The hundredth ply without progress is a draw by the rules, unless it mates; the root is searched on."""
+    position = Position("chess", "7k/8/6K1/8/8/8/8/R7 w - - 99 80")
+    result = searched(position, SearchConfig(solver=False, select="ucb1"), 60).result()
+    assert result.visits == 60
+    assert result.proven is None
+    values = {str(stats.move): stats.value for stats in result.moves if stats.visits}
+    assert values.pop("a1a8") == 1
+    assert len(values) > 5
+    assert set(values.values()) == {0}
+    position = Position("chess", "7k/8/5K2/8/8/8/8/R7 w - - 99 80")
+    assert searched(position, SearchConfig(solver=False, select="ucb1"), 60).visits == 60
+    assert searched(position, SearchConfig(select="ucb1"), 60).visits < 60
+
+
+def test_without_the_solver_an_explosion_wins_with_whatever_is_left() -> None:
+    """The last two pieces explode together with a king: no mating material is left, and none is needed."""
+    position = Position("atomic", "7k/7r/8/8/8/8/8/K6R w - - 0 1")
+    result = searched(position, SearchConfig(solver=False, select="ucb1"), 200).result()
+    assert str(result.best) == "h1h7"
+    assert result.moves[0].value == 1
+
+
 # ---- an early end -------------------------------------------------------------------------------
 
 
@@ -209,6 +232,16 @@ def test_a_new_net_begins_new_trees() -> None:
         assert not sums or sums[0] <= 12
 
 
+def test_a_game_begins_without_the_tree_of_the_game_before() -> None:
+    """One slot plays games of one move from the same position."""
+    selfplay = SelfPlayConfig(visits=12, full_probability=1.0, random_plies=0, max_plies=1)
+    pool = Pool("gardner", SearchConfig(reuse=True), selfplay, seed=7, slots=1)
+    pool.start(0, 4)
+    for record in play_on(pool):
+        (entry,) = record.trained()
+        assert sum(entry["visits"].values()) == 12
+
+
 def test_the_noise_of_a_kept_root_leaves_its_values_alone() -> None:
     """Hardly any noise is no noise: priors, first-play urgency and visits of the kept root stay."""
     position = Position("gardner", MIDDLEGAME)
@@ -217,9 +250,10 @@ def test_the_noise_of_a_kept_root_leaves_its_values_alone() -> None:
     after.play(after.legal_moves[2])
     found = []
     for epsilon in (0.0, 1e-9, 0.5):
-        config = SearchConfig(reuse=True, noise_epsilon=epsilon)
+        config = SearchConfig(reuse=True, noise_epsilon=epsilon, fpu_reduction=2.0)
         search = searched(position, SearchConfig(), 600)
-        assert search.move_to(after, config, 200, 5)
+        assert search.move_to(after, config, 6, 5)
+        assert any(not stats.visits for stats in search.result().moves)
         priors = {stats.move: stats.prior for stats in search.result().moves}
         while not search.done():
             leaves = search.gather(1)
