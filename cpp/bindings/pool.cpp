@@ -121,29 +121,27 @@ void bind_construction(nb::class_<Pool>& pool) {
 void bind_games(nb::class_<Pool>& pool) {
     pool.def(
             "start",
-            [](Pool& self, std::uint64_t first_game, std::uint64_t games, std::uint64_t step) {
+            [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
                 std::vector<GameSpec> specs;
-                for (std::uint64_t i = 0; i < games; ++i) specs.push_back({.id = first_game + i * step});
+                for (std::uint64_t i = 0; i < games; ++i) specs.push_back({.id = first_game + i});
                 nb::gil_scoped_release release;
                 self.add(std::move(specs));
             },
-            "first_game"_a, "games"_a, "step"_a = 1,
-            "Queue self-play games with the ids first_game, first_game + step, …; seat 0 plays both sides.")
+            "first_game"_a, "games"_a,
+            "Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.")
         .def(
             "start_games",
             [](Pool& self, const std::vector<std::tuple<std::string, std::uint8_t, std::uint8_t>>& games,
-               std::uint64_t first_game, std::uint64_t step) {
+               std::uint64_t first_game) {
                 std::vector<GameSpec> specs;
                 for (const auto& [fen, white, black] : games)
-                    specs.push_back({.id = first_game + step * specs.size(),
-                                     .start_fen = fen,
-                                     .white_seat = white,
-                                     .black_seat = black});
+                    specs.push_back(
+                        {.id = first_game + specs.size(), .start_fen = fen, .white_seat = white, .black_seat = black});
                 nb::gil_scoped_release release;
                 self.add(std::move(specs));
             },
-            "games"_a, "first_game"_a = 0, "step"_a = 1,
-            "Queue games of (opening, white seat, black seat) with the ids first_game, first_game + step, …. An opening\n"
+            "games"_a, "first_game"_a = 0,
+            "Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening\n"
             "is a FEN, or empty for the variant's start position.")
         .def(
             "configure",

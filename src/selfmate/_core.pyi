@@ -1207,14 +1207,14 @@ class Pool:
         Evaluate a ticket's leaves by 'uniform', 'fake' or 'heuristic-1' and apply.
         """
 
-    def start(self, first_game: int, games: int, step: int = 1) -> None:
+    def start(self, first_game: int, games: int) -> None:
         """
-        Queue self-play games with the ids first_game, first_game + step, …; seat 0 plays both sides.
+        Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
-    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, step: int = 1) -> None:
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
         """
-        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + step, …. An opening
+        Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
         is a FEN, or empty for the variant's start position.
         """
 

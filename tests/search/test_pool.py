@@ -23,8 +23,7 @@ from selfmate.nn.leaves import Leaves
 from selfmate.recipe.reader import change, load
 from selfmate.search import autotune as pool_module
 from selfmate.search.driver import drive
-from selfmate.train import selfplay as selfplay_module
-from selfmate.train.selfplay import choose_concurrency, selfplay_pools
+from selfmate.train.selfplay import choose_concurrency
 
 
 def make_pool(variant: str = "gardner", games: int = 40) -> Pool:
@@ -150,7 +149,7 @@ def chosen(
     monkeypatch.setattr(pool_module, "_batch_speed", speed)
     recipe = change(load("atomic"), settings)
     evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
-    slots, rows, why, _ = choose_concurrency(recipe, cast(Evaluator, evaluator), 3)
+    slots, rows, why = choose_concurrency(recipe, cast(Evaluator, evaluator), 3)
     assert rows in (0, *speeds)
     return slots, why, asked
 
@@ -174,30 +173,6 @@ def test_the_games_at_once_fit_the_device(monkeypatch: pytest.MonkeyPatch) -> No
     assert chosen(monkeypatch, FAST, "selfplay.slots=77")[0] == 77
     with pytest.raises(EvaluatorError, match="too little memory for 64 leaves"):
         chosen(monkeypatch, {})
-
-
-@pytest.mark.parametrize(
-    ("gpu", "cores", "lanes", "slots", "pools"),
-    [
-        (True, 16, 4, 0, 2),
-        (False, 16, 4, 0, 1),
-        (True, 2, 4, 0, 1),  # two threads are too few to share
-        (True, 16, 3, 0, 1),  # lanes are shared evenly
-        (True, 16, 4, 64, 2),
-        (True, 16, 4, 2, 1),  # a lane has at least one game
-    ],
-)
-def test_games_on_a_gpu_are_shared_by_two_pools(
-    monkeypatch: pytest.MonkeyPatch, gpu: bool, cores: int, lanes: int, slots: int, pools: int
-) -> None:
-    monkeypatch.setattr(pool_module, "_batch_speed", lambda evaluator, rows: FAST[rows])
-    monkeypatch.setattr(selfplay_module, "cores", lambda: cores)
-    recipe = change(load("atomic"), [f"selfplay.slots={slots}"])
-    evaluator = SimpleNamespace(name="torch on cuda" if gpu else "onnx")
-    chosen = choose_concurrency(recipe, cast(Evaluator, evaluator), lanes)
-    assert chosen.pools == pools
-    made = selfplay_pools(recipe, 0, seed=1, concurrency=chosen, lanes=lanes, threads=1)
-    assert len(made.each) == pools
 
 
 def test_the_trees_have_room_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -613,3 +588,20 @@ print(len(os.listdir("/proc/self/task")) - before)
 def test_all_cores_are_those_that_the_process_may_use() -> None:
     done = subprocess.run([sys.executable, "-c", AVAILABLE_CORES], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"  # the caller's own thread does the work of one
+
+
+def test_a_call_says_how_long_it_waited_for_other_threads() -> None:
+    """`run` keeps the pool for itself until its games are over; a call of another thread waits meanwhile."""
+    pool = make_pool("gardner", games=400)
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(pool.run, "heuristic-1")
+        time.sleep(0.02)
+        began = time.perf_counter()
+        pool.gather()
+        took = time.perf_counter() - began
+        running.result()
+        assert other.submit(Pool.seconds_waited).result() == 0  # each thread has its own
+    assert 0 < Pool.seconds_waited() <= took
+    assert Pool.seconds_waited() > 0.5 * took
+    pool.gather()
+    assert Pool.seconds_waited() == 0

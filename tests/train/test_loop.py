@@ -24,7 +24,7 @@ import torch
 from rich.console import Console
 
 from selfmate import Position, SelfmateError, read_games
-from selfmate._core import GameRecord, SearchConfig
+from selfmate._core import GameRecord, Pool, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.winograd import WinogradEvaluator
@@ -38,14 +38,13 @@ from selfmate.recipe.reader import from_toml, load, names
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State, read_run
-from selfmate.search.pools import Pools
 from selfmate.train import dashboard as view_module
 from selfmate.train import gate as loop_matches_module
 from selfmate.train import loop as loop_module
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.dashboard import LiveView, PlainView, make_view
 from selfmate.train.learner import Learner, Losses
-from selfmate.train.selfplay import SelfPlay, selfplay_pools
+from selfmate.train.selfplay import SelfPlay, selfplay_pool
 from selfmate.train.session import Summary, find_device, program_name, train
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.util.signals import Stop
@@ -152,10 +151,10 @@ def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest
     directory = tmp_path / "run"
     monkeypatch.setattr(loop_module, "SelfPlay", functools.partial(SelfPlay, continuous=True))
     taken_up: list[int] = []
-    make_pool = selfplay_pools
+    make_pool = selfplay_pool
 
     class Watched:
-        def __init__(self, pool: Pools) -> None:
+        def __init__(self, pool: Pool) -> None:
             self.pool = pool
 
         def __getattr__(self, name: str) -> Any:
@@ -165,7 +164,7 @@ def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest
             taken_up.append(len(games))
             self.pool.resume(games)
 
-    monkeypatch.setattr(selfplay_module, "selfplay_pools", lambda *a, **b: Watched(make_pool(*a, **b)))
+    monkeypatch.setattr(selfplay_module, "selfplay_pool", lambda *a, **b: Watched(make_pool(*a, **b)))
     go(directory, "selfplay.cycles=2")
     assert state_of(directory).flight is not None
     go(directory, "selfplay.cycles=4")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from command import Run as Command
-from selfmate._core import EDGE_BYTES, NODE_BYTES, GameRecord, Position, Search, SearchConfig
+from selfmate._core import EDGE_BYTES, NODE_BYTES, GameRecord, Pool, Position, Search, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.recipe.reader import RecipeError, change, load
@@ -23,12 +23,11 @@ from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.format import read_run
 from selfmate.rundir.reader import RunReader
 from selfmate.search.autotune import tree_bytes
-from selfmate.search.pools import Pools
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
 from selfmate.train.learner import Losses
 from selfmate.train.metrics import is_overfitted
-from selfmate.train.selfplay import CycleGames, SelfPlay, check_memory, selfplay_pools
+from selfmate.train.selfplay import CycleGames, SelfPlay, check_memory, selfplay_pool
 from selfmate.train.session import train
 from selfmate.train.session_time import SessionTime
 from selfmate.util import memory as memory_module
@@ -140,7 +139,7 @@ def test_games_that_a_session_did_not_save_begin_at_once(
     begun: list[int] = []
 
     class Watched:
-        def __init__(self, pool: Pools) -> None:
+        def __init__(self, pool: Pool) -> None:
             self.pool = pool
 
         def __getattr__(self, name: str) -> Any:
@@ -151,7 +150,7 @@ def test_games_that_a_session_did_not_save_begin_at_once(
             self.pool.start(first, count)
 
     known = {record.game_id for record in resumed.in_flight()}
-    monkeypatch.setattr(selfplay_module, "selfplay_pools", lambda *a, **b: Watched(selfplay_pools(*a, **b)))
+    monkeypatch.setattr(selfplay_module, "selfplay_pool", lambda *a, **b: Watched(selfplay_pool(*a, **b)))
     resumed._start(1, [8])
     resumed.pause()
     assert begun[:2] == [9, 10] if 8 in known else [8, 9, 10]
@@ -217,13 +216,13 @@ def test_a_new_cycle_changes_the_visits_and_the_net_of_games_that_go_on(
     selfplay: SelfPlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`Pool.configure` is called with the schedules of the cycle, and one pool plays all cycles."""
-    pools: list[Pools] = []
+    pools: list[Pool] = []
 
-    def make_pool(*arguments: Any, **options: Any) -> Pools:
-        pools.append(selfplay_pools(*arguments, **options))
+    def make_pool(*arguments: Any, **options: Any) -> Pool:
+        pools.append(selfplay_pool(*arguments, **options))
         return pools[-1]
 
-    monkeypatch.setattr(selfplay_module, "selfplay_pools", make_pool)
+    monkeypatch.setattr(selfplay_module, "selfplay_pool", make_pool)
     changed = change(selfplay.recipe, ["selfplay.visits=[[0, 4], [1, 9]]", "selfplay.max_plies=12"])
     selfplay.recipe = changed
     play_cycle(selfplay, 0, range(8))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from selfmate._core import GameRecord
+from selfmate._core import GameRecord, Pool
 from selfmate.bench.ceiling import ceiling
 from selfmate.bench.lane_times import LaneTimes, draw_trace
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
@@ -20,8 +20,7 @@ from selfmate.recipe.reader import change, load
 from selfmate.recipe.schema import Recipe
 from selfmate.search.autotune import GPU_LANES
 from selfmate.search.driver import drive, one_thread
-from selfmate.search.pools import Pools
-from selfmate.train.selfplay import choose_concurrency, selfplay_pools
+from selfmate.train.selfplay import choose_concurrency, selfplay_pool
 from selfmate.util.cpu import cores, processor_name
 from selfmate.util.text import many
 
@@ -61,12 +60,12 @@ def selfplay(
     # 1. The evaluator without a search
     tell(0, 1, "the evaluator alone")
     threads = 1 if device == "cpu" else 0
-    pools = selfplay_pools(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=threads, cache=cache)
-    alone, lane_rows = max(0.5, min(5.0, seconds / 4)), pools.each[0].lane_rows
-    top = ceiling(evaluator, lane_rows, lanes, seconds=alone, prepare=one_thread).wall
+    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=threads, cache=cache)
+    alone = max(0.5, min(5.0, seconds / 4))
+    top = ceiling(evaluator, pool.lane_rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
-    pools.start(0, MOST_GAMES["cpu" if device == "cpu" else "cuda"])
-    window = _play(pools, evaluator, lanes=lanes, seconds=seconds, warmup=warmup, tell=tell)
+    pool.start(0, MOST_GAMES["cpu" if device == "cpu" else "cuda"])
+    window = _play(pool, evaluator, lanes=lanes, seconds=seconds, warmup=warmup, tell=tell)
     # 3. The report
     values: dict[str, Any] = {
         "recipe": recipe,
@@ -76,9 +75,8 @@ def selfplay(
         "slots": concurrency.slots,
         "leaves": wanted.selfplay.leaves,
         "lanes": lanes,
-        "pools": concurrency.pools,
         "cache": cache,
-        **_figures(window, top, lanes, lane_rows),
+        **_figures(window, top, lanes, pool.lane_rows),
     }
     if trace is not None:
         events = window.times.trace(window.began, TRACE_SECONDS)
@@ -107,7 +105,7 @@ class _Window:
     times: LaneTimes
 
 
-def _play(pools: Pools, evaluator: Evaluator, *, lanes: int, seconds: float, warmup: float, tell: Tell) -> _Window:
+def _play(pool: Pool, evaluator: Evaluator, *, lanes: int, seconds: float, warmup: float, tell: Tell) -> _Window:
     """Play for `warmup` and then for `seconds`; count from the end of the warm-up."""
     times, records = LaneTimes(), list[GameRecord]()
     drained = packing = 0.0
@@ -115,7 +113,7 @@ def _play(pools: Pools, evaluator: Evaluator, *, lanes: int, seconds: float, war
     start: dict[str, float] = {}
 
     def counts(now: float) -> dict[str, float]:
-        return {"at": now, "playouts": pools.playouts, "plies": pools.searched_plies, "processor": time.process_time()}
+        return {"at": now, "playouts": pool.playouts, "plies": pool.searched_plies, "processor": time.process_time()}
 
     def drain(leaves: int) -> None:
         nonlocal drained, packing
@@ -127,9 +125,9 @@ def _play(pools: Pools, evaluator: Evaluator, *, lanes: int, seconds: float, war
             start.update(counts(now))
             times.clear()
             records.clear()
-            pools.drain()
+            pool.drain()
             packing = 0.0
-        fresh = pools.drain()
+        fresh = pool.drain()
         for record in fresh:
             record.to_bytes()
         records.extend(fresh)
@@ -139,9 +137,9 @@ def _play(pools: Pools, evaluator: Evaluator, *, lanes: int, seconds: float, war
     def stopping() -> bool:
         return time.perf_counter() - begin >= seconds
 
-    drive(pools.each, [evaluator], lanes=lanes, stopping=stopping, prepare=one_thread, tell=drain, watch=times)
+    drive(pool, [evaluator], lanes=lanes, stopping=stopping, prepare=one_thread, tell=drain, watch=times)
     end = counts(time.perf_counter())
-    records.extend(pools.drain())
+    records.extend(pool.drain())
     return _Window(
         began=start["at"],
         seconds=end["at"] - start["at"],

@@ -10,7 +10,7 @@ from selfmate.errors import DeviceError, EvaluatorError
 from selfmate.evaluator.base import Evaluator
 from selfmate.util.memory import memory_bytes
 
-__all__ = ["GPU_LANES", "GPU_POOLS", "best_batch", "is_on_gpu", "room_for_trees", "tree_bytes", "with_spare"]
+__all__ = ["GPU_LANES", "best_batch", "is_on_gpu", "room_for_trees", "tree_bytes", "with_spare"]
 
 BATCHES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 NEARLY: Final = 0.9
@@ -28,8 +28,6 @@ CACHE_ENTRY_BYTES: Final = 48
 GPU_LANES: Final = 4
 """Batches in turn on a GPU: one is computed, the others are gathered, copied or applied. Three suffice for fast
 processors; slower ones leave the GPU waiting now and then (docs/results/gpu.md)."""
-GPU_POOLS: Final = 2
-"""Pools that share the games of self-play on a GPU: while one works in series, the other uses the processors."""
 SPARE_SHARE: Final = 2
 """One spare game for this many: some games have few leaves, and a third of the leaves are in the pool's caches."""
 

@@ -1,4 +1,4 @@
-"""Drives pools of games: one thread per lane gathers leaves, evaluates them and applies the answers.
+"""Drives a pool of games: one thread per lane gathers leaves, evaluates them and applies the answers.
 
     Pool.gather → Evaluator → Pool.apply
 
@@ -45,7 +45,7 @@ class BatchTiming(NamedTuple):
 
 
 def drive(
-    pools: Pool | Sequence[Pool],
+    pool: Pool,
     evaluators: Sequence[Evaluator | str],
     *,
     lanes: int,
@@ -54,22 +54,20 @@ def drive(
     tell: Callable[[int], None] = lambda leaves: None,
     watch: Callable[[BatchTiming], None] | None = None,
 ) -> None:
-    """Play the games of one or several pools to their end, with one thread per lane.
+    """Play the games of a pool to their end, with one thread per lane.
 
-    Lane i serves pool i modulo the number of pools. `evaluators` are in the order in which the seats number them.
-    `prepare` is called once in each thread; `tell` is called with the number of leaves of each batch, and may drain the
-    pools; `watch` is called with the timing of each batch of a net.
+    `evaluators` are in the order in which the seats number them. `prepare` is called once in each thread; `tell` is
+    called with the number of leaves of each batch, and may drain the pool; `watch` is called with the timing of each
+    batch of a net.
 
     Each evaluation runs on the thread of its lane: threads inside one small evaluation would wait for each other longer
     than they work, above all on a busy machine. The order of the threads changes no game. A lane without a batch
     sleeps: all games wait for answers or for external moves (`Pool.play`), or a small batch waits to grow.
     """
-    pools = [pools] if isinstance(pools, Pool) else pools
-    wanted = pools[0].evaluators
-    if len(evaluators) < wanted:
-        raise EvaluatorError(f"{wanted} evaluators are asked for, not {len(evaluators)}")
-    chosen = evaluators[:wanted] or NATIVE[:1]  # never asked, but gathering leaves advances the games
-    driver = _Driver(pools, chosen, stopping, prepare, tell, watch)
+    if len(evaluators) < pool.evaluators:
+        raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
+    chosen = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
+    driver = _Driver(pool, chosen, stopping, prepare, tell, watch)
     threads = [
         threading.Thread(target=driver.run_lane, args=(lane,), name=f"lane {lane}", daemon=True)
         for lane in range(lanes)
@@ -88,14 +86,14 @@ class _Driver:
 
     def __init__(
         self,
-        pools: Sequence[Pool],
+        pool: Pool,
         evaluators: Sequence[Evaluator | str],
         stopping: Callable[[], bool],
         prepare: Callable[[], None],
         tell: Callable[[int], None],
         watch: Callable[[BatchTiming], None] | None,
     ) -> None:
-        self.pools = pools
+        self.pool = pool
         self.evaluators = evaluators
         self.stopping = stopping
         self.prepare = prepare
@@ -103,40 +101,39 @@ class _Driver:
         self.watch = watch
         self.natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
         self.nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
-        self.lock = threading.Lock()  # for `tell`; pools have their own, which need not wait for the interpreter's
+        self.lock = threading.Lock()  # for `tell`; the pool has its own, which a lane gets without the interpreter's
         self.failures: list[BaseException] = []
 
     def run_lane(self, lane: int) -> None:
         """Gather, evaluate and apply until every game has ended; the body of a lane's thread."""
         try:
             self.prepare()
-            pool = self.pools[lane % len(self.pools)]
-            rows = pool.lane_rows
+            rows = self.pool.lane_rows
             buffers = [None if isinstance(each, str) else each.lane(rows) for each in self.evaluators]
             while not self.stopping() and not self.failures:
-                seen = pool.event_count
-                busy = [self._run_batch(lane, pool, index, buffers[index]) for index in self._order(pool)]
+                seen = self.pool.event_count
+                busy = [self._run_batch(lane, index, buffers[index]) for index in self._order()]
                 if any(busy):
                     continue
-                if pool.done():
+                if self.pool.done():
                     return
-                if pool.idle():  # every game is in flight, or waits for a move of an external player
-                    pool.wait_for_event(seen, IDLE_SECONDS)
+                if self.pool.idle():  # every game is in flight, or waits for a move of an external player
+                    self.pool.wait_for_event(seen, IDLE_SECONDS)
         except BaseException as error:
             self.failures.append(error)
 
-    def _order(self, pool: Pool) -> list[int]:
+    def _order(self) -> list[int]:
         """Return the evaluators to run now: all native ones, and of several nets the one with the most waiting games.
 
         Its batch is the largest, and those of the others grow meanwhile.
         """
         if len(self.nets) < 2:
             return [*self.natives, *self.nets]
-        return [*self.natives, max(self.nets, key=pool.games_to_evaluate().__getitem__)]
+        return [*self.natives, max(self.nets, key=self.pool.games_to_evaluate().__getitem__)]
 
-    def _run_batch(self, lane: int, pool: Pool, index: int, buffers: EvaluatorLane | None) -> bool:
+    def _run_batch(self, lane: int, index: int, buffers: EvaluatorLane | None) -> bool:
         """Run one batch for the evaluator of this number; return whether there was one."""
-        evaluator = self.evaluators[index]
+        pool, evaluator = self.pool, self.evaluators[index]
         asked = time.perf_counter()
         leaves = buffers.gather(pool, index) if buffers else pool.gather(index)
         began, gathered = asked + Pool.seconds_waited(), time.perf_counter()

@@ -16,9 +16,8 @@ from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe, SearchPart
-from selfmate.search.autotune import GPU_LANES, GPU_POOLS, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
+from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.search.driver import drive, one_thread
-from selfmate.search.pools import Pools
 from selfmate.util.cpu import cores
 from selfmate.util.memory import gibibytes, memory_bytes
 from selfmate.util.random_streams import stream
@@ -31,7 +30,7 @@ __all__ = [
     "check_memory",
     "choose_concurrency",
     "search_config",
-    "selfplay_pools",
+    "selfplay_pool",
     "should_compile",
 ]
 
@@ -87,8 +86,6 @@ class Concurrency(NamedTuple):
     """Most leaves that are evaluated together; 0: those of all games, shared by the lanes."""
     reason: str
     """Why this many, for the log."""
-    pools: int = 1
-    """Pools that share games, lanes and processors."""
 
 
 def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Concurrency:
@@ -98,46 +95,35 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Conc
     than that only make each of them slower. Their trees must fit into memory.
     """
     part = recipe.selfplay
-    on_gpu = is_on_gpu(evaluator)
-    may_share = on_gpu and cores() >= 2 * GPU_POOLS and lanes % GPU_POOLS == 0
-    pools = GPU_POOLS if may_share and not 0 < part.slots < lanes else 1
     if part.slots:
-        return Concurrency(part.slots, 0, f"{many(part.slots, 'game')} at once, as in the recipe", pools)
+        return Concurrency(part.slots, 0, f"{many(part.slots, 'game')} at once, as in the recipe")
     rows, speeds = best_batch(evaluator)
     slots = max(lanes, lanes * rows // part.leaves)
-    if on_gpu:
+    if is_on_gpu(evaluator):
         slots = with_spare(slots)
     room = room_for_trees(_most_visits(recipe))
     if slots > room:
         slots = max(lanes, room)
-        reason = f"{many(slots, 'game')} at once: the trees of more would not fit into memory"
-        return Concurrency(slots, 0, reason, pools)
+        return Concurrency(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")
     why = f"{rows:,} leaves are evaluated at {speeds[rows]:,.0f}/s, more of them at {max(speeds.values()):,.0f}/s"
-    return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}", pools)
+    return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}")
 
 
-def selfplay_pools(
+def selfplay_pool(
     recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int, cache: bool = True
-) -> Pools:
-    """Return the pools of a recipe at a cycle, without games.
-
-    Each has its share of slots, lanes and threads (0: all cores). `cache` as of `Pool`.
-    """
-    count = concurrency.pools
-    return Pools(
-        Pool(
-            recipe.variant.name,
-            search_config(recipe.search, cycle, noise=True),
-            SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
-            seed=seed,
-            slots=concurrency.slots // count,
-            lanes=max(1, min(lanes, concurrency.slots) // count),
-            threads=max(1, (threads or cores()) // count),
-            leaves_per_slot=recipe.selfplay.leaves,
-            batch=concurrency.batch,
-            cache=cache,
-        )
-        for _ in range(count)
+) -> Pool:
+    """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
+    return Pool(
+        recipe.variant.name,
+        search_config(recipe.search, cycle, noise=True),
+        SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
+        seed=seed,
+        slots=concurrency.slots,
+        lanes=lanes,
+        threads=threads,
+        leaves_per_slot=recipe.selfplay.leaves,
+        batch=concurrency.batch,
+        cache=cache,
     )
 
 
@@ -183,8 +169,8 @@ class SelfPlay:
         self.concurrency: Concurrency | None = None  # measured once per session
         self._evaluator: Evaluator | None = None
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
-        self._pools: Pools | None = None
-        self._playing: Future[None] | None = None  # the thread that drives the pools; None while they rest
+        self._pool: Pool | None = None
+        self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
         self.beat: Callable[[], None] = lambda: None
         """Called by the lanes again and again (`Watchdog.beat`)."""
         self._pausing = False
@@ -236,8 +222,8 @@ class SelfPlay:
         finished: list[GameRecord] = []
 
         def drain() -> CycleGames:
-            assert self._pools is not None
-            for record in self._pools.drain():
+            assert self._pool is not None
+            for record in self._pool.drain():
                 if record.game_id in wanted:
                     mine.append(record)
                 else:
@@ -270,12 +256,12 @@ class SelfPlay:
             if stopping():
                 break
             concurrency = Concurrency(UNIFORM_GAMES, 0, "")
-            pools = selfplay_pools(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
+            pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
             for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
-                self._queue(start, count, pools)
-            pools.each[0].run("uniform")
-            records += pools.drain()
-            evaluations += pools.playouts
+                self._queue(start, count, pool)
+            pool.run("uniform")
+            records += pool.drain()
+            evaluations += pool.playouts
             tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
         return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
@@ -292,45 +278,45 @@ class SelfPlay:
     def in_flight(self) -> list[GameRecord]:
         """Pause, and return the games that have begun and were not returned by `play`, finished ones included."""
         self.pause()
-        if self._pools is None:
+        if self._pool is None:
             return self._begun
-        for record in self._pools.drain():
+        for record in self._pool.drain():
             self._finished[record.game_id] = record
-        return [*self._finished.values(), *self._pools.unfinished_games()]
+        return [*self._finished.values(), *self._pool.unfinished_games()]
 
     def _start(self, cycle: int, missing: Sequence[int]) -> None:
-        """Let the pools play: new ones with the games in flight, or those of the cycle before with the new net."""
+        """Let the pool play: one with the games in flight, or the pool of the cycle before with the new net."""
         assert self.concurrency is not None
-        if self._pools is None or not self.continuous:
+        if self._pool is None or not self.continuous:
             begun = self.in_flight()  # also of the cycle before
             threads = 1 if self.device == "cpu" else 0
             self._finished.clear()
-            self._pools = selfplay_pools(
+            self._pool = selfplay_pool(
                 self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
             )
             self._resume(cycle, missing, begun)
         else:
             part = self.recipe.selfplay
-            self._pools.configure(
+            self._pool.configure(
                 search_config(self.recipe.search, cycle, noise=True), SelfPlayConfig(**part.core_values(cycle))
             )
         if self.continuous:
             # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
-            self._queue(self._queued, max(0, ahead - self._queued), self._pools)
+            self._queue(self._queued, max(0, ahead - self._queued), self._pool)
             self._queued = max(self._queued, ahead)
         if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
             self.pause()
         if self._playing is None:
             self._playing = Future()
             self._counted_from = time.monotonic()
-            threading.Thread(target=self._drive, args=(self._pools, self._playing), daemon=True).start()
+            threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:
         self.beat()
         return self._pausing or self._stopping()
 
-    def _drive(self, pools: Pools, playing: Future[None]) -> None:
+    def _drive(self, pool: Pool, playing: Future[None]) -> None:
         """Play until all games of the pool are finished or a pause is wanted; the body of a thread."""
         assert self._evaluator is not None
 
@@ -338,14 +324,7 @@ class SelfPlay:
             self._evaluations += leaves
 
         try:
-            drive(
-                pools.each,
-                [self._evaluator],
-                lanes=self.lanes,
-                stopping=self._is_pausing,
-                prepare=one_thread,
-                tell=count,
-            )
+            drive(pool, [self._evaluator], lanes=self.lanes, stopping=self._is_pausing, prepare=one_thread, tell=count)
             playing.set_result(None)
         except BaseException as error:
             playing.set_exception(error)
@@ -356,26 +335,26 @@ class SelfPlay:
         A game that had no move yet when the last session ended was not saved: a later cycle misses it between games
         in flight. It begins now. If it began in its own cycle only, that cycle would last as long as a whole game.
         """
-        assert self._pools is not None
+        assert self._pool is not None
         last, wanted = missing[-1], set(missing)
         longest = at(self.recipe.selfplay.max_plies, cycle)
         kept = [record for record in begun if record.game_id in wanted or record.game_id > last]
         over = [record for record in kept if record.outcome is not None or len(record.moves) >= longest]
         self._finished = {record.game_id: record for record in over}
         known = {record.game_id for record in kept}
-        self._pools.resume([record for record in kept if record.game_id not in self._finished])
+        self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            self._queue(first, count, self._pools)
+            self._queue(first, count, self._pool)
         self._queued = newest + 1
 
-    def _queue(self, first: int, count: int, pools: Pools) -> None:
+    def _queue(self, first: int, count: int, pool: Pool) -> None:
         """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
         if not self.recipe.variant.name.endswith("960"):
-            pools.start(first, count)
+            pool.start(first, count)
             return
         starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
-        pools.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
+        pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
