@@ -21,10 +21,10 @@ struct SampleArrays {
     Column<float> value_weight, plies, played, material, final_material, root_value, root_draw;
     Column<std::uint64_t> game_ids;
 
-    SampleArrays(SampleBatch&& batch, std::size_t max_moves)
+    SampleArrays(SampleBatch&& batch, const Encoding& encoding, std::size_t max_moves)
         : size(batch.size),
-          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
-          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
+          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(encoding.bitboards)})),
+          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(encoding.scalars)})),
           policy_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.policy_index), {size, max_moves})),
           policy_weight(to_numpy<Matrix<float>>(std::move(batch.policy_weight), {size, max_moves})),
           legal_index(to_numpy<Matrix<std::uint16_t>>(std::move(batch.legal_index), {size, max_moves})),
@@ -63,10 +63,13 @@ void bind_buffer(nb::module_& m) {
     nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
         .def(
             "__init__",
-            [](Buffer* self, const std::string& name, std::size_t capacity, int threads) {
-                new (self) Buffer(*resolve_variant(name).variant, capacity, thread_count(threads));
+            [](Buffer* self, const std::string& name, std::size_t capacity, int threads,
+               const std::optional<Encoding>& encoding) {
+                const Variant& variant = *resolve_variant(name).variant;
+                check_encoding(encoding, variant);
+                new (self) Buffer(variant, capacity, thread_count(threads), encoding ? &*encoding : nullptr);
             },
-            "variant"_a, "capacity"_a, "threads"_a = 0)
+            "variant"_a, "capacity"_a, "threads"_a = 0, "encoding"_a = nb::none())
         .def(
             "add", [](Buffer& self, const GameRecord& record) { self.add(record); }, "record"_a,
             "Add a game; the oldest games are dropped beyond `capacity` positions.")
@@ -82,7 +85,7 @@ void bind_buffer(nb::module_& m) {
                     batch = self.sample(size, seed, mirror, endings);
                 }
                 const std::size_t width = batch.legal_index.size() / size;
-                return SampleArrays(std::move(batch), width);
+                return SampleArrays(std::move(batch), self.encoding(), width);
             },
             "size"_a, "seed"_a, "mirror"_a = true, "endings"_a = false,
             "Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:\n"
@@ -100,7 +103,7 @@ void bind_buffer(nb::module_& m) {
                     batch = self.sample_at(positions, seed, mirror, endings);
                 }
                 const std::size_t width = batch.legal_index.size() / positions.size();
-                return SampleArrays(std::move(batch), width);
+                return SampleArrays(std::move(batch), self.encoding(), width);
             },
             "positions"_a, "seed"_a, "mirror"_a = true, "endings"_a = false,
             "Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in "

@@ -19,8 +19,11 @@ float material_balance(const State& state, Color side) {
 
 }  // namespace
 
-Buffer::Buffer(const Variant& variant, std::size_t capacity, int threads)
-    : variant_(&variant), encoding_(encoding_of(variant)), capacity_(capacity), threads_(threads) {}
+Buffer::Buffer(const Variant& variant, std::size_t capacity, int threads, const Encoding* encoding)
+    : variant_(&variant),
+      encoding_(encoding ? *encoding : encoding_of(variant)),
+      capacity_(capacity),
+      threads_(threads) {}
 
 void Buffer::add(GameRecord record) {
     if (record.variant != variant_)
@@ -76,8 +79,8 @@ SampleBatch Buffer::prepare(std::size_t size) {
     const std::size_t width = static_cast<std::size_t>(encoding_.max_moves);
     SampleBatch batch;
     batch.size = size;
-    batch.bits.resize(size * BITBOARDS);
-    batch.scalars.resize(size * SCALARS);
+    batch.bits.resize(size * static_cast<std::size_t>(encoding_.bitboards));
+    batch.scalars.resize(size * static_cast<std::size_t>(encoding_.scalars));
     batch.policy_index.assign(size * width, 0);
     batch.policy_weight.assign(size * width, 0);
     batch.legal_index.assign(size * width, 0);
@@ -106,21 +109,24 @@ void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::size_t drawn, 
     // 2. Replay the game up to that position.
     State state = validate(parse_fen(*variant_, game.chess960, game.start_fen), false);
     std::vector<Key> keys;
+    std::vector<State> past;  // the positions before, if the encoder sees them
     for (std::size_t ply = 0; ply < position.ply; ++ply) {
         keys.push_back(state.key);
+        if (encoding_.history > 1) past.push_back(state);
         variant_->play(state, game.moves[ply]);
     }
     const bool repeated = repetitions(state, keys) > 1;
 
     // 3. Inputs, and policy targets by policy index. Only a position without castling rights may be mirrored.
     const bool mirrored = mirror_allowed && !state.castling && (random.bits() & 1);
-    Bitboard* const bits = &batch.bits[row * BITBOARDS];
-    encode(*variant_, state, repeated, bits, &batch.scalars[row * SCALARS]);
+    Bitboard* const bits = batch.bits.data() + row * static_cast<std::size_t>(encoding_.bitboards);
+    float* const scalars = batch.scalars.data() + row * static_cast<std::size_t>(encoding_.scalars);
+    encode(encoding_, *variant_, state, repeated, past, bits, scalars);
     if (mirrored)
-        for (int i = 0; i < BITBOARDS; ++i) bits[i] = mirror(*variant_, bits[i]);
+        for (int i = 0; i < encoding_.bitboards; ++i) bits[i] = mirror(*variant_, bits[i]);
     const auto index_of = [&](Move move) {
-        const std::uint16_t index = move_index(*variant_, move, state.turn);
-        return mirrored ? mirror_index(*variant_, index) : index;
+        const std::uint16_t index = move_index(encoding_, *variant_, move, state.turn);
+        return mirrored ? mirror_index(encoding_, *variant_, index) : index;
     };
     float sum = 0;
     for (const Target& target : position.targets) sum += target.weight;
@@ -134,13 +140,20 @@ void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::size_t drawn, 
     for (std::size_t i = 0; i < count; ++i) batch.legal_index[row * width + i] = index_of(legal[i]);
     batch.legal_counts[row] = static_cast<std::uint16_t>(count);
 
-    // 4. Value targets: the result of the game.
+    // 4. Value targets: the result of the game, or the judgement of a truncated one.
     if (game.outcome) {
         const bool draw = game.outcome->winner == Winner::NONE;
         const bool won = game.outcome->winner == winner(state.turn);
         batch.wdl[row * 3 + (draw ? 1 : won ? 0 : 2)] = 1;
     }
-    batch.value_weight[row] = game.outcome ? 1.0f : 0.0f;
+    if (!game.outcome && game.judgement) {
+        const float value = state.turn == WHITE ? game.judgement->value : -game.judgement->value;
+        const float draw = game.judgement->draw;
+        batch.wdl[row * 3] = (1 - draw + value) / 2;
+        batch.wdl[row * 3 + 1] = draw;
+        batch.wdl[row * 3 + 2] = (1 - draw - value) / 2;
+    }
+    batch.value_weight[row] = game.outcome || game.judgement ? 1.0f : 0.0f;
     batch.plies[row] = static_cast<float>(game.moves.size() - position.ply);
     batch.played[row] = static_cast<float>(position.ply);
     batch.material[row] = material_balance(state, state.turn);

@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "data/encode.h"
+#include "data/encoders.h"
 #include "data/record.h"
 #include "util/random.h"
 #include "util/threads.h"
@@ -13,14 +13,14 @@ namespace selfmate {
 
 // Inputs and targets of `size` positions, by array.
 struct SampleBatch {
-    std::vector<Bitboard> bits;               // [size, BITBOARDS]
-    std::vector<float> scalars;               // [size, SCALARS]
+    std::vector<Bitboard> bits;               // [size, bitboards] of the encoding
+    std::vector<float> scalars;               // [size, scalars]
     std::vector<std::uint16_t> policy_index;  // [size, max_moves], padded with 0
     std::vector<float> policy_weight;         // [size, max_moves], each row sums to 1
     std::vector<std::uint16_t> legal_index;   // [size, max_moves] all legal moves, padded with 0
     std::vector<std::uint16_t> legal_counts;  // [size]
-    std::vector<float> wdl;                   // [size, 3] result of the game for the side to move, one-hot
-    std::vector<float> value_weight;          // [size] 1, or 0 if the game has no result
+    std::vector<float> wdl;                   // [size, 3] result for the side to move: one-hot, or a judgement
+    std::vector<float> value_weight;          // [size] 1, or 0 if the game has neither result nor judgement
     std::vector<float> plies;                 // [size] plies to the end of the game
     std::vector<float> played;                // [size] plies from the start of the game
     std::vector<float> material;        // [size] own minus other pieces, of the side to move (P 1, N 3, B 3, R 5, Q 9)
@@ -34,7 +34,8 @@ struct SampleBatch {
 // Owns the newest games, oldest first. Not thread-safe; `sample` uses threads inside.
 class Buffer {
 public:
-    Buffer(const Variant& variant, std::size_t capacity, int threads);
+    // `encoding`: of the samples, the variant's own by default.
+    Buffer(const Variant& variant, std::size_t capacity, int threads, const Encoding* encoding = nullptr);
 
     // Appends a game; drops the oldest games as long as the others have at least `capacity` positions.
     void add(GameRecord record);
@@ -49,6 +50,7 @@ public:
 
     std::size_t positions() const { return positions_; }
     std::size_t games() const { return games_.size(); }
+    const Encoding& encoding() const { return encoding_; }
     const std::deque<GameRecord>& records() const { return games_; }
 
 private:

@@ -143,9 +143,10 @@ std::uint64_t Pool::gather(std::uint8_t evaluator, const AllocateRows& allocate)
 }
 
 LeafBatch Pool::gather(std::uint8_t evaluator) {
-    LeafBatch batch(0, encoding_);
+    const Encoding& encoded = encoding(evaluator);
+    LeafBatch batch(0, encoded);
     const std::uint64_t ticket = gather(evaluator, [&](std::size_t size, std::size_t) {
-        batch = LeafBatch(size, encoding_);
+        batch = LeafBatch(size, encoded);
         return batch.rows();
     });
     batch.ticket = ticket;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -12,6 +13,11 @@ from selfmate.nn.config import NetError
 from selfmate.nn.net import Net
 
 __all__ = ["copy_matching_weights", "transfer_tower", "without_context"]
+
+SAME_MEANING: Final = ("encoder", "history", "activation", "widths")
+"""Keys of a config that must be equal for the weights of a tower to mean the same."""
+HEADS: Final = ("policy", "underpromotions", "heads", "value")
+"""Likewise for the weights of the heads."""
 
 
 def transfer_tower(source: Net, target: Net) -> int:
@@ -26,7 +32,7 @@ def transfer_tower(source: Net, target: Net) -> int:
     >>> transfer_tower(small_board, large_board)
     4
     """
-    for key in ("bitboards", "scalars", "channels", "context"):
+    for key in ("bitboards", "scalars", "channels", "context", *SAME_MEANING, "context_blocks"):
         if (here := getattr(source.config, key)) != (there := getattr(target.config, key)):
             raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
     copied = min(source.config.blocks, target.config.blocks)
@@ -39,7 +45,7 @@ def transfer_tower(source: Net, target: Net) -> int:
 
 
 def copy_matching_weights(source: Net, target: Net) -> bool:
-    """Copy all tensors of equal name and shape into another net; return False if the nets differ in width.
+    """Copy all tensors of equal name and shape into another net; return False if they differ in width or meaning.
 
     Blocks that only the target has stay as they are: in a new net, the identity.
 
@@ -49,7 +55,7 @@ def copy_matching_weights(source: Net, target: Net) -> bool:
     >>> copy_matching_weights(old, new), torch.equal(old.eval()(bits, scalars)[0], new.eval()(bits, scalars)[0])
     (True, True)
     """
-    if source.config.channels != target.config.channels:
+    if any(getattr(source.config, key) != getattr(target.config, key) for key in ("channels", *SAME_MEANING, *HEADS)):
         return False
     old = source.state_dict()
     for name, tensor in target.state_dict().items():

@@ -37,7 +37,7 @@ class Key(NamedTuple):
 
     section: str
     name: str
-    type: Literal["integer", "number", "boolean", "string"]
+    type: Literal["integer", "number", "boolean", "string", "array"]
     help: str
     is_required: bool
     default: Any
@@ -71,6 +71,7 @@ class Key(NamedTuple):
     def expected(self) -> str:
         """What a value of the key is, in words, without the possibility of a schedule."""
         kinds = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+        kinds["array"] = "a list [[move, number], ...]"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return f"{kinds[self.type]} {self.bounds}".rstrip()
@@ -83,7 +84,9 @@ def _declared() -> Iterator[Key]:
         schema = part.model_json_schema()
         for name, entry in schema["properties"].items():
             # A schedule is the second of two choices, "absent" is a null among them.
-            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind["type"] != "null"]
+            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind.get("type") != "null"]
+            is_scheduled = "oneOf" in entry or "oneOf" in kinds[0]
+            kinds = kinds[0].get("oneOf", kinds)
             yield Key(
                 section=section,
                 name=name,
@@ -92,7 +95,7 @@ def _declared() -> Iterator[Key]:
                 is_required=name in schema.get("required", ()),
                 default=entry.get("default"),
                 choices=TRAINABLE if part is VariantPart else tuple(kinds[0].get("enum", ())),
-                is_scheduled="oneOf" in entry,
+                is_scheduled=is_scheduled,
                 minimum=kinds[0].get("minimum"),
                 maximum=kinds[0].get("maximum"),
                 above=kinds[0].get("exclusiveMinimum"),

@@ -11,8 +11,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from selfmate._core import SearchConfig, SelfPlayConfig
-from selfmate.nn.config import LIMITS, Context
+from selfmate._core import Encoding, SearchConfig, SelfPlayConfig
+from selfmate.nn.config import LIMITS, ActivationName, Context, EncoderName, Heads, NetConfig, PolicyName, ValueName
+from selfmate.nn.encodings import encoding_of, sized_for
+from selfmate.recipe.selfplay_types import JudgeName, TemperatureSteps
 from selfmate.recipe.types import MAX_CYCLE, CorePart, Part, Scheduled, Size, VariantName, core_keys, key, number, whole
 
 __all__ = [
@@ -44,6 +46,34 @@ class NetPart(Part):
     blocks: Annotated[int, whole(*LIMITS["blocks"])] | None = key("residual blocks", None)
     channels: Annotated[int, whole(*LIMITS["channels"])] | None = key("channels of the residual tower", None)
     context: Context | None = key("how blocks see the whole board: squeeze-and-excite, pooling, or not", None)
+    context_blocks: str = key('first and last block with a context, as in "7-10"; empty: all', "")
+    widths: str = key(
+        'channels of a plain tower without residual blocks, as in "256,512,1024"; empty: a residual one', ""
+    )
+    activation: ActivationName = key("activation of every layer", "relu")
+    encoder: EncoderName = key(
+        "planes of a position: full and pieces12 as the side to move sees it, else as White", "full"
+    )
+    history: Annotated[int, whole(*LIMITS["history"])] = key("positions that the encoder sees", 1)
+    policy: PolicyName = key(
+        "logits of moves: by direction and distance, by from- and to-square, by a sum of from-square and move, or none "
+        "and equal priors",
+        "planes",
+    )
+    underpromotions: Annotated[bool, Field(strict=True)] = key(
+        "whether fromto and factored tell promotions to other pieces from that to a queen", True
+    )
+    value: ValueName = key(
+        "win-draw-loss, a number by tanh, a number without bounds, or two of these: one for either colour", "wdl"
+    )
+    heads: Heads = key("heads by 1x1 convolutions and pooling, or by layers connected to every square", "conv")
+    policy_channels: Annotated[int, whole(*LIMITS["policy_channels"])] | None = key("channels of the policy head", None)
+    value_channels: Annotated[int, whole(*LIMITS["value_channels"])] | None = key(
+        "channels of the value head; 0, with full heads: the tower itself", None
+    )
+    value_hidden: Annotated[int, whole(*LIMITS["value_hidden"])] = key(
+        "neurons between board and value, with full heads; 0: none", 0
+    )
 
     def changes(self) -> dict[str, Any]:
         """Return what differs from the named size, for `NetConfig.sized`."""
@@ -66,6 +96,31 @@ class SelfPlayPart(CorePart):
     uniform_cycles: Annotated[int, whole(0, MAX_CYCLE)] = key(
         "first cycles that are played without the net: equal priors, and every value a draw", 0
     )
+    explorer: Literal["net", "heuristic-1"] = key(
+        "what plays the games until a candidate has passed the gate: the untrained net, or heuristic-1", "net"
+    )
+    explorer_cycles: Annotated[int, whole(1, MAX_CYCLE)] = key(
+        "first cycles in which heuristic-1 plays, if it is the explorer, also after a candidate has passed", 1
+    )
+    temperature_by_move: TemperatureSteps = key(
+        "temperature from a move of the game on (two plies each, the first is 0); if not empty, it replaces "
+        "`temperature` and `temperature_plies`",
+        (),
+    )
+    starts: str = key(
+        "where a share of the games begins: a file of puzzles (Lichess's CSV) or of FENs or EPDs, or `middlegames`, "
+        "`endgames` or `generated` (both) of random games",
+        "",
+    )
+    starts_share: Scheduled[Annotated[float, number(0, 1)]] = key("share of the games that begin at `starts`", 0.6)
+    starts_even: Annotated[bool, Field(strict=True)] = key(
+        "draw as many of `starts` with White as with Black to move", False
+    )
+    judge: JudgeName = key(
+        "what values truncated games: `none`, `search`, `material`, `heuristic-1`, or an engine, `uci:COMMAND?nodes=N`",
+        "none",
+    )
+    judge_value: Annotated[float, number(0, 1)] = key("value of the side with more material, by `material`", 0.25)
 
 
 class LearnerPart(Part):
@@ -138,8 +193,12 @@ class LearnerPart(Part):
     log_every: Annotated[int, whole(0, 10_000_000)] = key("steps between lines of losses in the metrics; 0: none", 0)
 
 
-class GatePart(Part):
-    """Matches between candidate and champion, and the final matches."""
+@core_keys(SearchConfig.fields(), optional=True)
+class GatePart(CorePart):
+    """Matches between candidate and champion, and the final matches.
+
+    Every key of `[search]` may stand here too: it overrides the search in these matches, which have no noise otherwise.
+    """
 
     games: Scheduled[Annotated[int, whole(0, MAX_MATCH_GAMES)]] = key(
         "games of candidate against champion; 0: every candidate becomes champion", 0
@@ -185,6 +244,14 @@ class Recipe(Part):
     learner: LearnerPart
     gate: GatePart
     progress: ProgressPart
+
+    def net_config(self) -> NetConfig:
+        """Return the net; raise `NetError` where its keys contradict each other."""
+        return sized_for(self.variant.name, self.net.size, **self.net.changes())
+
+    def encoding(self) -> Encoding:
+        """Return the encoding of the positions that the net reads."""
+        return encoding_of(self.net_config())
 
     def flat(self) -> dict[str, Any]:
         """Return all values by their dotted keys."""

@@ -15,6 +15,7 @@ from selfmate.util.text import other_format
 __all__ = [
     "FIRST_NET",
     "FORMAT",
+    "STARTS",
     "Checkpoint",
     "Manifest",
     "Parent",
@@ -32,6 +33,9 @@ __all__ = [
 
 FORMAT: Final = 2
 """Version of the directory's format. A directory of another version is refused."""
+
+STARTS: Final = "starts.fen"
+"""File of the start positions that the recipe's `starts` had when the run was begun, a FEN per line."""
 
 FIRST_NET: Final = "00000"
 """Folder of the untrained net, which the first commit names."""
@@ -165,6 +169,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     name: str = ""  # of its first directory; its nets keep this name wherever the run is copied
     parent: Parent | None = None
     appendices: tuple[Appendix, ...] = ()
+    starts_stamp: Stamp | None = None  # of starts.fen; None where the recipe names no file of start positions
 
 
 class Format(Struct):

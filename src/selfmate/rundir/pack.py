@@ -22,6 +22,7 @@ from selfmate.rundir.format import (
     LEARNER_JSON,
     LEARNER_TENSORS,
     MOMENT_PREFIX,
+    STARTS,
     Checkpoint,
     RunError,
     State,
@@ -56,12 +57,14 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
     if not to.parent.is_dir():
         raise RunError(f"{to}: there is no folder {to.parent}", str(to))
     with Run.hold(run), new_folder(to) as folder:
-        _, state = read_run(run)
+        manifest, state = read_run(run)
         if state.learner is None:
             raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
         # 1. Everything but games
         for name in PLAIN_FILES:
             _copy(run, folder, name)
+        if manifest.starts_stamp is not None:
+            _copy(run, folder, STARTS, manifest.starts_stamp)
         with (run / "metrics.jsonl").open("rb") as metrics:
             (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
         kept = tuple(each for each in state.checkpoints if each.cycle in (state.champion, state.newest().cycle))

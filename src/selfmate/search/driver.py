@@ -66,6 +66,9 @@ def drive(
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
+    for number, each in enumerate(evaluators[: pool.evaluators]):
+        if isinstance(each, Evaluator) and each.encoding != pool.encoding(number):
+            raise EvaluatorError(f"the games are not encoded as {each.name} reads them", each.name)
     chosen = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
     driver = _Driver(pool, chosen, stopping, prepare, tell, watch)
     threads = [

@@ -22,13 +22,13 @@ from selfmate.match.record_pgn import as_game
 from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
+from selfmate.recipe.searches import match_search
 from selfmate.rundir.directory import Run
 from selfmate.search.player import Player
 from selfmate.search.spec import label, net_name
 from selfmate.train.engine_match import FOLDER as ENGINE_FOLDER
 from selfmate.train.engine_match import play_engine
 from selfmate.train.gate_rules import GateTest, passes
-from selfmate.train.selfplay import search_config
 from selfmate.train.status import MeasuredElo, TrainingStatus
 from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
@@ -299,7 +299,7 @@ class Matches:
             self.evaluator(first),
             second,
             openings,
-            search=search_config(self.recipe.search, cycle, noise=False),
+            search=match_search(self.recipe, cycle),
             visits=visits,
             max_plies=at(self.recipe.selfplay.max_plies, cycle),
             lanes=self.lanes,

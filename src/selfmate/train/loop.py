@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from selfmate import _core
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
@@ -35,6 +34,7 @@ from selfmate.train.learner import Learner, Losses
 from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
+from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
@@ -57,7 +57,7 @@ def net_config(recipe: Recipe) -> NetConfig:
     >>> net_config(load("gardner-laptop")).policy_size
     1225
     """
-    return NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes())
+    return recipe.net_config()
 
 
 def _rows(records: list[GameRecord]) -> list[tuple[int, int, bytes]]:
@@ -106,7 +106,7 @@ class Trainer:
         self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
         flight = () if run.state.flight is None else decode_games(run.read_shard(run.state.flight))
-        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
+        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight, starts=run.read_starts())
         watchdog = Watchdog(0, stop, say=view.say) if watchdog is None else watchdog
         self.selfplay.beat = watchdog.beat
         self.matches = Matches(
@@ -212,7 +212,7 @@ class Trainer:
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing and self.selfplay.needs_net(task.cycle):
+        if task.missing and self.selfplay.native_evaluator(task.cycle, state.champion) is None:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()
@@ -225,8 +225,10 @@ class Trainer:
 
             try:
                 if task.missing:
-                    tell = self._shows_games(len(task.committed))
-                    games = self.selfplay.play(task.cycle, task.missing, stopping=stopping, tell=tell)
+                    show, champion = self._shows_games(len(task.committed)), state.champion
+                    games = self.selfplay.play(
+                        task.cycle, task.missing, champion=champion, stopping=stopping, tell=show
+                    )
             except BaseException:
                 self.stop.asked = True  # else the learner would first reach its goal
                 raise
@@ -246,7 +248,8 @@ class Trainer:
                 "positions_per_second": status.positions_per_second,
                 "evaluations_per_second": status.evaluations_per_second,
             }
-            self.log("play", task.cycle, **describe_games(games.records), **speeds)
+            extras = describe_options(self.selfplay.starts, task.cycle, games.records)
+            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds)
             self._estimate_final_game(task, games)
         return games, losses
 

@@ -27,8 +27,10 @@ from selfmate.train.console_log import CONSOLE_LOG, LoggedView
 from selfmate.train.dashboard import View, make_view
 from selfmate.train.engines import check_engines
 from selfmate.train.gate import ANCHOR, UNTRAINED
+from selfmate.train.judge import check_judge
 from selfmate.train.loop import Trainer, net_config
 from selfmate.train.selfplay import check_memory
+from selfmate.train.starts import describe_starts, read_starts
 from selfmate.train.status import TrainingStatus
 from selfmate.train.warm_start import find_parent, inherit
 from selfmate.train.watchdog import Watchdog
@@ -84,15 +86,27 @@ def train(
     changed = change(wanted, overrides)
     net_config(changed)
     check_memory(changed)
+    check_judge(changed)
     check_engines(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     parent = None if source is None else find_parent(Path(source), directory, wanted)
     if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
+    begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
+    starts = read_starts(changed) if begins else None
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
-    with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+    with Run.open(
+        directory,
+        wanted,
+        name=name,
+        seed=seed,
+        settings=overrides,
+        smoke=smoke,
+        parent=parent,
+        starts=() if starts is None else starts.fens,
+    ) as opened:
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
         if source is not None:
             inherit(opened, Path(source))
@@ -112,6 +126,8 @@ def train(
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
             with stop_on_signals(stop, view.say, view.close), _shared_processor(), guard:
                 _say_where(opened, view)
+                if starts is not None:
+                    view.say(describe_starts(opened.recipe.selfplay, starts))
                 trainer = Trainer(
                     opened,
                     stop,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from selfmate._core import Buffer, GameRecord
+from selfmate._core import Buffer, Encoding, GameRecord
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.directory import Run
@@ -17,12 +17,14 @@ __all__ = ["Window", "first_cycle", "oldest_game", "read_cycle", "read_window"]
 class Window:
     """Two buffers of positions, newest games last: `learned` is sampled for training, `held_out` only validates."""
 
-    def __init__(self, variant: str, part: LearnerPart, cycle: int, threads: int = 1) -> None:
+    def __init__(
+        self, variant: str, part: LearnerPart, cycle: int, threads: int = 1, *, encoding: Encoding | None = None
+    ) -> None:
         self.part = part
         self.capacity = at(part.window, cycle)
         self.held_out_capacity = self.capacity // part.holdout if part.holdout else 0
-        self.learned = Buffer(variant, self.capacity, threads)
-        self.held_out = Buffer(variant, max(1, self.held_out_capacity), threads)
+        self.learned = Buffer(variant, self.capacity, threads, encoding)
+        self.held_out = Buffer(variant, max(1, self.held_out_capacity), threads, encoding)
 
     def fits(self, cycle: int) -> bool:
         """Return whether the capacity is the one that the recipe has at a cycle."""
@@ -76,7 +78,7 @@ def oldest_game(run: Run, cycle: int) -> int:
 
 def read_window(run: Run, threads: int, cycle: int) -> Window:
     """Return a window with the newest committed games before a cycle, up to its capacity."""
-    window = Window(run.recipe.variant.name, run.recipe.learner, cycle, threads)
+    window = Window(run.recipe.variant.name, run.recipe.learner, cycle, threads, encoding=run.recipe.encoding())
     newest_first: list[list[GameRecord]] = []
     for earlier in reversed(range(first_cycle(run.recipe.learner, cycle), cycle)):
         newest_first.append(read_cycle(run, earlier))
