@@ -197,6 +197,7 @@ def test_a_run_is_taught_in_its_first_cycles(tmp_path: Path, monkeypatch: pytest
 
 BAD_ENGINES: Final = [
     ("learner.teacher='uci:no-such-engine?nodes=5'", "learner.teacher: "),
+    (f"learner.teacher='{ENGINE[:-7]}movetime=5'", "learner.teacher: a teacher has nodes or depth, not time"),
     (f"progress.engine='{ENGINE}&option.UCI_Elo=1350'", "has no option 'UCI_Elo'"),
     (f"progress.engine='{ENGINE}'", "progress.engine: "),  # it does not play gardner
     ("progress.engine=stockfish", "progress.engine: an engine is written uci:COMMAND?nodes=N, not 'stockfish'"),
