@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.recipe.schedule import at
+from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import RunError, read_state
 from selfmate.search.driver import one_thread
@@ -82,14 +84,10 @@ def train(
     began = time.monotonic()
     # 1. Check the arguments before anything is written
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
-    wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
-    changed = change(wanted, overrides)
-    net_config(changed)
-    check_memory(changed)
-    check_judge(changed)
-    check_engines(changed)
+    wanted, changed = _read_recipe(recipe, overrides, smoke)
     directory = Path(run) if run is not None else Path("runs") / name
-    parent = None if source is None else find_parent(Path(source), directory, wanted)
+    origin = None if source is None else Path(source)
+    parent = None if origin is None else find_parent(origin, directory, wanted)
     if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
@@ -108,8 +106,8 @@ def train(
         starts=() if starts is None else starts.fens,
     ) as opened:
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
-        if source is not None:
-            inherit(opened, Path(source))
+        if origin is not None:
+            inherit(opened, origin)
         elif opened.manifest.parent is not None and not opened.state.shards:
             given = opened.manifest.parent.name
             raise RunError(f"{directory}: the games of run {given!r} are not copied yet; give --from again")
@@ -120,22 +118,52 @@ def train(
             earlier_seconds=opened.state.seconds,
             deadline=None if minutes is None else began + 60 * minutes,
         )
-        stop = Stop()
-        with make_view(status) as shown, LoggedView(shown, status, directory / CONSOLE_LOG) as view:
-            guard = Watchdog(60 * watchdog, stop, say=view.say, write=view.write, close=view.close)
+        said = None if starts is None else describe_starts(opened.recipe.selfplay, starts)
+        session = _Session(opened, status, device, origin, learn_only=learn_only, patience=60 * watchdog)
+        return session.run(said, command)
+
+
+def _read_recipe(recipe: str | Path, overrides: Sequence[str], smoke: bool) -> tuple[Recipe, Recipe]:
+    """Return a recipe without and with its overrides; raise an error for what cannot run on this machine."""
+    wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
+    changed = change(wanted, overrides)
+    net_config(changed)
+    check_memory(changed)
+    check_judge(changed)
+    check_engines(changed)
+    return wanted, changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session on an open run."""
+
+    opened: Run
+    status: TrainingStatus
+    device: str
+    source: Path | None
+    learn_only: bool
+    patience: float
+    """Seconds that a thread may stand still; 0: any time."""
+
+    def run(self, said: str | None, command: str) -> Summary:
+        """Train until the session ends; `said` is printed first, and `command` last as the one that resumes."""
+        stop, status, log = Stop(), self.status, self.opened.directory / CONSOLE_LOG
+        with make_view(status) as shown, LoggedView(shown, status, log) as view:
+            guard = Watchdog(self.patience, stop, say=view.say, write=view.write, close=view.close)
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
             with stop_on_signals(stop, view.say, view.close), _shared_processor(), guard:
-                _say_where(opened, view)
-                if starts is not None:
-                    view.say(describe_starts(opened.recipe.selfplay, starts))
+                _say_where(self.opened, view)
+                if said is not None:
+                    view.say(said)
                 trainer = Trainer(
-                    opened,
+                    self.opened,
                     stop,
                     status,
                     view,
-                    device=device,
-                    source=None if source is None else Path(source),
-                    learn_only=learn_only,
+                    device=self.device,
+                    source=self.source,
+                    learn_only=self.learn_only,
                     watchdog=guard,
                 )
                 scores = _train(trainer)
