@@ -295,10 +295,9 @@ def test_leaves_without_scalars_fit_the_memory_of_a_device() -> None:
     encoding = _core.encoding("gardner", "pieces12", "fromto_queen", 2)
     pool = Pool("gardner", SearchConfig(), SelfPlayConfig(visits=2), seed=1, slots=3, encoding=encoding)
     pool.start(0, 3)
-    buffers = LeafBuffers(
-        *(np.zeros(size, kind) for size, kind in ((3 * 24, np.uint64), (0, np.float32), (3 * 128, np.uint16))),
-        np.zeros(3, np.uint16), [128], encoding,
-    )  # fmt: skip
+    bits, scalars = np.zeros(3 * 24, np.uint64), np.zeros(0, np.float32)
+    moves, counts = np.zeros(3 * 128, np.uint16), np.zeros(3, np.uint16)
+    buffers = LeafBuffers(bits, scalars, moves, counts, [128], encoding)
     pool.gather_into(buffers)
     assert buffers.size == 3
     with pytest.raises(SelfmateError, match="memory for leaves of another encoding"):

@@ -9,7 +9,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +20,6 @@ from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import RunError, read_state
 from selfmate.search.driver import one_thread
@@ -84,10 +82,13 @@ def train(
     began = time.monotonic()
     # 1. Check the arguments before anything is written
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
-    wanted, changed = _read_recipe(recipe, overrides, smoke)
+    wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
+    changed = change(wanted, overrides)
+    for check in (net_config, check_memory, check_judge, check_engines):
+        check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
-    origin = None if source is None else Path(source)
-    parent = None if origin is None else find_parent(origin, directory, wanted)
+    given = None if source is None else Path(source)
+    parent = None if given is None else find_parent(given, directory, wanted)
     if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
@@ -95,22 +96,16 @@ def train(
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
+    fens = () if starts is None else starts.fens
     with Run.open(
-        directory,
-        wanted,
-        name=name,
-        seed=seed,
-        settings=overrides,
-        smoke=smoke,
-        parent=parent,
-        starts=() if starts is None else starts.fens,
+        directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent, starts=fens
     ) as opened:
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
-        if origin is not None:
-            inherit(opened, origin)
+        if given is not None:
+            inherit(opened, given)
         elif opened.manifest.parent is not None and not opened.state.shards:
-            given = opened.manifest.parent.name
-            raise RunError(f"{directory}: the games of run {given!r} are not copied yet; give --from again")
+            missing = opened.manifest.parent.name
+            raise RunError(f"{directory}: the games of run {missing!r} are not copied yet; give --from again")
         status = TrainingStatus(
             variant=wanted.variant.name,
             recipe=name,
@@ -118,53 +113,16 @@ def train(
             earlier_seconds=opened.state.seconds,
             deadline=None if minutes is None else began + 60 * minutes,
         )
-        said = None if starts is None else describe_starts(opened.recipe.selfplay, starts)
-        session = _Session(opened, status, device, origin, learn_only=learn_only, patience=60 * watchdog)
-        return session.run(said, command)
-
-
-def _read_recipe(recipe: str | Path, overrides: Sequence[str], smoke: bool) -> tuple[Recipe, Recipe]:
-    """Return a recipe without and with its overrides; raise an error for what cannot run on this machine."""
-    wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
-    changed = change(wanted, overrides)
-    net_config(changed)
-    check_memory(changed)
-    check_judge(changed)
-    check_engines(changed)
-    return wanted, changed
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """A session on an open run."""
-
-    opened: Run
-    status: TrainingStatus
-    device: str
-    source: Path | None
-    learn_only: bool
-    patience: float
-    """Seconds that a thread may stand still; 0: any time."""
-
-    def run(self, said: str | None, command: str) -> Summary:
-        """Train until the session ends; `said` is printed first, and `command` last as the one that resumes."""
-        stop, status, log = Stop(), self.status, self.opened.directory / CONSOLE_LOG
-        with make_view(status) as shown, LoggedView(shown, status, log) as view:
-            guard = Watchdog(self.patience, stop, say=view.say, write=view.write, close=view.close)
+        stop = Stop()
+        with make_view(status) as shown, LoggedView(shown, status, directory / CONSOLE_LOG) as view:
+            guard = Watchdog(60 * watchdog, stop, say=view.say, write=view.write, close=view.close)
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
             with stop_on_signals(stop, view.say, view.close), _shared_processor(), guard:
-                _say_where(self.opened, view)
-                if said is not None:
-                    view.say(said)
+                _say_where(opened, view)
+                if starts is not None:
+                    view.say(describe_starts(opened.recipe.selfplay, starts))
                 trainer = Trainer(
-                    self.opened,
-                    stop,
-                    status,
-                    view,
-                    device=self.device,
-                    source=self.source,
-                    learn_only=self.learn_only,
-                    watchdog=guard,
+                    opened, stop, status, view, device=device, source=given, learn_only=learn_only, watchdog=guard
                 )
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)
