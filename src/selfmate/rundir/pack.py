@@ -89,14 +89,8 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         if flight is not None:
             _copy(run, folder, flight.name, flight.stamp)
         # 3. The commit, last
-        changes = {
-            "shards": tuple(reversed(shards)),
-            "flight": flight,
-            "checkpoints": kept,
-            "kept_nets": (),
-            "learner": learner,
-        }
-        changed: State = msgspec.structs.replace(state, **changes)
+        changes = {"shards": tuple(reversed(shards)), "flight": flight, "learner": learner}
+        changed: State = msgspec.structs.replace(state, **changes, checkpoints=kept, kept_nets=())
         write_file(folder / "state.json", changed.to_json())
         size = _size(folder)
     return Packed(
