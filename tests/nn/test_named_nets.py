@@ -66,11 +66,13 @@ def test_every_evaluator_gives_the_answer_of_torch(kind: str, tmp_path: Path) ->
         open_evaluator(tmp_path / "net.onnx", backend="onnx"),
         open_evaluator(tmp_path, backend="auto"),
         CachedEvaluator(open_evaluator(tmp_path)),
+        open_evaluator(tmp_path / "net.onnx", backend="auto"),
     ]
     for evaluator in opened:
         assert evaluator.encoding == encoding_of(net.config)
         found = evaluator.evaluate(leaves)
-        assert close(found._replace(plies=expected.plies), expected, 1e-5), evaluator.name
+        tolerance = 0.02 if "bf16" in evaluator.name else 1e-5
+        assert close(found._replace(plies=expected.plies), expected, tolerance), evaluator.name
     config = net.config
     fits = config.activation == "relu" and config.heads == "conv"
     assert opened[2].name.startswith("winograd" if fits else "onnx")
@@ -295,10 +297,8 @@ def test_leaves_without_scalars_fit_the_memory_of_a_device() -> None:
     encoding = _core.encoding("gardner", "pieces12", "fromto_queen", 2)
     pool = Pool("gardner", SearchConfig(), SelfPlayConfig(visits=2), seed=1, slots=3, encoding=encoding)
     pool.start(0, 3)
-    buffers = LeafBuffers(
-        *(np.zeros(size, kind) for size, kind in ((3 * 24, np.uint64), (0, np.float32), (3 * 128, np.uint16))),
-        np.zeros(3, np.uint16), [128], encoding,
-    )  # fmt: skip
+    bits, scalars, moves, counts = np.zeros(3 * 24, "u8"), np.zeros(0, "f4"), np.zeros(3 * 128, "u2"), np.zeros(3, "u2")
+    buffers = LeafBuffers(bits, scalars, moves, counts, [128], encoding)
     pool.gather_into(buffers)
     assert buffers.size == 3
     with pytest.raises(SelfmateError, match="memory for leaves of another encoding"):

@@ -80,6 +80,7 @@ BAD_SETTINGS = [
     ("learner.optimizer=adamm", "learner.optimizer: unknown value 'adamm'; did you mean 'adam'?"),
     ("learner.shaping=0.1", "learner.shaping: rewards on the way are no shares of wins and losses"),
     ("learner.step_cost=[[0, 0.0], [4, 0.1]]", "net.value = wdl (from cycle 4)"),
+    ("net.value=tanh", "learner.value_loss: ce is for win-draw-loss; a net with the value tanh learns by mse or huber"),
     ("learner.teacher_cycles=3", "learner.teacher: needed while learner.teacher_cycles is above 0"),
     ("progress.engine_games=7", "progress.engine_games: openings are played in pairs"),
     ("learner.ema=1.0", "learner.ema: expected a number from 0 to below 1, not 1.0"),
@@ -259,6 +260,14 @@ def test_a_long_chain_of_recipes_is_refused(tmp_path: Path) -> None:
         (tmp_path / f"{number}.toml").write_text(f"extends = '{number + 1}.toml'")
     with pytest.raises(RecipeError, match="extends: more than 16 recipes extend one another"):
         load(tmp_path / "0.toml")
+
+
+def test_keys_of_the_learner_that_contradict_each_other_are_refused_at_their_cycle() -> None:
+    with pytest.raises(RecipeError, match=r"^learner.recency: a pass over the window .* \(from cycle 5\)$"):
+        change(GARDNER, ["learner.recency=1.0", "learner.epochs=[[0, 0], [5, 2]]"])
+    change(GARDNER, ["learner.recency=[[0, 1.0], [5, 0]]", "learner.epochs=[[0, 0], [5, 2]]"])
+    scalar = ["net.value=linear", "learner.value_loss=mse"]
+    assert change(GARDNER, [*scalar, "learner.shaping=0.1"]).learner.shaping == 0.1
 
 
 def test_every_wrong_setting_is_named() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +29,7 @@ from selfmate.recipe.schema import GatePart
 from selfmate.rundir.format import State
 from selfmate.train import gate as gate_module
 from selfmate.train.engine_match import rate_champion
+from selfmate.train.gate import Matches
 from selfmate.train.gate_rules import GateTest, passes
 from selfmate.train.learner import Learner
 from selfmate.train.session import Summary, train
@@ -195,6 +197,7 @@ def test_a_run_is_taught_in_its_first_cycles(tmp_path: Path, monkeypatch: pytest
 
 BAD_ENGINES: Final = [
     ("learner.teacher='uci:no-such-engine?nodes=5'", "learner.teacher: "),
+    (f"learner.teacher='{ENGINE[:-7]}movetime=5'", "learner.teacher: a teacher has nodes or depth, not time"),
     (f"progress.engine='{ENGINE}&option.UCI_Elo=1350'", "has no option 'UCI_Elo'"),
     (f"progress.engine='{ENGINE}'", "progress.engine: "),  # it does not play gardner
     ("progress.engine=stockfish", "progress.engine: an engine is written uci:COMMAND?nodes=N, not 'stockfish'"),
@@ -302,6 +305,20 @@ def test_a_real_gate_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (gate,) = metrics_of(tmp_path / "run", "gate")
     assert gate["games"] < 20 <= most
     assert (gate["verdict"], gate["passed"]) == ("H1", True)
+
+
+def test_the_first_candidates_play_what_explores() -> None:
+    """002: until a candidate has passed, its opponent is the explorer that plays the games; then the champion."""
+    for explorer, champion, opponent in (
+        ("heuristic-1", 0, "heuristic-1"),
+        ("heuristic-1", 3, "net of cycle 3"),
+        ("net", 0, "net of cycle 0"),
+    ):
+        matches: Any = SimpleNamespace(
+            recipe=SimpleNamespace(selfplay=SimpleNamespace(explorer=explorer)),
+            evaluator=lambda cycle: f"net of cycle {cycle}",
+        )
+        assert Matches._opponent(matches, champion) == opponent
 
 
 # ---- engines --------------------------------------------------------------------------------------------------------

@@ -182,13 +182,17 @@ def _fastest(*, int8_bytes: int | None, has_f32: bool, openvino: bool | None = N
     Nothing is timed: the same net on the same machine always has the same backend, and so plays the same moves
     (measured in docs/results/cpu-play.md).
     """
-    has_openvino = BACKENDS["openvino"].is_installed if openvino is None else openvino
+    is_installed = BACKENDS["openvino"].is_installed
+    has_openvino = is_installed if openvino is None else openvino
+    other = "does not compute such a net" if is_installed else "is not installed"
     if int8_bytes is not None and (not has_f32 or cpu_flags() & INT8_FLAGS):
         if not has_openvino:
-            return "onnx-int8", "int8, and OpenVINO is not installed"
+            return "onnx-int8", f"int8, and OpenVINO {other}"
         if int8_bytes <= SMALL_NET:
             return "onnx-int8", "int8, and the net is small"
         return "openvino-int8", "int8, and the net is large"
     if has_openvino and cpu_flags() & BF16_FLAGS:
         return "openvino-bf16", "no int8 file, but the processor has bf16"
+    if is_installed and not has_openvino:
+        return "onnx", f"OpenVINO {other}"
     return "onnx", "neither int8 nor bf16 is faster here"

@@ -12,7 +12,7 @@ from selfmate.nn.architecture import PLANES
 from selfmate.nn.config import NetError
 from selfmate.nn.net import Net
 
-__all__ = ["copy_matching_weights", "transfer_tower", "without_context"]
+__all__ = ["copy_matching_weights", "means_the_same", "transfer_tower", "without_context"]
 
 SAME_MEANING: Final = ("encoder", "history", "activation", "widths")
 """Keys of a config that must be equal for the weights of a tower to mean the same."""
@@ -55,13 +55,19 @@ def copy_matching_weights(source: Net, target: Net) -> bool:
     >>> copy_matching_weights(old, new), torch.equal(old.eval()(bits, scalars)[0], new.eval()(bits, scalars)[0])
     (True, True)
     """
-    if any(getattr(source.config, key) != getattr(target.config, key) for key in ("channels", *SAME_MEANING, *HEADS)):
+    if not means_the_same(source, target):
         return False
     old = source.state_dict()
     for name, tensor in target.state_dict().items():
         if name in old and old[name].shape == tensor.shape:
             tensor.copy_(old[name])
     return True
+
+
+def means_the_same(source: Net, target: Net) -> bool:
+    """Return whether the weights of two nets are of one width, read the same planes and give the same outputs."""
+    keys = ("channels", *SAME_MEANING, *HEADS)
+    return all(getattr(source.config, key) == getattr(target.config, key) for key in keys)
 
 
 @torch.no_grad()
@@ -71,7 +77,7 @@ def without_context(net: Net, bits: Tensor, scalars: Tensor) -> Net:
     The mean effect of each context at the given positions (a scale and a shift of each channel, by least squares) is
     folded into the norm before it. `bits` is int64[B, P], `scalars` float[B, S].
     """
-    result = Net(dataclasses.replace(net.config, context="none"), seed=0).eval()
+    result = Net(dataclasses.replace(net.config, context="none", context_blocks=""), seed=0).eval()
     copy_matching_weights(net, result)
     net.eval()
     values = {PLANES: net.planes(bits, scalars)}

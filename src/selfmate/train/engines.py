@@ -21,7 +21,12 @@ def check_engines(recipe: Recipe) -> None:
     for key, text in named.items():
         if text:
             try:
-                start_engines([read_engine(text)], recipe.variant.name)
+                engine = read_engine(text)
+                if key == "learner.teacher" and engine.limit.is_timed:
+                    raise SelfmateError(
+                        "a teacher has nodes or depth, not time, so that every run of a seed is the same"
+                    )
+                start_engines([engine], recipe.variant.name)
             except SelfmateError as error:
                 problem = Problem(key, str(error))
                 raise RecipeError(str(problem), key, (problem,)) from error

@@ -113,7 +113,7 @@ class Matches:
 
     def _opponent(self, champion: int) -> Evaluator | str:
         """Return what a candidate plays: the champion, or, until one has passed, what plays the games instead."""
-        explorer: str = getattr(self.recipe.selfplay, "explorer", "net")
+        explorer = self.recipe.selfplay.explorer
         return explorer if champion == 0 and explorer != "net" else self.evaluator(champion)
 
     # -- measurements of strength -----------------------------------------------------------------

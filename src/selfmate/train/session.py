@@ -84,12 +84,11 @@ def train(
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
     changed = change(wanted, overrides)
-    net_config(changed)
-    check_memory(changed)
-    check_judge(changed)
-    check_engines(changed)
+    for check in (net_config, check_memory, check_judge, check_engines):
+        check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
-    parent = None if source is None else find_parent(Path(source), directory, wanted)
+    given = None if source is None else Path(source)
+    parent = None if given is None else find_parent(given, directory, wanted)
     if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
@@ -97,22 +96,16 @@ def train(
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
+    fens = () if starts is None else starts.fens
     with Run.open(
-        directory,
-        wanted,
-        name=name,
-        seed=seed,
-        settings=overrides,
-        smoke=smoke,
-        parent=parent,
-        starts=() if starts is None else starts.fens,
+        directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent, starts=fens
     ) as opened:
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
-        if source is not None:
-            inherit(opened, Path(source))
+        if given is not None:
+            inherit(opened, given)
         elif opened.manifest.parent is not None and not opened.state.shards:
-            given = opened.manifest.parent.name
-            raise RunError(f"{directory}: the games of run {given!r} are not copied yet; give --from again")
+            missing = opened.manifest.parent.name
+            raise RunError(f"{directory}: the games of run {missing!r} are not copied yet; give --from again")
         status = TrainingStatus(
             variant=wanted.variant.name,
             recipe=name,
@@ -129,14 +122,7 @@ def train(
                 if starts is not None:
                     view.say(describe_starts(opened.recipe.selfplay, starts))
                 trainer = Trainer(
-                    opened,
-                    stop,
-                    status,
-                    view,
-                    device=device,
-                    source=None if source is None else Path(source),
-                    learn_only=learn_only,
-                    watchdog=guard,
+                    opened, stop, status, view, device=device, source=given, learn_only=learn_only, watchdog=guard
                 )
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)

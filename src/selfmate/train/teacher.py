@@ -16,23 +16,10 @@ from selfmate._core import GameRecord, Samples
 from selfmate.board.position import Position
 from selfmate.match.spec import go_command
 from selfmate.match.uci_client import PATIENCE, EngineError, UciClient, close_all
-from selfmate.match.uci_parse import EngineScore
 from selfmate.train.engines import read_engine
+from selfmate.train.judge import engine_value
 
-__all__ = ["Teacher", "value_of_score"]
-
-
-def value_of_score(score: EngineScore) -> float:
-    """Return the expected value, from -1 to 1, of an engine's score: that of as many Elo as it has centipawns.
-
-    >>> value_of_score(EngineScore(cp=0)), value_of_score(EngineScore(mate=-2))
-    (0.0, -1.0)
-    >>> round(value_of_score(EngineScore(cp=400)), 3)
-    0.818
-    """
-    if score.mate is not None:
-        return 1.0 if score.mate > 0 else -1.0
-    return 2 / (1 + 10 ** (-(score.cp or 0) / 400)) - 1
+__all__ = ["Teacher"]
 
 
 class Teacher:
@@ -77,7 +64,7 @@ class Teacher:
         reply = engine.search(position.fen(), [], go_command(self._limit, (60.0, 60.0)), seconds=seconds)
         if reply.score is None:
             raise EngineError(f"{engine.name} gave no score for {position.fen()}", engine.name)
-        return value_of_score(reply.score)
+        return engine_value(reply.score)
 
     def _engine(self) -> UciClient:
         if not hasattr(self._own, "client"):
