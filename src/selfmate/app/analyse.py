@@ -5,6 +5,7 @@ docs/analysis.md explains the output, docs/analysis.schema.json its JSON.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,11 +24,12 @@ from selfmate.nn import shipped as nets
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.util.files import write_output
+from selfmate.util.text import many
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["AnalysisOutput", "Effort", "VariantPlayers", "run"]
+__all__ = ["AnalysisOutput", "AnalysisProgress", "Effort", "VariantPlayers", "run"]
 
 DEFAULT_PLAYER: Final = "heuristic-1"
 """The player of a variant without a shipped net."""
@@ -88,6 +90,29 @@ class Effort:
 # -- the command ----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class AnalysisProgress:
+    """How far an analysis is: in the positions of a file (`game` is 0), or in the moves of a game.
+
+    >>> AnalysisProgress(0, 3).notes, AnalysisProgress(2, 11, 80).notes
+    (['3 positions done'], ['game 2: 11 of 80 moves', '11 of 80'])
+    """
+
+    game: int
+    """Number of the game in its file, from 1."""
+    done: int
+    total: int | None = None
+    """None if it is not known."""
+
+    @property
+    def notes(self) -> list[str]:
+        """The progress in words, the longest text first, for narrower and narrower terminals."""
+        if not self.game:
+            return [f"{many(self.done, 'position')} done"]
+        share = f"{self.done} of {self.total}"
+        return [f"game {self.game}: {share} moves", share]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisOutput:
     """What is printed and written."""
@@ -98,6 +123,8 @@ class AnalysisOutput:
     annotated: AnnotatedFile | None = None
     graph: Path | None = None
     """The picture of the first game; those of others have its name with their number."""
+    tell: Callable[[AnalysisProgress], None] = lambda _: None
+    """Called at the begin, and after every position or move."""
 
     def graph_path(self, number: int) -> Path | None:
         """Return the path of the picture of a game."""
@@ -126,6 +153,7 @@ def run(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: A
 def _run_positions(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: AnalysisOutput) -> None:
     assert given.positions is not None
     count = judged = right = 0
+    output.tell(AnalysisProgress(0, 0))
     for epd in given.positions():
         player = players(variant_name(epd.position))
         analysis = analyse(player, epd, effort.limit(player))
@@ -138,6 +166,7 @@ def _run_positions(given: AnalysisInput, players: VariantPlayers, effort: Effort
                 output.console.print()
             show(analysis, output.console, output.multipv, legend=not count)
         count += 1
+        output.tell(AnalysisProgress(0, count))
     if judged and count > 1 and not output.as_json:
         output.console.print(f"\n{right} right of {judged}", highlight=False)
 
@@ -152,6 +181,7 @@ def _run_game(
     # A move is printed when the next one is known, since the last one has the summary.
     waiting: MoveJudgement | None = None
     nodes = list(game.mainline())
+    output.tell(AnalysisProgress(number, 0, len(nodes)))
     for node, judged in zip(nodes, analyse_game(player, game, limit, number=number), strict=False):
         summary.add(
             white=judged.by_white,
@@ -160,6 +190,7 @@ def _run_game(
             accuracy=judged.accuracy,
             mark=judged.mark,
         )
+        output.tell(AnalysisProgress(number, judged.ply, len(nodes)))
         if output.annotated is not None:
             annotate_move(node, judged)
         if not output.as_json:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from selfmate.cli.common import progress_bar
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.backends import BACKEND_CHOICES
 from selfmate.match.options import PLAYER_HELP
 
 if TYPE_CHECKING:
-    from selfmate.app.analyse import Effort, VariantPlayers
+    from selfmate.app.analyse import AnalysisProgress, Effort, VariantPlayers
 
 __all__ = ["analyse"]
 
@@ -106,12 +107,22 @@ def _run(
     if given.games is None and (annotate is not None or graph is not None):
         raise SelfmateError(f"{'--annotate' if annotate else '--graph'} needs games: a PGN file")
     check_target(graph)
-    with AnnotatedFile(annotate, given.path) if annotate else contextlib.nullcontext() as annotated:
+    console = Console(highlight=False)
+    with (
+        AnnotatedFile(annotate, given.path) if annotate else contextlib.nullcontext() as annotated,
+        progress_bar(hidden=as_json and console.is_terminal, output=console) as bar,
+    ):
+        task = bar.add_task("analyse", total=None, note="")
+
+        def tell(progress: AnalysisProgress) -> None:
+            bar.update(task, completed=progress.done, total=progress.total, note=progress.notes)
+
         output = analysis.AnalysisOutput(
-            console=Console(highlight=False),
+            console=console,
             multipv=multipv,
             as_json=as_json,
             annotated=annotated,
             graph=graph,
+            tell=tell,
         )
         analysis.run(given, players, effort, output)

@@ -18,6 +18,7 @@ from selfmate.cli.complete import complete_variant
 from selfmate.errors import FenError, SelfmateError, SetupError, clip
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from selfmate.board.position import Position
@@ -165,11 +166,12 @@ def unquoted_fen(arguments: Sequence[str]) -> str | None:
 
 
 @contextlib.contextmanager
-def progress_bar(*, hidden: bool = False) -> Iterator[Progress]:
+def progress_bar(*, hidden: bool = False, output: Console | None = None) -> Iterator[Progress]:
     """Show a progress bar on standard error, if that is a terminal.
 
     A task has a field `note`: a text, or several from the longest to the shortest, of which the first that fits is
-    shown.
+    shown. `output` is the console that a command prints to while the bar is shown; if it is a terminal, the bar stands
+    below its lines.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -177,12 +179,15 @@ def progress_bar(*, hidden: bool = False) -> Iterator[Progress]:
     from selfmate.util.terminal import QuietTerminal, progress_line
 
     console = Console(stderr=True)
+    disable = hidden or not console.is_terminal
+    if output is not None and output.is_terminal:
+        console = output
     bar = Progress(
         progress_line(console),
         console=console,
         transient=True,
         redirect_stdout=False,  # rich would send it to standard error
-        disable=hidden or not console.is_terminal,
+        disable=disable,
     )
     with contextlib.nullcontext() if bar.disable else QuietTerminal(console.file), bar:
         yield bar
