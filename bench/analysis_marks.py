@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--net", default=None, help="player of `marks` (default: that of the command)")
     parser.add_argument("--visits", type=int, default=None)
     parser.add_argument("--half", choices=HALVES, help="analyse only these games (default: all)")
-    parser.add_argument("--least", type=float, help="least loss of a mark, to see more of the trade-off")
+    parser.add_argument("--from-game", type=int, default=0, help="analyse only games from this number on")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     games = given.folder / "games.jsonl"
@@ -264,16 +264,15 @@ def main() -> None:
         path, known = given.folder / "evaluations.jsonl", {line["number"]: line for line in lines_of(games)}
         make(path, wanted(given.folder), lambda line: evaluate_move(given.stockfish, known, line), given.workers)
     elif given.part == "marks":
-        from selfmate.app import marks
         from selfmate.app.analyse import Effort, VariantPlayers
 
         player = VariantPlayers(given.net)("chess")
         limit = Effort(given.visits).limit(player, in_game=True)
         path = given.folder / f"marks-{player.name}.jsonl"
         todo = [line for line in lines_of(games) if given.half in {None, half_of(line["number"])}]
-        if given.least is not None:
-            marks.MARKS = (*marks.MARKS[:-1], (given.least, "?!"))  # type: ignore[misc]
-        make(path, sorted(todo, key=lambda line: line["number"]), lambda line: analyse_game(player, limit, line), 1)
+        todo = [line for line in todo if line["number"] >= given.from_game]
+        todo.sort(key=lambda line: (line["number"] % 2 == 0, line["number"]))  # those with more errors first
+        make(path, todo, lambda line: analyse_game(player, limit, line), 1)
     else:
         table(given.folder)
 

@@ -96,6 +96,17 @@ def test_the_loss_of_a_hanging_queen_is_confirmed(queen_game: tuple[Position, Mo
     assert check.confirm(before, best, best, 0.5).loss == 0
 
 
+def stub_judge(monkeypatch: pytest.MonkeyPatch, values: dict[Move, float], ends: dict[Move, float]) -> None:
+    """Let the judge see these values after moves, and at the ends of the lines after them; 0 after others."""
+
+    def value(self: MoveCheck, position: Position, before: Position) -> float:
+        last = next(move for move in before.legal_moves if marks._after(before, move).fen() == position.fen())
+        return values.get(last, 0.0)
+
+    monkeypatch.setattr(MoveCheck, "_value", value)
+    monkeypatch.setattr(MoveCheck, "_line_values", lambda self, before, move: ([ends.get(move, 0.0)], (move,)))
+
+
 @pytest.mark.parametrize("doubting", range(len(marks.DEPTHS)))
 def test_one_alpha_beta_search_that_sees_too_little_is_enough(
     queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch, doubting: int
@@ -110,9 +121,9 @@ def test_one_alpha_beta_search_that_sees_too_little_is_enough(
         return 0 if move != played else -150 if step == doubting else -900
 
     monkeypatch.setattr(marks, "_score", score)
-    monkeypatch.setattr(MoveCheck, "_judged", lambda self, position, move: (0.9 * (move != played), (move,)))
+    stub_judge(monkeypatch, {played: -0.9}, {played: -0.9})
     found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.9)
-    assert found.loss == 0
+    assert (found.loss, found.mark) == (0, "")
     assert max(seen) == doubting  # no deeper search than needed
     assert (found.judge is None) == (doubting < len(marks.DEPTHS) - 1)
 
@@ -121,19 +132,72 @@ def test_the_judge_and_the_player_can_prevent_a_mark(
     queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, best, played = queen_game
-    judged = 0.3
     monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -200 * (move == played))
-    monkeypatch.setattr(MoveCheck, "_judged", lambda self, position, move: (judged * (move != played), (move,)))
+    stub_judge(monkeypatch, {}, {played: -0.3})
     check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
     found = check.confirm(before, best, played, 0.2)
     assert found.loss == pytest.approx((4 * (2 / 6) + 2 * 0.3 + 0.2) / 7)
-    assert mark_of(found.loss) == "?!"
-    assert check.confirm(before, best, played, 0.0).loss == pytest.approx(found.loss - 0.2 / 7)
-    judged = -0.2  # the net sees what the other side has for it
+    assert found.mark == mark_of(found.loss) == "?!"
+    assert check.confirm(before, best, played, 0.1).loss == pytest.approx(found.loss - 0.1 / 7)
+    assert check.confirm(before, best, played, 0.02) == marks.Confirmation(0.0)  # the player sees no loss
+    stub_judge(monkeypatch, {}, {played: 0.2})  # the net sees what the other side has for it
     found = check.confirm(before, best, played, 0.2)
-    assert not mark_of(found.loss)
+    assert not found.mark
     assert len(found.alpha_beta) == len(marks.DEPTHS) - 1
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
+
+
+@pytest.mark.parametrize(
+    ("better", "worth", "mark"),
+    [(0, 0.0, "?!"), (300, 0.5, "?!"), (-300, -0.5, "?!"), (301, 0.5, ""), (300, 0.51, ""), (-300, -0.51, "")],
+)
+def test_a_smaller_loss_is_marked_in_an_open_game(
+    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch, better: int, worth: float, mark: str
+) -> None:
+    before, best, played = queen_game
+    aim = 0.26  # between the bounds of an open game and of any
+
+    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
+        return better - 200 * (move == played)
+
+    monkeypatch.setattr(marks, "_score", score)
+    seen = marks.value_of_score(better) - marks.value_of_score(better - 200)
+    stub_judge(monkeypatch, dict.fromkeys(before.legal_moves, worth), {played: -(7 * aim - 4 * seen - 0.2) / 2})
+    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.2)
+    assert found.loss == pytest.approx(aim)
+    assert (found.mark, mark_of(found.loss)) == (mark, "")
+
+
+@pytest.mark.parametrize(
+    ("scores", "values", "ends", "mark"),
+    [
+        ((-600, -1300), (-0.9, -0.98), (-0.9, -0.98), "?!"),
+        ((-600, -999_990), (-0.9, -1.0), (-0.9, -1.0), "?!"),  # a mate
+        ((1300, 600), (0.98, 0.9), (0.98, 0.9), "?!"),
+        ((-600, -1200), (-0.9, -0.98), (-0.9, -0.98), ""),  # a rook's worth
+        ((-600, -1300), (-0.97, -1.0), (-0.9, -0.98), ""),  # the game was over, says the judge
+        ((-600, -1300), (-0.9, -0.98), (-0.96, -0.97), ""),  # and here at the ends of the lines
+        ((-1500, -2900), (-0.9, -0.98), (-0.9, -0.98), ""),  # and here alpha-beta
+    ],
+)
+def test_the_loss_of_a_queen_is_marked_in_a_decided_game(
+    queen_game: tuple[Position, Move, Move],
+    monkeypatch: pytest.MonkeyPatch,
+    scores: tuple[int, int],
+    values: tuple[float, float],
+    ends: tuple[float, float],
+    mark: str,
+) -> None:
+    before, best, played = queen_game
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: scores[move == played])
+    others = before.legal_moves
+    stub_judge(
+        monkeypatch,
+        dict.fromkeys(others, values[0]) | {played: values[1]},
+        dict.fromkeys(others, ends[0]) | {played: ends[1]},
+    )
+    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.1)
+    assert (found.mark, mark_of(found.loss)) == (mark, "")
 
 
 def test_the_judge_sees_the_ends_of_both_lines_for_the_side_that_moves() -> None:
@@ -143,13 +207,16 @@ def test_the_judge_sees_the_ends_of_both_lines_for_the_side_that_moves() -> None
         ("4k3/8/4n3/8/3Q4/8/8/4K3 b - - 0 1", "e6d4"),
     ):
         position = Position("chess", fen)
-        took, line = check._judged(position, position.parse_uci(move))
+        took, line = check._line_values(position, position.parse_uci(move))
         king = "e1e2" if fen.split()[1] == "w" else "e8e7"
-        missed, _ = check._judged(position, position.parse_uci(king))
-        assert took > missed + 0.3
+        missed, _ = check._line_values(position, position.parse_uci(king))
+        assert len(took) == len(missed) == len(marks.LINE_ENDS)
+        assert min(took) > max(missed) + 0.2
         assert line[0].uci() == move
+        now = [check._value(marks._after(position, position.parse_uci(each)), position) for each in (move, king)]
+        assert now[0] > now[1] + 0.2
     mate = Position("chess", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1")
-    assert check._judged(mate, mate.parse_uci("f7g7")) == (1.0, (mate.parse_uci("f7g7"),))
+    assert check._line_values(mate, mate.parse_uci("f7g7")) == ([1.0, 1.0], (mate.parse_uci("f7g7"),))
 
 
 def test_the_judge_is_the_net(monkeypatch: pytest.MonkeyPatch) -> None:

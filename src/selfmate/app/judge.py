@@ -27,7 +27,7 @@ from selfmate.app.analysis_json import (
     PlayedRecord,
     PositionRecord,
 )
-from selfmate.app.marks import Confirmation, MoveCheck, Searcher, mark_of, outcome_value
+from selfmate.app.marks import Confirmation, MoveCheck, Searcher, outcome_value
 from selfmate.app.notation import san_line
 from selfmate.board.epd import Epd
 from selfmate.board.pgn import Game
@@ -152,7 +152,7 @@ class MoveJudgement:
     @property
     def mark(self) -> Mark:
         """Its annotation: `?!`, `?`, `??` or none."""
-        return mark_of(None if self.check is None else self.check.loss)
+        return "" if self.check is None else self.check.mark
 
     @property
     def better(self) -> tuple[Move, ...]:

@@ -1,7 +1,7 @@
 """Marks of moves (`?!`, `?`, `??`), given only where several searches confirm the loss.
 
 One search of a few hundred visits is no evidence: its value of a quiet move swings by more than the least loss of a
-mark. The loss of a move against a better one, on the scale of values from -1 to 1, is the weighted mean of
+mark. A move is compared with a better one by
 
 1. alpha-beta searches of the positions after both moves to growing depths: the least loss among them, since one that
    ends with the horizon of a search is gone in the next,
@@ -10,15 +10,20 @@ mark. The loss of a move against a better one, on the scale of values from -1 to
    if it is not the player because `heuristic-1` is stronger in equal time; without one, the player,
 3. the player's own searches.
 
-Alpha-beta must see a loss of `LEAST_PAWNS` at every depth. A step is taken only if the mark still stands after the ones
+The loss is their weighted mean on the scale of values from -1 to 1. In an open game `?!` stands from a lower bound. In
+a decided one the scale is flat, and the loss of a rook hardly changes the value: there `?!` also stands if alpha-beta
+sees the loss of a queen's worth at every depth, and the judge a loss of log-odds right after the moves and at the ends.
+
+Alpha-beta must see a loss of `LEAST_PAWNS` at every depth. A step is taken only if a mark still stands after the ones
 before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from selfmate._core import Move, alpha_beta
 from selfmate.app.analysis_json import Mark
@@ -30,10 +35,19 @@ from selfmate.search.result import Result
 from selfmate.search.spec import RANDOM
 from selfmate.search.tree_session import TreeSession
 
-__all__ = ["Confirmation", "MoveCheck", "Searcher", "mark_of", "outcome_value", "pawns_of_score", "value_of_score"]
+__all__ = [
+    "Confirmation",
+    "MoveCheck",
+    "Searcher",
+    "log_odds",
+    "mark_of",
+    "outcome_value",
+    "pawns_of_score",
+    "value_of_score",
+]
 
-DEPTHS: Final = ((7, 300_000), (9, 1_000_000), (14, 10_000_000))
-"""Depth and most positions of the alpha-beta searches: about 50 ms, 0.3 s and 4 s on one core."""
+DEPTHS: Final = ((7, 300_000), (9, 1_000_000), (14, 3_000_000))
+"""Depth and most positions of the alpha-beta searches: about 20 ms, 0.1 s and 1.2 s on one core."""
 LEAST_PAWNS: Final = 1.8
 """Least loss of every alpha-beta search at a marked move: a pawn and some more may be a gambit."""
 LINE_ENDS: Final = (4, 8)
@@ -49,8 +63,20 @@ HALF_VALUE_PAWNS: Final = 4.0
 """The lead in pawns that has the value 0.5, as in heuristic-1."""
 MOST_PAWNS: Final = 10.0
 """More is a decided game."""
+FAR_PAWNS: Final = 20.0
+"""The same where a queen's worth is lost in a decided game."""
 MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.33, "?"), (0.28, "?!"))
 """Least confirmed loss of value for each mark."""
+LEAST_LOST: Final = 0.03
+"""Least loss by the player's own searches: a move that loses less is not checked."""
+OPEN_LOSS: Final = 0.24
+"""Least confirmed loss of `?!` in an open game."""
+OPEN_PAWNS, OPEN_VALUE = 3.0, 0.5
+"""A game is open if, after the better move, neither alpha-beta nor the judge sees more than this for either side."""
+QUEEN_PAWNS, QUEEN_ODDS, QUEEN_LINE_ODDS = 6.5, 1.0, 0.5
+"""Least losses of a queen's worth: pawns at every depth of alpha-beta, log-odds after the move and at the ends."""
+MOST_VALUE: Final = 0.98
+"""A larger value of the judge is a game that is won, like `MOST_PAWNS`: nothing more can be lost or gained."""
 
 
 def mark_of(confirmed: float | None) -> Mark:
@@ -70,6 +96,15 @@ def outcome_value(position: Position) -> float | None:
     return 0.0 if outcome.winner is None else 1.0 if outcome.winner == position.turn else -1.0
 
 
+def log_odds(value: float) -> float:
+    """Return the logarithm of the odds of a value (-1 to 1) of the judge, at most 4.6: even a small chance counts.
+
+    >>> [round(log_odds(value), 2) for value in (-0.5, 0.0, 0.5, 0.9, 1.0)]
+    [-1.1, 0.0, 1.1, 2.94, 4.6]
+    """
+    return 2 * math.atanh(max(-MOST_VALUE, min(MOST_VALUE, value)))
+
+
 def value_of_score(centipawns: int) -> float:
     """Return the value (-1 to 1) of a score of alpha-beta; a decided game is worth 0.71, so that no mate counts double.
 
@@ -80,9 +115,9 @@ def value_of_score(centipawns: int) -> float:
     return pawns / (HALF_VALUE_PAWNS + abs(pawns))
 
 
-def pawns_of_score(centipawns: int) -> float:
-    """Return a score of alpha-beta in pawns, -10 to 10."""
-    return max(-MOST_PAWNS, min(MOST_PAWNS, centipawns / 100))
+def pawns_of_score(centipawns: int, most: float = MOST_PAWNS) -> float:
+    """Return a score of alpha-beta in pawns, `-most` to `most`."""
+    return max(-most, min(most, centipawns / 100))
 
 
 class Searcher:
@@ -116,9 +151,27 @@ class Confirmation:
     alpha_beta: tuple[float, ...] = ()
     """What alpha-beta saw at each depth; it ends with the first that saw too little for a mark."""
     judge: float | None = None
-    """What the judge saw; None: it was not asked."""
+    """What the judge saw at the ends of the lines; None: it was not asked."""
+    inaccuracy: bool = False
+    """Whether `?!` stands for this loss, though it may be smaller: in an open game, or of a queen's worth."""
     line: tuple[Move, ...] = ()
-    """The better move and what follows; empty where the judge was not asked."""
+    """The better move and what follows; empty where the judge was not asked for it."""
+
+    @property
+    def mark(self) -> Mark:
+        """The mark of the move."""
+        return mark_of(self.loss) or ("?!" if self.inaccuracy else "")
+
+
+class _Loss(NamedTuple):
+    """What one alpha-beta search saw."""
+
+    value: float
+    """The loss of value; 0 if the pawns are too few for a mark."""
+    pawns: float
+    """The loss in pawns; scores count up to 20 pawns, so that a mate in a lost game is a loss."""
+    better: float
+    """Pawns after the better move."""
 
 
 class MoveCheck:
@@ -137,68 +190,128 @@ class MoveCheck:
         `lost` is the loss that the player saw.
         """
         # 1. Alpha-beta, the shallow searches, against both rivals
-        scores: dict[tuple[int, Move], int] = {}
-
-        def losses(rival: Move, depths: int) -> list[float]:
-            seen: list[float] = []
-            for step in range(depths):
-                for move in (played, rival):
-                    if (step, move) not in scores:
-                        scores[step, move] = _score(before, move, *DEPTHS[step])
-                pair = scores[step, rival], scores[step, played]
-                enough = pawns_of_score(pair[0]) - pawns_of_score(pair[1]) >= LEAST_PAWNS
-                seen.append(value_of_score(pair[0]) - value_of_score(pair[1]) if enough else 0.0)
-                if not enough:
-                    break
-            return seen
-
+        if lost < LEAST_LOST:
+            return Confirmation(0.0)
+        check = _AlphaBetaCheck(before, played)
         rivals = [each for each in dict.fromkeys((best, alpha_beta(before, *DEPTHS[0]).best)) if each != played]
-        found = max(
-            ((losses(rival, len(DEPTHS) - 1), rival) for rival in rivals), key=lambda each: min(each[0]), default=None
+        seen, rival = max(
+            ((check.losses(each, len(DEPTHS) - 1), each) for each in rivals),
+            key=lambda each: _least(each[0]),
+            default=([_Loss(0.0, 0.0, 0.0)], played),
         )
-        if found is None or not min(found[0]) or not mark_of(_mean(min(found[0]), MOST_JUDGED, lost)):
-            return Confirmation(0.0, () if found is None else tuple(found[0]))
+        open_game, queen = _is_open(seen), _is_queen(seen)
+        if not _stands(seen, MOST_JUDGED, lost, open_game=open_game, queen=queen):
+            return Confirmation(0.0, _values(seen))
         # 2. The judge, at the ends of the lines after both moves
-        rival = found[1]
-        worth, line = self._judged(before, rival)
-        judged = worth - self._judged(before, played)[0]
+        better, line = self._line_values(before, rival)
+        worse, _ = self._line_values(before, played)
+        judged = _average(better) - _average(worse)
+        odds = _average([log_odds(value) for value in better]) - _average([log_odds(value) for value in worse])
+        queen = queen and odds >= QUEEN_LINE_ODDS
         # 3. Alpha-beta again, as deep as it can
-        seen = found[0]
-        if mark_of(_mean(min(seen), judged, lost)):
-            seen = losses(rival, len(DEPTHS))
-        loss = max(0.0, _mean(min(seen), judged, lost)) if min(seen) else 0.0
-        return Confirmation(loss, tuple(seen), judged, line)
+        stands = _stands(seen, judged, lost, open_game=open_game, queen=queen)
+        if stands:
+            seen = check.losses(rival, len(DEPTHS))
+            open_game, queen = open_game and _is_open(seen), queen and _is_queen(seen)
+            stands = _stands(seen, judged, lost, open_game=open_game, queen=queen)
+        # 4. The judge, right after both moves, where the loss is small or the game decided
+        if stands and not mark_of(_mean(_least(seen), judged, lost)):
+            worth, rest = (self._value(_after(before, move), before) for move in (rival, played))
+            open_game = open_game and abs(worth) <= OPEN_VALUE
+            queen = queen and log_odds(worth) - log_odds(rest) >= QUEEN_ODDS
+            stands = _stands(seen, judged, lost, open_game=open_game, queen=queen)
+        loss = max(0.0, _mean(_least(seen), judged, lost)) if _least(seen) else 0.0
+        return Confirmation(loss, _values(seen), judged, stands, line)
 
-    def _judged(self, before: Position, move: Move) -> tuple[float, tuple[Move, ...]]:
-        """Return the mean of the judge's values along alpha-beta's line after a move, for its side, and the line."""
+    def _value(self, position: Position, before: Position) -> float:
+        """Return the judge's value of a position for the side that is to move in `before`."""
         self._judge = self._judge or self._find_judge()
         searcher, visits = self._judge
+        over = outcome_value(position)
+        value = searcher.search(position, Limit(visits=visits)).moves[0].value if over is None else over
+        return value if position.turn == before.turn else -value
+
+    def _line_values(self, before: Position, move: Move) -> tuple[list[float], tuple[Move, ...]]:
+        """Return the judge's values along alpha-beta's line after a move, for its side, and the line."""
         least, most, nodes = LINE_SEARCH
-        position = before.copy()
-        position.play(move)
+        position = _after(before, move)
         line: list[Move] = [move]
         values: list[float] = []
         for ply in range(max(LINE_ENDS) + 1):
-            sign = 1.0 if position.turn == before.turn else -1.0
-            over = outcome_value(position)
-            if over is not None:
-                values += [sign * over] * (len(LINE_ENDS) - len(values))
+            if outcome_value(position) is not None:
+                values += [self._value(position, before)] * (len(LINE_ENDS) - len(values))
                 break
             if ply in LINE_ENDS:
-                values.append(sign * searcher.search(position, Limit(visits=visits)).moves[0].value)
+                values.append(self._value(position, before))
             if ply < max(LINE_ENDS):
                 line.append(alpha_beta(position, max(least, most - ply), nodes).best)
                 position.play(line[-1])
-        return sum(values) / len(values), tuple(line)
+        return values, tuple(line)
+
+
+class _AlphaBetaCheck:
+    """Losses of one move by alpha-beta; no search is made twice."""
+
+    def __init__(self, before: Position, played: Move) -> None:
+        self._before = before
+        self._played = played
+        self._scores: dict[tuple[int, Move], int] = {}
+
+    def losses(self, rival: Move, depths: int) -> list[_Loss]:
+        """Return the loss against a rival at the first depths of `DEPTHS`, up to one that is too small for a mark."""
+        seen: list[_Loss] = []
+        for step in range(depths):
+            for move in (self._played, rival):
+                if (step, move) not in self._scores:
+                    self._scores[step, move] = _score(self._before, move, *DEPTHS[step])
+            better, worse = self._scores[step, rival], self._scores[step, self._played]
+            enough = pawns_of_score(better) - pawns_of_score(worse) >= LEAST_PAWNS
+            value = value_of_score(better) - value_of_score(worse) if enough else 0.0
+            pawns = pawns_of_score(better, FAR_PAWNS) - pawns_of_score(worse, FAR_PAWNS)
+            seen.append(_Loss(value, pawns, pawns_of_score(better)))
+            if not enough:
+                break
+        return seen
 
 
 def _mean(alpha_beta_loss: float, judge_loss: float, player_loss: float) -> float:
     return ALPHA_BETA_WEIGHT * alpha_beta_loss + JUDGE_WEIGHT * judge_loss + PLAYER_WEIGHT * player_loss
 
 
+def _least(seen: list[_Loss]) -> float:
+    return min(each.value for each in seen)
+
+
+def _values(seen: list[_Loss]) -> tuple[float, ...]:
+    return tuple(each.value for each in seen)
+
+
+def _is_open(seen: list[_Loss]) -> bool:
+    return all(abs(each.better) <= OPEN_PAWNS for each in seen)
+
+
+def _is_queen(seen: list[_Loss]) -> bool:
+    return min(each.pawns for each in seen) >= QUEEN_PAWNS
+
+
+def _stands(seen: list[_Loss], judge_loss: float, lost: float, *, open_game: bool, queen: bool) -> bool:
+    """Return whether a mark stands by what was seen so far."""
+    loss = _mean(_least(seen), judge_loss, lost)
+    return bool(_least(seen)) and (queen or bool(mark_of(loss)) or (open_game and loss >= OPEN_LOSS))
+
+
+def _average(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _after(before: Position, move: Move) -> Position:
+    position = before.copy()
+    position.play(move)
+    return position
+
+
 def _score(before: Position, move: Move, depth: int, nodes: int) -> int:
     """Return alpha-beta's score in centipawns of a move for the side that plays it."""
-    after = before.copy()
-    after.play(move)
+    after = _after(before, move)
     over = outcome_value(after)
     return -int(over * 100_000) if over is not None else -alpha_beta(after, depth, nodes).score
