@@ -164,7 +164,7 @@ def analyse_game(player: Any, limit: Any, line: Line) -> Line:
 # -- the comparison ------------------------------------------------------------------------------
 
 
-def table(folder: Path) -> None:
+def table(folder: Path, from_game: int) -> None:
     """Print for each player and half how many moves of each loss have which mark, and the marks that do not hold."""
     games = {line["number"]: line for line in lines_of(folder / "games.jsonl")}
     screened = {line["number"]: line["losses"] for line in lines_of(folder / "screen.jsonl")}
@@ -172,10 +172,12 @@ def table(folder: Path) -> None:
     for path in sorted(folder.glob("marks-*.jsonl")):
         for half in HALVES:
             analysed = [
-                line for line in lines_of(path) if line["number"] in screened and half_of(line["number"]) == half
+                line
+                for line in lines_of(path)
+                if line["number"] in screened and half_of(line["number"]) == half and line["number"] >= from_game
             ]
             rows = [
-                Row(number, ply, evaluated.get((number, ply), loss), judged["checked"], (number, ply) in evaluated)
+                Row(number, ply, evaluated.get((number, ply), loss), judged["mark"], (number, ply) in evaluated)
                 for line in analysed
                 for number in [line["number"]]
                 for ply, (loss, judged) in enumerate(zip(screened[number], line["moves"], strict=False))
@@ -190,36 +192,27 @@ def table(folder: Path) -> None:
 
 
 class Row(NamedTuple):
-    """A move of a game: Stockfish's loss in pawns (at depth 18 if `evaluated`), and the confirmed loss of value."""
+    """A move of a game: Stockfish's loss in pawns (at depth 18 if `evaluated`), and its mark."""
 
     number: int
     ply: int
     loss: float
-    checked: float
+    mark: str
     evaluated: bool
 
 
 def compare(rows: list[Row], games: dict[int, Line]) -> None:
-    """Print how many moves of each loss have which mark, other bounds, and the marks that do not hold."""
-    from selfmate.app.marks import MARKS, mark_of
-
+    """Print how many moves of each loss have which mark, and the marks that do not hold."""
     for low, high in ((0.0, SMALL_LOSS), (SMALL_LOSS, 1.0), (1.0, 2.0), (2.0, LARGE_LOSS), (LARGE_LOSS, 99.0)):
-        some = [mark_of(row.checked) for row in rows if low <= row.loss < high]
+        some = [row.mark for row in rows if low <= row.loss < high]
         counts = "  ".join(f"{mark} {some.count(mark):4d}" for mark in ("?!", "?", "??"))
         share = sum(map(bool, some)) / max(1, len(some))
         print(f"  loss {low:3.1f} to {high:4.1f}: {len(some):5d} moves  {counts}  marked {share:6.1%}")
-    large = [row.checked for row in rows if row.loss >= LARGE_LOSS]
-    for least in sorted({0.23, 0.28, 0.3, 0.4, *(least for least, _ in MARKS)}):
-        marked = [row for row in rows if row.checked >= least]
-        wrong = sum(row.loss < SMALL_LOSS for row in marked)
-        found = sum(checked >= least for checked in large)
-        print(f"  marks from {least:.2f}: {len(marked)}, of them {wrong} do not hold; ", end="")
-        print(f"large losses marked: {found}/{len(large)}")
     for row in rows:
-        if mark_of(row.checked) and (row.loss < SMALL_LOSS or not row.evaluated):
+        if row.mark and (row.loss < SMALL_LOSS or not row.evaluated):
             move, fen = games[row.number]["moves"][row.ply], board_before(games[row.number], row.ply).fen()
             word = "does not hold" if row.evaluated else "not evaluated yet"
-            print(f"  {word}: game {row.number}, {move}{mark_of(row.checked)}, loss {row.loss}: {fen}")
+            print(f"  {word}: game {row.number}, {move}{row.mark}, loss {row.loss}: {fen}")
 
 
 def wanted(folder: Path) -> list[Line]:
@@ -247,7 +240,7 @@ def main() -> None:
     parser.add_argument("--net", default=None, help="player of `marks` (default: that of the command)")
     parser.add_argument("--visits", type=int, default=None)
     parser.add_argument("--half", choices=HALVES, help="analyse only these games (default: all)")
-    parser.add_argument("--from-game", type=int, default=0, help="analyse only games from this number on")
+    parser.add_argument("--from-game", type=int, default=0, help="take only games from this number on")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     games = given.folder / "games.jsonl"
@@ -274,7 +267,7 @@ def main() -> None:
         todo.sort(key=lambda line: (line["number"] % 2 == 0, line["number"]))  # those with more errors first
         make(path, todo, lambda line: analyse_game(player, limit, line), 1)
     else:
-        table(given.folder)
+        table(given.folder, given.from_game)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,8 @@ def test_one_alpha_beta_search_that_sees_too_little_is_enough(
     seen: list[int] = []
 
     def score(position: Position, move: Move, depth: int, nodes: int) -> int:
-        step = marks.DEPTHS.index((depth, nodes))
+        step = [depth for depth, _ in marks.DEPTHS].index(depth)
+        assert nodes == (marks.DEPTHS[step][1] if move == played else min(marks.DEPTHS[step][1], 3_000_000))
         seen.append(step)
         # A pawn and a half less is a large loss of value here, but may be a gambit.
         return 0 if move != played else -150 if step == doubting else -900

@@ -46,8 +46,10 @@ __all__ = [
     "value_of_score",
 ]
 
-DEPTHS: Final = ((7, 300_000), (9, 1_000_000), (14, 3_000_000))
-"""Depth and most positions of the alpha-beta searches: about 20 ms, 0.1 s and 1.2 s on one core."""
+DEPTHS: Final = ((7, 300_000), (9, 1_000_000), (14, 10_000_000))
+"""Depth and most positions of the alpha-beta searches: about 20 ms, 0.1 s and 4 s on one core."""
+RIVAL_POSITIONS: Final = 3_000_000
+"""Most positions after the better move: a sacrifice shows its worth after the move that was played."""
 LEAST_PAWNS: Final = 1.8
 """Least loss of every alpha-beta search at a marked move: a pawn and some more may be a gambit."""
 LINE_ENDS: Final = (4, 8)
@@ -261,9 +263,10 @@ class _AlphaBetaCheck:
         """Return the loss against a rival at the first depths of `DEPTHS`, up to one that is too small for a mark."""
         seen: list[_Loss] = []
         for step in range(depths):
-            for move in (self._played, rival):
+            depth, positions = DEPTHS[step]
+            for move, most in ((self._played, positions), (rival, min(positions, RIVAL_POSITIONS))):
                 if (step, move) not in self._scores:
-                    self._scores[step, move] = _score(self._before, move, *DEPTHS[step])
+                    self._scores[step, move] = _score(self._before, move, depth, most)
             better, worse = self._scores[step, rival], self._scores[step, self._played]
             enough = pawns_of_score(better) - pawns_of_score(worse) >= LEAST_PAWNS
             value = value_of_score(better) - value_of_score(worse) if enough else 0.0
