@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from command import Run as Command
+from selfmate import read_games
 from selfmate.nn.architecture import layers
 from selfmate.recipe.reader import load
 from selfmate.recipe.schema import Recipe
@@ -136,14 +140,89 @@ def test_a_gate_above_55_percent() -> None:
     assert 22 / 40 < threshold <= 22.5 / 40
 
 
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return the directory of a small run of a recipe, which is made once."""
+    folder = tmp_path_factory.mktemp("seeds")
+
+    def make(name: str) -> Path:
+        if not (folder / name).exists():
+            settings = ("gate.final_games=2", "gate.visits=2")
+            summary = train(name, run=folder / name, smoke=True, device="cpu", overrides=settings)
+            assert summary.reason == "complete"
+        return folder / name
+
+    return make
+
+
 @pytest.mark.parametrize("name", FACTS)
-def test_a_recipe_runs(name: str, tmp_path: Path) -> None:
-    summary = train(name, run=tmp_path / "run", smoke=True, device="cpu", overrides=("gate.final_games=2",))
-    assert summary.reason == "complete"
-    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
-    stages = {line["stage"] for line in lines}
-    assert stages >= {"play", "learn", "gate", "final"}
-    assert lines[-1]["stage"] == "final"
+def test_a_recipe_runs(name: str, run_of: Callable[[str], Path]) -> None:
+    lines = [json.loads(line) for line in (run_of(name) / "metrics.jsonl").read_text().splitlines()]
+    assert {line["stage"] for line in lines} >= {"play", "learn", "gate", "final"}
     learned = [line for line in lines if line["stage"] == "learn" and "loss_total" in line]
     assert learned
     assert all(math.isfinite(line["loss_total"]) for line in learned)
+
+
+def test_the_phases_of_002_leave_their_files(
+    run_of: Callable[[str], Path], tmp_path: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """002 7: a manifest, PGN of each phase, a CSV of the arena, a line of JSON for each game."""
+    made = run_of("chess-selflearning")
+    monkeypatch.chdir(tmp_path)
+    manifest = json.loads((made / "manifest.json").read_text())
+    assert manifest["seed"] == 1
+    assert manifest["hardware"]
+    for answer in (
+        run("records", str(made), "-o", "gates.csv", "--stage", "gate"),
+        run("records", str(made), "-o", "explore.pgn"),
+        run("records", str(made), "-o", "games.jsonl", "--games", "10"),
+    ):
+        assert (answer.code, answer.err) == (0, "")
+    # 1. EXPLORE
+    games = list(read_games(Path("explore.pgn")))
+    assert len(games) == 24
+    assert games[0].headers["Event"] == "self-play, cycle 0"
+    lines = [json.loads(line) for line in Path("games.jsonl").read_text().splitlines()]
+    assert [line["game_id"] for line in lines] == list(range(14, 24))
+    assert [line["cycle"] for line in lines] == [1] * 2 + [2] * 8
+    for line, game in zip(lines, games[14:], strict=True):
+        assert line["moves"].split() == [node.move.uci() for node in game.mainline()]
+        assert line["result"] == game.result
+    # 2. ARENA: against the explorer until a candidate has passed
+    with Path("gates.csv").open() as file:
+        gates = list(csv.DictReader(file))
+    metrics = [json.loads(line) for line in (made / "metrics.jsonl").read_text().splitlines()]
+    known = [line for line in metrics if line["stage"] == "gate"]
+    assert [(row["cycle"], row["verdict"]) for row in gates] == [
+        (str(line["cycle"]), line["verdict"] or "") for line in known
+    ]
+    arena = list(read_games(made / "pgn/00000-gate.pgn"))
+    assert {game.headers["White"] for game in arena} == {
+        "chess-selflearning cycle 1 (2 visits)",
+        "heuristic-1 (2 visits)",
+    }
+    # 3. EVAL
+    assert list((made / "progress").glob("*.pgn"))
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["-o", "games.txt"], "games.txt: the name of the file must end in .csv, .pgn, .jsonl"),
+        (["-o", "a.csv", "--stage", "gat"], "no metrics of the stage 'gat'; there are play, learn, gate"),
+        (["-o", "a.pgn", "--stage", "gate"], "--stage chooses metrics, which .pgn does not have"),
+        (["-o", "a.csv", "--games", "3"], "--games chooses games, which .csv does not have"),
+        (["-o", "nowhere/a.csv"], "there is no such folder"),
+    ],
+)
+def test_records_that_cannot_be_written_are_refused(
+    words: list[str], reason: str, run_of: Callable[[str], Path], run: Command
+) -> None:
+    answer = run("records", str(run_of("chess-selflearning")), *words)
+    assert answer.code == 2
+    assert reason in answer.err
+    assert answer.err.count("\n") == 1
