@@ -60,7 +60,10 @@ def _csv(run: RunReader, stage: str | None) -> tuple[str, str]:
     lines = run.metrics(stage)
     if not lines:
         stages = ", ".join(dict.fromkeys(line["stage"] for line in run.metrics()))
-        raise SelfmateError(f"{run.directory}: no metrics of the stage {stage!r}; there are {stages or 'none'}", stage)
+        reason = (
+            "no metrics yet" if stage is None else f"no metrics of the stage {stage!r}; there are {stages or 'none'}"
+        )
+        raise SelfmateError(f"{run.directory}: {reason}", stage or "")
     names = dict.fromkeys(name for line in lines for name in line)
     text = io.StringIO()
     table = csv.DictWriter(text, list(names), lineterminator="\n")
