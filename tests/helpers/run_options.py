@@ -20,4 +20,4 @@ EVERY_OPTION: Final = (
     "learner.value_loss=huber", "learner.epochs=2.0", "learner.cosine_end=0.1", "learner.smoothing=0.1",
     "learner.target_power=0.8", "learner.material_nudge=0.05", "learner.draw_target=-0.05",
 )  # fmt: skip
-"""For `gardner-laptop` with `--smoke`. Trees are kept from move to move, and heuristic-1 explores in the first cycle."""
+"""For `gardner-laptop` with `--smoke`. Trees are kept from move to move; heuristic-1 explores in the first cycle."""
