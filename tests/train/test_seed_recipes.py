@@ -51,7 +51,7 @@ FACTS: Final[dict[str, dict[str, Any]]] = {
         "search.gumbel": False, "search.select": "noise", "search.solver": False,
         "selfplay.visits": 800, "selfplay.starts_share": 0.6, "selfplay.max_plies": 2 * 75,
         "selfplay.judge": "material", "selfplay.judge_value": 0.25,
-        "learner.learning_rate": ((0, 0.02), (10, 0.002)), "learner.batch": 128, "learner.policy_loss": "all",
+        "learner.learning_rate": ((0, 0.02), (3, 0.002)), "learner.batch": 128, "learner.policy_loss": "all",
         "learner.value_loss": "mse", "learner.ema": 0.0,
         "gate.games": 2 * 3, "gate.rule": "wins", "gate.threshold": 3 / 6, "gate.visits": 800,
     },
@@ -131,6 +131,13 @@ def test_the_two_nets_of_003_differ_in_board_and_value_alone() -> None:
     one, two = load("gardner-value").flat(), load("gardner-two-heads").flat()
     assert {key for key in one if one[key] != two[key]} == {"net.encoder", "net.value"}
     assert count_weights(load("gardner-two-heads")) - count_weights(load("gardner-value")) == 256 * 9 + 25_600 + 1
+
+
+@pytest.mark.parametrize("name", ["chess-sigmazero", "gardner-value", "gardner-two-heads", "chess-cloud"])
+def test_no_game_is_begun_long_before_its_cycle(name: str) -> None:
+    """A GPU has room for thousands of games, more than these recipes play with one net."""
+    selfplay = load(name).selfplay
+    assert selfplay.slots == selfplay.games
 
 
 def test_a_gate_above_55_percent() -> None:
