@@ -66,7 +66,10 @@ def main() -> None:
         largest = reached_of(lake, best_by_steps_left(lake), episodes, 1) / episodes
         by_return = reached_of(lake, one_hot(truth.policy), episodes, 2) / episodes
         cells = (truth.best_chance, largest, truth.chance_of_best_return, by_return)
-        print(f"| {size}x{size}, seed {seed} | {steps} | {' | '.join(f'{100 * cell:.2f}' for cell in cells)} |", flush=True)
+        print(
+            f"| {size}x{size}, seed {seed} | {steps} | {' | '.join(f'{100 * cell:.2f}' for cell in cells)} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

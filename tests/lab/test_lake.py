@@ -41,7 +41,7 @@ def test_maps_that_cannot_be_played(rows: tuple[str, ...], message: str, tmp_pat
         Lake(rows)
     assert str(found.value) == message
     (tmp_path / "map.txt").write_text("\n".join(rows))
-    with pytest.raises(LabError, match="map.txt: "):
+    with pytest.raises(LabError, match=r"map\.txt: "):
         read_map(tmp_path / "map.txt")
 
 
@@ -56,7 +56,7 @@ def test_numbers_out_of_range() -> None:
             generate_map(size, 1)
     with pytest.raises(LabError, match="frozen"):
         generate_map(4, 1, 0.0)
-    with pytest.raises(LabError, match="no-such-map.txt: No such file"):
+    with pytest.raises(LabError, match=r"no-such-map\.txt: No such file"):
         read_map(Path("no-such-map.txt"))
 
 

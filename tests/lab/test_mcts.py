@@ -1,4 +1,4 @@
-"""The search: the C++ and the plain tree are equal number by number; values, back-up and roll-outs have their meaning."""
+"""The search: the C++ tree and the plain one are equal number by number; values and roll-outs mean what they should."""
 
 from __future__ import annotations
 

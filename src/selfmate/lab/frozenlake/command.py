@@ -74,7 +74,7 @@ def measure(
     if unknown := [name for name in studies if name not in STUDIES]:
         raise LabError(f"unknown study {clip(unknown[0])!r}; studies: {', '.join(STUDIES)}, all", unknown[0])
     if quick:
-        settings = change(settings, ["mcts.repeats=2", "run.seeds=2", "run.maps=1", "run.test_episodes=20"])
+        settings = change(settings, ["mcts.repeats=2", "run.seeds=1", "run.maps=1", "run.test_episodes=20"])
         workers = 1  # the start of a process takes longer than what it would do
     need("torch")
     results = LakeResults(settings, out)
@@ -107,7 +107,7 @@ def draw_search(settings: LakeSettings, outputs: Outputs, agents: list[str]) -> 
     for path in files:
         check_target(path)
         if path.exists() and path.is_file():
-            raise LabError(f"{clip(str(path))}: is there already; remove it or give another name", str(path))
+            raise LabError(f"{path}: is there already; remove it or give another name", str(path))
     if outputs.gif is not None:
         need("PIL.Image")
     learner = check_agent(agents[0]).removesuffix("+mcts") if agents else "q-table"

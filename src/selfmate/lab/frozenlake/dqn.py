@@ -6,7 +6,7 @@ from a copy of the net, the target net, that is renewed only now and then. With 
 of the next square and the target net says what it is worth (van Hasselt et al. 2016).
 
 A lake has so few squares that the net is evaluated on all of them at once: that is one matrix product, as a batch is,
-and gives the next action and the predictions of the batch together. The target net is evaluated only when it is renewed.
+and gives the next action and the predictions of the batch together. The target net is evaluated when it is renewed.
 The gradient is written out (`ValueNet.step`); PyTorch's own would be the same numbers in twice the time, which is
 nearly all overhead for a net of this size.
 """

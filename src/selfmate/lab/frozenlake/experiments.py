@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from selfmate.errors import LabError, clip
+from selfmate.errors import LabError
 from selfmate.lab.frozenlake.agents import learn, plan_policy
 from selfmate.lab.frozenlake.lake import Lake
 from selfmate.lab.frozenlake.scores import score
@@ -128,7 +128,7 @@ class LakeResults:
         if (folder / SETTINGS_NAME).exists():
             _check_same(settings, folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise LabError(f"{clip(str(folder))}: is there already and has no results; name another", str(folder))
+            raise LabError(f"{folder}: is there already and has no results; name another", str(folder))
         folder.mkdir(parents=True, exist_ok=True)
         write_file(folder / SETTINGS_NAME, to_toml(settings).encode())
         write_file(folder / MAP_NAME, ("\n".join(rows) + "\n").encode())
@@ -177,7 +177,7 @@ def _check_same(settings: LakeSettings, folder: Path) -> None:
         for (name, was), (_, now) in zip(old, new, strict=True):
             if was != now and (section, name) not in {("run", "seeds"), ("run", "maps"), ("run", "study_seeds")}:
                 raise LabError(
-                    f"{clip(str(folder))}: is there already with {section}.{name} = {was}, not {now}; "
+                    f"{folder}: is there already with {section}.{name} = {was}, not {now}; "
                     "name another folder with --out, or use its settings",
                     f"{section}.{name}",
                 )

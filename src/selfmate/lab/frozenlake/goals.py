@@ -15,6 +15,8 @@ __all__ = ["measure_dry", "measure_slippery"]
 
 Tell = Callable[[int, int, str], None]
 SEARCHES: Final = (10, 100, 1000, 10_000)
+LEARNERS: Final = ("q-table", "dqn")
+DRY_EPISODES: Final = (300, 1000)
 
 
 def measure_slippery(results: LakeResults, workers: int, tell: Tell) -> str:
@@ -73,20 +75,20 @@ def _dry_lines(results: LakeResults, settings: LakeSettings, workers: int, tell:
     tag = "dry" if (size, by) == (8, "episodes") else f"dry, {size}x{size}, by {by}"
     learning: dict[str, list[LakeJob]] = {
         learner: [learn_job(learner, settings, seed, SNAPSHOTS, tag, map_seed) for map_seed in maps]
-        for learner in ("q-table", "dqn")
+        for learner in LEARNERS
     }
     learned = results.do([job for jobs in learning.values() for job in jobs], workers, tell)
     shortest = [truth_of(settings, map_seed)["shortest"] for map_seed in maps]
     for learner, jobs in learning.items():
-        for count in (300, 1000):
+        for count in DRY_EPISODES:
             scores = [learned[job.name][str(count)] for job in jobs]
             yield _dry_line(size, by, learner, f"{count:,} episodes", maps, shortest, scores)
     if by == "moves":
         return
-    for learner in ("", "q-table", "dqn"):
+    for learner in ("", *LEARNERS):
         planning = []
         for number, map_seed in enumerate(maps):
-            known = learned[learning[learner][number].name]["1000"]["values"] if learner else None
+            known = learned[learning[learner][number].name][str(DRY_EPISODES[-1])]["values"] if learner else None
             name = f"{learner or 'no learner'}, {tag}, {settings.mcts.simulations}"
             planning.append(plan_job(settings, seed, name, known, map_seed))
         done = results.do(planning, workers, tell)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from selfmate.errors import LabError, MissingExtra, clip
+from selfmate.errors import LabError, MissingExtra
 
 if TYPE_CHECKING:
     from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
@@ -267,11 +267,11 @@ def read_map(path: Path) -> tuple[str, ...]:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise LabError(f"{clip(str(path))}: {reason}", str(path)) from None
+        raise LabError(f"{path}: {reason}", str(path)) from None
     try:
         return check_map([line.strip() for line in text.splitlines() if line.strip()])
     except LabError as error:
-        raise LabError(f"{clip(str(path))}: {error}", error.part) from None
+        raise LabError(f"{path}: {error}", error.part) from None
 
 
 def need(module: str) -> Any:

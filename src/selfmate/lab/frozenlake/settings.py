@@ -119,8 +119,6 @@ class LakeSettings(BaseModel):
         """Return the lake, or the one of another map seed; raise `LabError` for what cannot be played."""
         part = self.lake
         if part.map:
-            if map_seed is not None:
-                raise LabError("lake.map: one map has no others; set run.maps to 0")
             rows = read_map(Path(part.map))
         else:
             rows = generate_map(part.size, part.map_seed if map_seed is None else map_seed, part.frozen)
@@ -156,14 +154,14 @@ def load(path: Path | None) -> LakeSettings:
     try:
         data = path.read_bytes()
         if len(data) > MAX_BYTES:
-            raise LabError(f"{clip(str(path))}: too long for settings", str(path))
+            raise LabError(f"{path}: too long for settings", str(path))
         return from_toml(data.decode("utf-8"))
     except OSError as error:
-        raise LabError(f"{clip(str(path))}: {error.strerror}", str(path)) from None
+        raise LabError(f"{path}: {error.strerror}", str(path)) from None
     except UnicodeDecodeError:
-        raise LabError(f"{clip(str(path))}: not a text file", str(path)) from None
+        raise LabError(f"{path}: not a text file", str(path)) from None
     except LabError as error:
-        raise LabError(f"{clip(str(path))}: {error}", error.part) from None
+        raise LabError(f"{path}: {error}", error.part) from None
 
 
 def from_toml(text: str) -> LakeSettings:
@@ -210,10 +208,13 @@ def to_toml(settings: LakeSettings) -> str:
 
 def _check(document: dict[str, Any]) -> LakeSettings:
     try:
-        return LakeSettings.model_validate(document)
+        settings = LakeSettings.model_validate(document)
     except ValidationError as error:
         problems = [_problem(each) for each in error.errors()]
         raise LabError("; ".join(problems), problems[0].partition(":")[0]) from None
+    if settings.lake.map and settings.run.maps:
+        raise LabError("lake.map: a map of a file has no others beside it; set run.maps to 0", "run.maps")
+    return settings
 
 
 def _problem(error: ErrorDetails) -> str:

@@ -70,7 +70,7 @@ def make_table(results: LakeResults, workers: int, tell: Tell, *, quick: bool = 
 
 
 def _quick(row: SeedRow) -> SeedRow:
-    return row._replace(episodes=row.episodes // 20, simulations=row.simulations // 50)
+    return row._replace(episodes=row.episodes // 40, simulations=row.simulations // 50)
 
 
 def _dynamics(settings: LakeSettings, row: SeedRow) -> LakeSettings:
