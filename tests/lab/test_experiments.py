@@ -14,8 +14,7 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'"
 
 from command import Run
 from selfmate.errors import LabError
-from selfmate.lab.frozenlake import experiments
-from selfmate.lab.frozenlake.experiments import LakeResults, learn_job, plan_job
+from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job
 from selfmate.lab.frozenlake.goals import measure_dry, measure_slippery
 from selfmate.lab.frozenlake.scores import wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
@@ -111,7 +110,12 @@ def test_a_second_call_does_only_what_is_missing(tmp_path: Path, monkeypatch: py
     with (folder / "results.jsonl").open("a") as file:
         file.write('{"job": "x", "res')
     done: list[str] = []
-    monkeypatch.setattr(experiments.LakeJob, "run", lambda job: done.append(job.name) or {"new": 1})
+
+    def run_job(job: LakeJob) -> dict[str, int]:
+        done.append(job.name)
+        return {"new": 1}
+
+    monkeypatch.setattr(LakeJob, "run", run_job)
     more = [*jobs, plan_job(SMALL, 1, "test")]
     again = LakeResults(SMALL, folder).do(more)
     assert done == [more[2].name]

@@ -66,14 +66,15 @@ def test_episodes_go_where_gymnasium_goes(success_rate: float, slippery: bool) -
     lake = Lake(seed_map(), slippery=slippery, success_rate=success_rate)
     episode = lake.episode(seed=5)
     draw = np.random.default_rng(1)
-    assert lake.env.reset(seed=5)[0] == episode.reset()
+    env: Any = lake.env
+    assert env.reset(seed=5)[0] == episode.reset()
     for _ in range(300):
         action = int(draw.integers(4))
-        after, reward, ends, _, _ = lake.env.step(action)
+        after, reward, ends, _, _ = env.step(action)
         found = episode.step(action)
         assert found[:3] == (after, reward, ends)
         if ends or found[3]:
-            lake.env.reset()
+            env.reset()
             episode.reset()
 
 

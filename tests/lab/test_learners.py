@@ -76,11 +76,13 @@ def test_the_gradient_is_that_of_autograd(one_thread: None) -> None:
         layer = torch.nn.functional.linear(layer, copies[number], copies[3 + number])
         layer = layer.relu() if number < 2 else layer
     assert torch.allclose(layer, values, atol=1e-6)
-    layer.backward(slopes)
+    torch.autograd.backward(layer, slopes)
     adam = torch.optim.Adam(copies, lr=1e-3)
     adam.step()
     net.step(slopes)
     for ours, theirs in zip((*net.weights, *net.biases), copies, strict=True):
+        assert ours.grad is not None
+        assert theirs.grad is not None
         assert torch.allclose(ours.grad, theirs.grad, atol=1e-5)
         assert torch.allclose(ours, theirs.detach(), atol=1e-5)
 
@@ -140,11 +142,9 @@ def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPat
     settings = DqnSettings(hidden=8, batch=16, learn_from=20, target_every=5, double=double, reward_scale=0.1)
     list(learn_dqn(lake, settings, 2, (10,)))
     assert len(RecordingNet.kept) == len(batches) > 30
-    target = None
+    target = RecordingNet.kept[0][0]  # nothing was learned before the first step
     for number, ((values, slopes), (chosen, size)) in enumerate(zip(RecordingNet.kept, batches, strict=True)):
-        if number == 0:
-            target = values  # nothing was learned before the first step
-        elif number % 5 == 0:
+        if number % 5 == 0:
             target = values
         rows = [memory[:size][index] for index in chosen]
         leaf = torch.tensor(values, requires_grad=True)
@@ -153,8 +153,9 @@ def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPat
             best = int((values if double else target)[after].argmax())
             wanted.append(0.1 * reward + (0.0 if ends else 0.99 * float(target[after, best])))
         predicted = torch.stack([leaf[state, action] for state, action, *_ in rows])
-        torch.nn.functional.smooth_l1_loss(predicted, torch.tensor(wanted)).backward()
-        assert slopes == pytest.approx(leaf.grad.numpy(), abs=1e-6)
+        loss = torch.nn.functional.smooth_l1_loss(predicted, torch.tensor(wanted))
+        [gradient] = torch.autograd.grad(loss, leaf)
+        assert slopes == pytest.approx(gradient.numpy(), abs=1e-6)
 
 
 def test_the_memory_is_a_ring() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -56,10 +56,10 @@ class ValueNet:
     def __init__(self, states: int, hidden: int, learning_rate: float) -> None:
         torch = need("torch")
         layers = [torch.nn.Linear(*sizes) for sizes in ((states, hidden), (hidden, hidden), (hidden, len(ACTIONS)))]
-        self.weights = [layer.weight.detach() for layer in layers]  # [outputs, inputs]
-        self.biases = [layer.bias.detach() for layer in layers]
+        self.weights: list[Tensor] = [layer.weight.detach() for layer in layers]  # [outputs, inputs]
+        self.biases: list[Tensor] = [layer.bias.detach() for layer in layers]
         self.optimizer = torch.optim.Adam([*self.weights, *self.biases], lr=learning_rate, fused=True)
-        self.hidden: list[Any] = []
+        self.hidden: list[Tensor] = []
 
     def values(self) -> Tensor:
         """Return the values of all squares, float32[S, 4]; what `step` needs is kept."""

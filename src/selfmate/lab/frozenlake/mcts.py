@@ -83,8 +83,10 @@ class PlainSearch:
         self.policy = [RANDOM_ACTION] * lake.states if policy is None else [int(action) for action in policy]
         self.leaf_values = [0.0] * lake.states if leaf_values is None else [float(value) for value in leaf_values]
         table = lake.arrays
-        self._bounds = table.bounds.tolist()
-        self._rewards, self._next, self._ends = table.rewards.tolist(), table.next.tolist(), table.ends.tolist()
+        self._bounds: list[list[list[int]]] = table.bounds.tolist()
+        self._rewards: list[list[list[float]]] = table.rewards.tolist()
+        self._next: list[list[list[int]]] = table.next.tolist()
+        self._ends: list[list[list[bool]]] = table.ends.tolist()
         self.nodes: list[LakeNode] = []
         self.returns: list[float] = []
         """Of the last simulation: the discounted return from each node of its path on."""

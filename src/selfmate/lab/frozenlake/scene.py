@@ -103,7 +103,7 @@ def _tree(trace: dict[str, Any], move: dict[str, Any], done: int) -> list[Shape]
     for simulation in move["simulations"][:done]:
         for index in simulation["path"]:
             visits[index] += 1
-    last = move["simulations"][done - 1] if done else {"path": [0], "new": False}
+    last: dict[str, Any] = move["simulations"][done - 1] if done else {"path": [0], "new": False}
     shapes = []
     for index, node in enumerate(nodes):
         if visits[index] and node["parent"] >= 0:
@@ -130,7 +130,7 @@ def _tree(trace: dict[str, Any], move: dict[str, Any], done: int) -> list[Shape]
             f"{name} {value:.0f} ({count})" if count else f"{name} untried"
             for name, value, count in zip(names, move["values"], move["visits"], strict=True)
         ]
-        text = f"values (visits): {', '.join(values)}; taken: {names[move['action']]}"
+        text = f"{', '.join(values)}; taken: {names[move['action']]}"
         shapes.append(Shape("text", ((TREE_LEFT, 28),), fill=INK, size=12, text=text))
     return shapes
 

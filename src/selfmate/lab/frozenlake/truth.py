@@ -79,9 +79,9 @@ def best_values(lake: Lake, gamma: float) -> NDArray[np.float64]:
     table = lake.arrays
     going_on = table.probabilities * ~table.ends
     reward = (table.probabilities * table.rewards).sum(2)
-    values = np.zeros((lake.states, len(ACTIONS)))
+    values: NDArray[np.float64] = np.zeros((lake.states, len(ACTIONS)))
     while True:
-        updated = reward + gamma * (going_on * values.max(1)[table.next]).sum(2)
+        updated: NDArray[np.float64] = reward + gamma * (going_on * values.max(1)[table.next]).sum(2)
         change = float(np.abs(updated - values).max())
         values = updated
         if change < TOLERANCE:
@@ -92,7 +92,8 @@ def greedy(values: NDArray[np.float64]) -> NDArray[np.int8]:
     """Return the action of the largest value on each square, int8[S]; the first among equals."""
     # Values that differ by rounding only are equal: which one is first must not depend on the order of sums.
     best = values.max(1, keepdims=True)
-    return np.argmax(values >= best - 1e-9 * np.maximum(1.0, np.abs(best)), axis=1).astype(np.int8)
+    is_best = values >= best - 1e-9 * np.maximum(1.0, np.abs(best))
+    return np.asarray(is_best.argmax(1), np.int8)
 
 
 def one_hot(actions: NDArray[np.int8]) -> Policy:

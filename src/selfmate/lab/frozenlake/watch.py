@@ -62,7 +62,7 @@ def _tree_lines(move: dict[str, Any], done: int) -> list[str]:
         for index, value in zip(simulation["path"], simulation["returns"], strict=True):
             visits[index] += 1
             totals[index] += value
-    last = move["simulations"][done - 1] if done else {"path": [], "new": False}
+    last: dict[str, Any] = move["simulations"][done - 1] if done else {"path": [], "new": False}
     lines: list[str] = []
 
     def add(index: int) -> None:
