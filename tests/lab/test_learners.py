@@ -139,7 +139,10 @@ def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPat
         return after, reward, ends, cut
 
     monkeypatch.setattr(episode, "step", step)
-    settings = DqnSettings(hidden=8, batch=16, learn_from=20, target_every=5, double=double, reward_scale=0.1)
+    # Small rewards and a fast net: errors below 1, and a target net that differs from the net
+    settings = DqnSettings(
+        hidden=8, batch=16, learn_from=20, target_every=5, double=double, reward_scale=0.005, learning_rate=0.05
+    )
     list(learn_dqn(lake, settings, 2, (10,)))
     assert len(RecordingNet.kept) == len(batches) > 30
     target = RecordingNet.kept[0][0]  # nothing was learned before the first step
@@ -151,7 +154,7 @@ def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPat
         wanted = []
         for _, _, reward, after, ends in rows:
             best = int((values if double else target)[after].argmax())
-            wanted.append(0.1 * reward + (0.0 if ends else 0.99 * float(target[after, best])))
+            wanted.append(0.005 * reward + (0.0 if ends else 0.99 * float(target[after, best])))
         predicted = torch.stack([leaf[state, action] for state, action, *_ in rows])
         loss = torch.nn.functional.smooth_l1_loss(predicted, torch.tensor(wanted))
         [gradient] = torch.autograd.grad(loss, leaf)

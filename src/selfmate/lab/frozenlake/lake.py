@@ -241,7 +241,7 @@ def generate_map(size: int, seed: int, frozen: float = 0.8) -> tuple[str, ...]:
     The map of the seed's chapter (8 by 8, seed 48) is read from a file, since generators change.
 
     >>> generate_map(4, 1)
-    ('SFFF', 'FFFF', 'HFFF', 'HFFG')
+    ('SHFH', 'FFHF', 'FFFF', 'FFFG')
     """
     if not SMALLEST <= size <= LARGEST:
         raise LabError(f"a map has from {SMALLEST} to {LARGEST} rows, not {size}", str(size))

@@ -12,7 +12,7 @@ and without the max behind a hole or the goal, where nothing follows. The number
 >>> lake = Lake(SMALL_MAP, slippery=False)
 >>> [(episodes, values)] = [(each.episodes, each.values) for each in learn_q_table(lake, QTableSettings(), seed=1)]
 >>> episodes, evaluate_policy(lake, one_hot(greedy(values)))
-(1000, Evaluation(chance=1.0, moves=6.0))
+(1000, PolicyEvaluation(chance=1.0, moves=6.0))
 """
 
 from __future__ import annotations

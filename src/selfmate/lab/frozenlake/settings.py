@@ -3,11 +3,11 @@
 >>> settings = from_toml("[lake]\\nsize = 4\\nmap_seed = 1")
 >>> settings.lake.size, settings.mcts.simulations
 (4, 5000)
->>> from_toml("[lake]\\nsiz = 4\\nsuccess_rate = 2.0")
+>>> from_toml("[lake]\\nsize = 1\\nsuccess_rate = 2.0")
 Traceback (most recent call last):
 ...
-selfmate.errors.LabError: lake.siz: unknown key; did you mean 'lake.size'?; lake.success_rate: expected a number from 0
-to 1, not 2.0
+selfmate.errors.LabError: lake.size: expected a whole number from 2 to 64, not 1; lake.success_rate: expected a number
+from 0 to 1, not 2.0
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ OUR_EPISODES: Final = (*SNAPSHOTS, 1500)
 """Episodes after which the DQN with our settings is scored."""
 
 
-class Plan(NamedTuple):
+class StudySize(NamedTuple):
     """How much a study measures."""
 
     seeds: int
@@ -55,7 +55,7 @@ class Plan(NamedTuple):
     searches: int = 1000
 
 
-QUICK: Final = Plan(
+QUICK: Final = StudySize(
     seeds=1, slips=(0, 0.3, 2 / 3), simulations=(10, 100, 300), episodes=(10, 25), dqn_episodes=(10, 25),
     our_episodes=(10, 25), episodes_of_one=50, searches=100,
 )  # fmt: skip
@@ -69,13 +69,13 @@ class StudyReport(NamedTuple):
     svg: str
 
 
-class Bench:
+class StudyRunner:
     """Does jobs for a study: learners and planners by seed, each job once."""
 
-    def __init__(self, results: LakeResults, plan: Plan, workers: int, tell: Tell) -> None:
-        self.settings, self.plan = results.settings, plan
+    def __init__(self, results: LakeResults, size: StudySize, workers: int, tell: Tell) -> None:
+        self.settings, self.size = results.settings, size
         self._results, self._workers, self._tell = results, workers, tell
-        self.seeds = [results.settings.run.seed + number for number in range(plan.seeds)]
+        self.seeds = [results.settings.run.seed + number for number in range(size.seeds)]
 
     def do(self, jobs: Iterable[LakeJob]) -> dict[str, dict[str, Any]]:
         """Return the results of jobs by name."""
@@ -86,8 +86,8 @@ def make_study(name: str, results: LakeResults, workers: int, tell: Tell, *, qui
     """Do what is missing of a study; raise `LabError` for an unknown one."""
     if name not in STUDIES:
         raise LabError(f"unknown study {clip(name)!r}; studies: {', '.join(STUDIES)}, all", name)
-    plan = QUICK if quick else Plan(seeds=results.settings.run.study_seeds)
-    title, x_label, panels, is_log = STUDIES[name](Bench(results, plan, workers, tell))
+    size = QUICK if quick else StudySize(seeds=results.settings.run.study_seeds)
+    title, x_label, panels, is_log = STUDIES[name](StudyRunner(results, size, workers, tell))
     table = "\n\n".join(_markdown(panel, x_label) for panel in panels)
     return StudyReport(name, table + "\n", draw_panels(title, x_label, panels, logarithmic=is_log))
 
@@ -95,28 +95,28 @@ def make_study(name: str, results: LakeResults, workers: int, tell: Tell, *, qui
 Drawing = tuple[str, str, list[CurvePanel], bool]
 
 
-def slipping(bench: Bench) -> Drawing:
+def slipping(runner: StudyRunner) -> Drawing:
     """Success against the chance to slip: greedy Q-table, the same with a search, and the truth."""
-    lakes = {slip: change(bench.settings, [f"lake.success_rate={1 - slip}"]) for slip in bench.plan.slips}
-    episodes = (bench.plan.episodes_of_one,)
+    lakes = {slip: change(runner.settings, [f"lake.success_rate={1 - slip}"]) for slip in runner.size.slips}
+    episodes = (runner.size.episodes_of_one,)
     jobs = {
-        slip: [learn_job("q-table", lake, seed, episodes, f"slip {slip:.3f}") for seed in bench.seeds]
+        slip: [learn_job("q-table", lake, seed, episodes, f"slip {slip:.3f}") for seed in runner.seeds]
         for slip, lake in lakes.items()
     }
-    learned = bench.do([job for each in jobs.values() for job in each])
+    learned = runner.do([job for each in jobs.values() for job in each])
     searches = {
         slip: [
             plan_job(
-                _search(lakes[slip], bench.plan.searches, SCALED_C),
+                _search(lakes[slip], runner.size.searches, SCALED_C),
                 seed,
-                f"slip {slip:.3f}, {bench.plan.searches} simulations",
+                f"slip {slip:.3f}, {runner.size.searches} simulations",
                 learned[job.name][str(episodes[0])]["values"],
             )
-            for seed, job in zip(bench.seeds, jobs[slip], strict=True)
+            for seed, job in zip(runner.seeds, jobs[slip], strict=True)
         ]
         for slip in lakes
     }
-    planned = bench.do([job for each in searches.values() for job in each])
+    planned = runner.do([job for each in searches.values() for job in each])
     truths = {slip: truth_of(lake) for slip, lake in lakes.items()}
     curves = [
         Curve("largest chance", [_exact(PERCENT * slip, truths[slip]["best_chance"]) for slip in lakes]),
@@ -126,28 +126,28 @@ def slipping(bench: Bench) -> Drawing:
             [_point(PERCENT * s, [learned[j.name][str(episodes[0])] for j in jobs[s]]) for s in lakes],
         ),
         Curve(
-            f"Q-table + MCTS, {bench.plan.searches:,}",
+            f"Q-table + MCTS, {runner.size.searches:,}",
             [_point(PERCENT * slip, [planned[job.name] for job in searches[slip]]) for slip in lakes],
         ),
     ]
     return "Slipping", "chance to slip, %", [CurvePanel("success, %", curves)], False
 
 
-def simulations(bench: Bench) -> Drawing:
+def simulations(runner: StudyRunner) -> Drawing:
     """Success against simulations, with the seed's exploration constant and a scaled one, and different roll-outs."""
-    episodes = (bench.plan.episodes_of_one,)
-    jobs = [learn_job("q-table", bench.settings, seed, episodes, "for roll-outs") for seed in bench.seeds]
-    learned = bench.do(jobs)
+    episodes = (runner.size.episodes_of_one,)
+    jobs = [learn_job("q-table", runner.settings, seed, episodes, "for roll-outs") for seed in runner.seeds]
+    learned = runner.do(jobs)
     values = [learned[job.name][str(episodes[0])]["values"] for job in jobs]
 
     def curve(name: str, c: float, rollout: str, steps: int = 50) -> tuple[str, dict[int, list[LakeJob]]]:
         def job(count: int, seed: int, known: list[list[float]]) -> LakeJob:
-            settings = _search(bench.settings, count, c, rollout, steps)
+            settings = _search(runner.settings, count, c, rollout, steps)
             return plan_job(settings, seed, f"{rollout} roll-outs of {steps}, c {c:g}, {count} simulations", known)
 
         return name, {
-            count: [job(count, seed, known) for seed, known in zip(bench.seeds, values, strict=True)]
-            for count in bench.plan.simulations
+            count: [job(count, seed, known) for seed, known in zip(runner.seeds, values, strict=True)]
+            for count in runner.size.simulations
         }
 
     wanted = {
@@ -163,10 +163,10 @@ def simulations(bench: Bench) -> Drawing:
             curve("exact value, no roll-out", SCALED_C, "exact"),
         ],
     }  # fmt: skip
-    planned = bench.do(
+    planned = runner.do(
         {j.name: j for rows in wanted.values() for _, r in rows for js in r.values() for j in js}.values()
     )
-    lines = [("best by return", truth_of(bench.settings)["chance_of_best_return"])]
+    lines = [("best by return", truth_of(runner.settings)["chance_of_best_return"])]
     panels = [
         CurvePanel(
             title,
@@ -181,44 +181,44 @@ def simulations(bench: Bench) -> Drawing:
     return "Simulations of a move", "simulations", panels, True
 
 
-def training(bench: Bench) -> Drawing:
+def training(runner: StudyRunner) -> Drawing:
     """Success against episodes: Q-table, with a search on top, DQN by the seed's settings and by ours."""
-    plan = bench.plan
-    ours = change(bench.settings, OUR_DQN)
+    size = runner.size
+    ours = change(runner.settings, OUR_DQN)
     # Name, episodes at which it is scored, a job for each seed
     learners: dict[str, tuple[tuple[int, ...], list[LakeJob]]] = {
-        name: (episodes, [learn_job(learner, chosen, seed, episodes, tag) for seed in bench.seeds])
+        name: (episodes, [learn_job(learner, chosen, seed, episodes, tag) for seed in runner.seeds])
         for name, learner, chosen, tag, episodes in (
-            ("Q-table", "q-table", bench.settings, "slippery", plan.episodes),
-            ("DQN, the seed's settings", "dqn", bench.settings, "slippery", plan.dqn_episodes),
-            ("DQN, our settings", "dqn", ours, "our settings", plan.our_episodes),
+            ("Q-table", "q-table", runner.settings, "slippery", size.episodes),
+            ("DQN, the seed's settings", "dqn", runner.settings, "slippery", size.dqn_episodes),
+            ("DQN, our settings", "dqn", ours, "our settings", size.our_episodes),
         )
     }
-    learned = bench.do([job for _, jobs in learners.values() for job in jobs])
+    learned = runner.do([job for _, jobs in learners.values() for job in jobs])
     searches = {
         count: [
             plan_job(
-                _search(bench.settings, bench.plan.searches, SCALED_C),
+                _search(runner.settings, runner.size.searches, SCALED_C),
                 seed,
-                f"after {count} episodes, {bench.plan.searches} simulations",
+                f"after {count} episodes, {runner.size.searches} simulations",
                 learned[job.name][str(count)]["values"],
             )
-            for seed, job in zip(bench.seeds, learners["Q-table"][1], strict=True)
+            for seed, job in zip(runner.seeds, learners["Q-table"][1], strict=True)
         ]
-        for count in plan.episodes
+        for count in size.episodes
     }
-    planned = bench.do([job for jobs in searches.values() for job in jobs])
+    planned = runner.do([job for jobs in searches.values() for job in jobs])
     curves = [
         Curve(name, [_point(count, [learned[job.name][str(count)] for job in jobs]) for count in episodes])
         for name, (episodes, jobs) in learners.items()
     ]
-    name = f"Q-table + MCTS, {bench.plan.searches:,}"
+    name = f"Q-table + MCTS, {runner.size.searches:,}"
     curves.append(Curve(name, [_point(n, [planned[job.name] for job in jobs]) for n, jobs in searches.items()]))
-    lines = [("best by return", truth_of(bench.settings)["chance_of_best_return"])]
+    lines = [("best by return", truth_of(runner.settings)["chance_of_best_return"])]
     return "Episodes of training", "episodes", [CurvePanel("success, %", curves, lines)], True
 
 
-STUDIES: Final[dict[str, Callable[[Bench], Drawing]]] = {
+STUDIES: Final[dict[str, Callable[[StudyRunner], Drawing]]] = {
     "slipping": slipping,
     "simulations": simulations,
     "training": training,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from selfmate.lab.frozenlake.lake import ACTIONS, Lake
 
 __all__ = [
-    "Evaluation",
+    "PolicyEvaluation",
     "Policy",
     "Truth",
     "best_chances",
@@ -53,7 +53,7 @@ class Truth(NamedTuple):
     """int8[S]: its action on each square."""
 
 
-class Evaluation(NamedTuple):
+class PolicyEvaluation(NamedTuple):
     """What a policy is worth, exactly."""
 
     chance: float
@@ -101,7 +101,7 @@ def one_hot(actions: NDArray[np.int8]) -> Policy:
     return np.eye(len(ACTIONS))[actions]
 
 
-def evaluate_policy(lake: Lake, policy: Policy) -> Evaluation:
+def evaluate_policy(lake: Lake, policy: Policy) -> PolicyEvaluation:
     """Follow the probabilities of all squares from the start for `step_limit` moves."""
     table = lake.arrays
     weights = policy[:, :, None] * table.probabilities
@@ -117,7 +117,7 @@ def evaluate_policy(lake: Lake, policy: Policy) -> Evaluation:
         arrived += at[lake.goal]
         weighted += step * at[lake.goal]
         at[lake.is_over] = 0.0
-    return Evaluation(float(arrived), float(weighted / arrived) if arrived else float("nan"))
+    return PolicyEvaluation(float(arrived), float(weighted / arrived) if arrived else float("nan"))
 
 
 def find_truth(lake: Lake, gamma: float) -> Truth:
