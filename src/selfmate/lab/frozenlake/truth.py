@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from selfmate.lab.frozenlake.lake import ACTIONS, Lake
 
 __all__ = [
-    "PolicyEvaluation",
     "Policy",
+    "PolicyEvaluation",
     "Truth",
     "best_chances",
     "best_values",
