@@ -1,0 +1,1 @@
+import{t as e}from"./index-cdQwRfLO.js";function t(){return e(`section`,{class:`view`,"aria-label":`Nets`})}export{t as NetsView};

@@ -1,0 +1,3 @@
+export function NetsView() {
+  return <section class="view" aria-label="Nets" />;
+}

@@ -1,0 +1,3 @@
+export function StudyView() {
+  return <section class="view" aria-label="Study" />;
+}

@@ -1,0 +1,3 @@
+export function TrainView() {
+  return <section class="view" aria-label="Train" />;
+}
