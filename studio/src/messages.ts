@@ -314,6 +314,33 @@ export interface PlayerCard {
   measured: boolean;
 }
 
+/** One playout: the nodes from the root to its leaf, and their numbers after it. */
+export interface PlayoutStep {
+  path: number[];
+  /** At each node of the path but the leaf, the moves with the largest sums, the largest first. */
+  choices: TracedChoice[][];
+  is_new: boolean;
+  /** Whether the rules decide the leaf, and the evaluator was not asked. */
+  by_rules: boolean;
+  /** Of the leaf, for the side that moved into it; at the root for the side to move. */
+  value: number;
+  visits: number[];
+  /** For the side that makes the move; at the root for the side to move. */
+  values: number[];
+  proven: (number | null)[];
+}
+
+/** A search, playout by playout. */
+export interface PlayoutTrace {
+  type: "analysis.trace";
+  ask: number;
+  fen: string;
+  player: string;
+  /** In the order in which they were added. */
+  nodes: TraceNode[];
+  playouts: PlayoutStep[];
+}
+
 /** The position after moves, and the moves with their positions. */
 export interface PositionView {
   type: "position.view";
@@ -458,6 +485,17 @@ export interface StartRun {
   settings?: string[];
 }
 
+/** Search a position playout by playout; answered by `PlayoutTrace`. */
+export interface StepPlayouts {
+  type: "analysis.playouts";
+  ask: number;
+  variant: string;
+  fen?: string | null;
+  moves?: string[];
+  player?: string | null;
+  playouts?: number;
+}
+
 /** Stop the analysis or review of this page. */
 export interface StopAnalysis {
   type: "analysis.stop";
@@ -505,6 +543,24 @@ export interface TakeBack {
 export interface TimeControl {
   seconds: number;
   increment?: number;
+}
+
+/** A node of a traced search. `parent` is its index in the list, -1 at the root. */
+export interface TraceNode {
+  parent: number;
+  uci: string;
+  san: string;
+  prior: number;
+}
+
+/** A move that selection compared: it takes the one with the largest sum of `q` and `u`. */
+export interface TracedChoice {
+  uci: string;
+  san: string;
+  /** Value so far for the side that moves. */
+  q: number;
+  /** Bonus for a high prior and few visits. */
+  u: number;
 }
 
 /** A node of a search tree. `parent` is its index in the list, -1 at the root. */
@@ -566,6 +622,7 @@ export type AnyRequest =
   | AskGamePgn
   | AskPosition
   | StartAnalysis
+  | StepPlayouts
   | StopAnalysis
   | ReviewGame
   | LoadPgn
@@ -584,6 +641,7 @@ export type AnyEvent =
   | HintFound
   | PositionView
   | AnalysisUpdate
+  | PlayoutTrace
   | ReviewedMove
   | StudyGame
   | PgnText

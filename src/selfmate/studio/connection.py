@@ -16,6 +16,7 @@ from selfmate.errors import SelfmateError
 from selfmate.studio import messages
 from selfmate.studio.analysis import AnalysisWorker
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
+from selfmate.studio.playouts import trace_playouts
 from selfmate.studio.study import load_pgn, position_view, save_pgn
 
 if TYPE_CHECKING:
@@ -215,6 +216,9 @@ class Connection:
     async def _start_analysis(self, request: messages.StartAnalysis) -> None:
         self._analysis.start(request)
 
+    async def _playouts(self, request: messages.StepPlayouts) -> Event:
+        return await asyncio.to_thread(trace_playouts, self._studio.catalog, request)
+
     async def _stop_analysis(self, request: messages.StopAnalysis) -> None:
         self._analysis.stop()
 
@@ -266,6 +270,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.AskGamePgn: "_game_pgn",
     messages.AskPosition: "_position",
     messages.StartAnalysis: "_start_analysis",
+    messages.StepPlayouts: "_playouts",
     messages.StopAnalysis: "_stop_analysis",
     messages.ReviewGame: "_review",
     messages.LoadPgn: "_load_pgn",

@@ -165,6 +165,43 @@ class TreeNodeView(Struct, frozen=True, kw_only=True):
     proven: int | None
 
 
+class TraceNode(Struct, frozen=True, kw_only=True):
+    """A node of a traced search. `parent` is its index in the list, -1 at the root."""
+
+    parent: int
+    uci: str
+    san: str
+    prior: float
+
+
+class TracedChoice(Struct, frozen=True, kw_only=True):
+    """A move that selection compared: it takes the one with the largest sum of `q` and `u`."""
+
+    uci: str
+    san: str
+    q: float
+    """Value so far for the side that moves."""
+    u: float
+    """Bonus for a high prior and few visits."""
+
+
+class PlayoutStep(Struct, frozen=True, kw_only=True):
+    """One playout: the nodes from the root to its leaf, and their numbers after it."""
+
+    path: list[int]
+    choices: list[list[TracedChoice]]
+    """At each node of the path but the leaf, the moves with the largest sums, the largest first."""
+    is_new: bool
+    by_rules: bool
+    """Whether the rules decide the leaf, and the evaluator was not asked."""
+    value: float
+    """Of the leaf, for the side that moved into it; at the root for the side to move."""
+    visits: list[int]
+    values: list[float]
+    """For the side that makes the move; at the root for the side to move."""
+    proven: list[int | None]
+
+
 class StudyNode(Struct, frozen=True, kw_only=True):
     """A move of a game tree. `parent` is its index in the list, -1: the start; the first child is the main line."""
 
@@ -340,6 +377,16 @@ class StartAnalysis(Request, frozen=True, kw_only=True, tag="analysis.start"):
     """Nodes of the search tree in every update; 0: none."""
 
 
+class StepPlayouts(Request, frozen=True, kw_only=True, tag="analysis.playouts"):
+    """Search a position playout by playout; answered by `PlayoutTrace`."""
+
+    variant: Name
+    fen: FenText | None = None
+    moves: UciLine = []
+    player: Name | None = None
+    playouts: Annotated[int, Meta(ge=1, le=400)] = 120
+
+
 class StopAnalysis(Request, frozen=True, kw_only=True, tag="analysis.stop"):
     """Stop the analysis or review of this page."""
 
@@ -500,6 +547,16 @@ class AnalysisUpdate(Event, frozen=True, kw_only=True, tag="analysis.update"):
     done: bool
 
 
+class PlayoutTrace(Event, frozen=True, kw_only=True, tag="analysis.trace"):
+    """A search, playout by playout."""
+
+    fen: str
+    player: str
+    nodes: list[TraceNode]
+    """In the order in which they were added."""
+    playouts: list[PlayoutStep]
+
+
 class ReviewedMove(Event, frozen=True, kw_only=True, tag="review.move"):
     """A move of a game with the loss that searches found; `ply` counts from 0."""
 
@@ -570,12 +627,12 @@ class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
 
 REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
-    | ListGames | AskGamePgn | AskPosition | StartAnalysis | StopAnalysis | ReviewGame | LoadPgn | SavePgn
-    | ListRuns | WatchRun | StartRun | StopRun | AskNets
+    | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | StopAnalysis | ReviewGame | LoadPgn
+    | SavePgn | ListRuns | WatchRun | StartRun | StopRun | AskNets
 )  # fmt: skip
 EVENTS = (
-    Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | ReviewedMove | StudyGame
-    | PgnText | RunList | RunView | RunStarted | NetList
+    Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | ReviewedMove
+    | StudyGame | PgnText | RunList | RunView | RunStarted | NetList
 )  # fmt: skip
 AnyRequest = REQUESTS
 AnyEvent = EVENTS
