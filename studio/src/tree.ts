@@ -46,7 +46,12 @@ export function treeOfNodes(
   return { variant, start, headers, comment, moves };
 }
 
-export function treeOfLine(variant: string, start: string, headers: Record<string, string>, line: PlayedMove[]): GameTree {
+export function treeOfLine(
+  variant: string,
+  start: string,
+  headers: Record<string, string>,
+  line: PlayedMove[],
+): GameTree {
   const moves = line.map((move, index) => ({
     parent: index - 1,
     uci: move.uci,
@@ -93,7 +98,15 @@ export function fenAt(tree: GameTree, at: number): string {
 export function addMove(tree: GameTree, at: number, played: PlayedMove): [GameTree, number] {
   const known = childrenOf(tree, at).find((index) => tree.moves[index]?.uci === played.uci);
   if (known !== undefined) return [tree, known];
-  const move: TreeMove = { parent: at, uci: played.uci, san: played.san, fen: played.fen, comment: "", nags: [], exploded: played.exploded };
+  const move: TreeMove = {
+    parent: at,
+    uci: played.uci,
+    san: played.san,
+    fen: played.fen,
+    comment: "",
+    nags: [],
+    exploded: played.exploded,
+  };
   return [{ ...tree, moves: [...tree.moves, move] }, tree.moves.length];
 }
 

@@ -14,7 +14,9 @@ const candidate = (uci: string, share: number, prior = 0.1): Candidate => ({
   pv: [uci],
   net_value: null,
 });
-const update = { candidates: [candidate("e2e4", 0.6), candidate("d2d4", 0.3), candidate("c2d3", 0.05), candidate("a2a3", 0.02)] } as AnalysisUpdate;
+const update = {
+  candidates: [candidate("e2e4", 0.6), candidate("d2d4", 0.3), candidate("c2d3", 0.05), candidate("a2a3", 0.02)],
+} as AnalysisUpdate;
 
 it("draws wide arrows for much visited moves and none for hardly visited ones", () => {
   const arrows = arrowsOf(update);
@@ -40,7 +42,12 @@ it("changes the order of rows only when it holds for two updates, and never whil
 });
 
 it("says proofs in moves", () => {
-  expect([proofText(1), proofText(5), proofText(-2), proofText(0)]).toEqual(["wins in 1", "wins in 3", "loses in 1", "draw, proven"]);
+  expect([proofText(1), proofText(5), proofText(-2), proofText(0)]).toEqual([
+    "wins in 1",
+    "wins in 3",
+    "loses in 1",
+    "draw, proven",
+  ]);
 });
 
 it("lists the worst moves in the order of the game, marked ones first to be kept", () => {

@@ -1,6 +1,17 @@
 import { expect, it } from "vitest";
 import type { PlayedMove } from "../src/messages";
-import { addMove, childrenOf, emptyTree, lineTo, mainLine, removeMove, ROOT, setComment, uciLine, variationsOf } from "../src/tree";
+import {
+  addMove,
+  childrenOf,
+  emptyTree,
+  lineTo,
+  mainLine,
+  removeMove,
+  ROOT,
+  setComment,
+  uciLine,
+  variationsOf,
+} from "../src/tree";
 
 const played = (uci: string): PlayedMove => ({ uci, san: uci, fen: `after ${uci}`, check: false, exploded: [] });
 

@@ -1,1 +1,0 @@
-import{t as e}from"./index-cdQwRfLO.js";function t(){return e(`section`,{class:`view`,"aria-label":`Study`})}export{t as StudyView};
