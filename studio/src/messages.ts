@@ -54,6 +54,14 @@ export interface AskPosition {
   chess960?: number | null;
 }
 
+/** Ask for a recipe with changes (`section.key=value`); answered by `RecipeForm`, or `Failure` if they are wrong. */
+export interface AskRecipe {
+  type: "recipe.ask";
+  ask: number;
+  name: string;
+  settings?: string[];
+}
+
 /** A position as a board shows it. */
 export interface BoardState {
   fen: string;
@@ -351,6 +359,31 @@ export interface PositionView {
   board: BoardState;
 }
 
+/** A recipe as a form. */
+export interface RecipeForm {
+  type: "recipe.form";
+  ask: number;
+  name: string;
+  description: string;
+  keys: RecipeKeyCard[];
+}
+
+/** A key of a recipe as it was declared, with its value in one recipe. Values are written as in TOML. */
+export interface RecipeKeyCard {
+  key: string;
+  section: string;
+  name: string;
+  type: "boolean" | "integer" | "number" | "string";
+  help: string;
+  /** Empty where the recipe does not have the key. */
+  value: string;
+  /** What a value may be, in words. */
+  expected: string;
+  choices: string[];
+  /** Whether it may change over the cycles: `[[0, 16], [20, 32]]`. */
+  scheduled: boolean;
+}
+
 /** Start the same game with the other colour; answered by the `GameView` of the new game. */
 export interface Rematch {
   type: "game.rematch";
@@ -631,6 +664,7 @@ export type AnyRequest =
   | WatchRun
   | StartRun
   | StopRun
+  | AskRecipe
   | AskNets;
 
 export type AnyEvent =
@@ -647,5 +681,6 @@ export type AnyEvent =
   | PgnText
   | RunList
   | RunView
+  | RecipeForm
   | RunStarted
   | NetList;

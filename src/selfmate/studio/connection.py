@@ -17,6 +17,7 @@ from selfmate.studio import messages
 from selfmate.studio.analysis import AnalysisWorker
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
 from selfmate.studio.playouts import trace_playouts
+from selfmate.studio.recipes import recipe_form
 from selfmate.studio.study import load_pgn, position_view, save_pgn
 
 if TYPE_CHECKING:
@@ -243,6 +244,9 @@ class Connection:
     async def _stop_run(self, request: messages.StopRun) -> None:
         await self._studio.runs.stop(request.id)
 
+    async def _recipe(self, request: messages.AskRecipe) -> Event:
+        return await asyncio.to_thread(recipe_form, request)
+
     async def _nets(self, request: messages.AskNets) -> Event:
         return await asyncio.to_thread(self._studio.nets, request)
 
@@ -279,6 +283,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.WatchRun: "_watch_run",
     messages.StartRun: "_start_run",
     messages.StopRun: "_stop_run",
+    messages.AskRecipe: "_recipe",
     messages.AskNets: "_nets",
 }
 """The method that answers each request."""
@@ -287,4 +292,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
 def _sentence(text: str) -> str:
     """Return a message of one line as a sentence."""
     text = " ".join(text.split())
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+    first = text.split(" ", 1)[0]
+    if first.isalpha():  # no name of a key, a move or a file
+        text = text[:1].upper() + text[1:]
+    return text + ("" if text.endswith((".", "?", "!")) else ".")

@@ -223,6 +223,23 @@ class ChartSeries(Struct, frozen=True, kw_only=True):
     error: list[float] | None = None
 
 
+class RecipeKeyCard(Struct, frozen=True, kw_only=True):
+    """A key of a recipe as it was declared, with its value in one recipe. Values are written as in TOML."""
+
+    key: str
+    section: str
+    name: str
+    type: Literal["integer", "number", "boolean", "string"]
+    help: str
+    value: str
+    """Empty where the recipe does not have the key."""
+    expected: str
+    """What a value may be, in words."""
+    choices: list[str]
+    scheduled: bool
+    """Whether it may change over the cycles: `[[0, 16], [20, 32]]`."""
+
+
 class RunCard(Struct, frozen=True, kw_only=True):
     """A training run in a list."""
 
@@ -441,6 +458,13 @@ class StartRun(Request, frozen=True, kw_only=True, tag="run.start"):
     settings: Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(max_length=100)] = []
 
 
+class AskRecipe(Request, frozen=True, kw_only=True, tag="recipe.ask"):
+    """Ask for a recipe with changes (`section.key=value`); answered by `RecipeForm`, or `Failure` if they are wrong."""
+
+    name: Annotated[str, Meta(max_length=100)]
+    settings: Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(max_length=100)] = []
+
+
 class StopRun(Request, frozen=True, kw_only=True, tag="run.stop"):
     """Stop a run that this server started; everything is saved, and `StartRun` resumes it."""
 
@@ -611,6 +635,14 @@ class RunView(Event, frozen=True, kw_only=True, tag="run.view"):
     """Whether this server started it and can stop it."""
 
 
+class RecipeForm(Event, frozen=True, kw_only=True, tag="recipe.form"):
+    """A recipe as a form."""
+
+    name: str
+    description: str
+    keys: list[RecipeKeyCard]
+
+
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
     """A run that was started or resumed."""
 
@@ -628,11 +660,11 @@ class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
 REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
     | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | StopAnalysis | ReviewGame | LoadPgn
-    | SavePgn | ListRuns | WatchRun | StartRun | StopRun | AskNets
+    | SavePgn | ListRuns | WatchRun | StartRun | StopRun | AskRecipe | AskNets
 )  # fmt: skip
 EVENTS = (
     Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | ReviewedMove
-    | StudyGame | PgnText | RunList | RunView | RunStarted | NetList
+    | StudyGame | PgnText | RunList | RunView | RecipeForm | RunStarted | NetList
 )  # fmt: skip
 AnyRequest = REQUESTS
 AnyEvent = EVENTS

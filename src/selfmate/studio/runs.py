@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from selfmate.errors import MissingExtra, SelfmateError
-from selfmate.recipe.reader import names
-from selfmate.studio.messages import Event, RunCard, RunList, RunStarted, RunView, StartRun
+from selfmate.studio.messages import AskRecipe, Event, RunCard, RunList, RunStarted, RunView, StartRun
+from selfmate.studio.recipes import recipe_form
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
 from selfmate.util.packages import install_hint
 
@@ -44,7 +44,7 @@ class Runs:
         self._lists: set[Send] = set()
         self._views: dict[Send, str] = {}
         self._stopping: set[str] = set()
-        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: list[subprocess.Popen[bytes]] = []
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -55,6 +55,7 @@ class Runs:
         """Look no longer; runs go on."""
         if self._task is not None:
             self._task.cancel()
+        self._reap()
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -123,12 +124,17 @@ class Runs:
         self._lists.discard(send)
         self._views.pop(send, None)
 
+    def _reap(self) -> None:
+        """Forget the trainings of this server that have ended."""
+        self._started = [process for process in self._started if process.poll() is None]
+
     async def _watch(self) -> None:
         """Look at the files while pages follow them; each run is read once for all of its followers."""
         listed: list[RunCard] = []
         stamps: dict[str, tuple[object, ...]] = {}
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            self._reap()
             if self._lists:
                 cards = await self.cards()
                 if cards != listed:
@@ -162,18 +168,15 @@ class Runs:
                 raise SelfmateError(f"{files.id} is training already")
             directory, arguments = files.directory, files.command()
         else:
-            if request.recipe not in names():
-                raise SelfmateError(f"there is no recipe {request.recipe!r}", request.recipe)
+            # Checks the name and the settings, too.
+            await asyncio.to_thread(recipe_form, AskRecipe(ask=0, name=request.recipe, settings=request.settings))
             directory = self._new_directory(request.name or request.recipe)
             arguments = [request.recipe, "--run", str(directory)]
-            for setting in request.settings:
-                if re.fullmatch(r"[a-z_]+\.[a-z_]+=.+", setting) is None:
-                    raise SelfmateError(f"not a setting: {setting!r}", setting)
-                arguments += ["--set", setting]
+            arguments += [word for setting in request.settings for word in ("--set", setting)]
         if request.minutes is not None:
             arguments += ["--minutes", f"{request.minutes:g}"]
         process = await asyncio.to_thread(self._spawn, directory, arguments)
-        self._started[directory.name] = process
+        self._started.append(process)
         await self._until_begun(directory, process)
         return RunStarted(ask=request.ask, id=directory.name)
 
