@@ -226,6 +226,13 @@ export interface LoadPgn {
   text: string;
 }
 
+/** Ask for a run once; answered by `RunView`. */
+export interface LookAtRun {
+  type: "run.look";
+  ask: number;
+  id: string;
+}
+
 /** A net with what is known of it. */
 export interface NetCard {
   id: string;
@@ -449,6 +456,8 @@ export interface RunGame {
   variant: string;
   start: string;
   moves: string[];
+  /** First fields of the FEN at the start and after every move. */
+  boards: string[];
   result: string;
   reason: string;
 }
@@ -662,6 +671,7 @@ export type AnyRequest =
   | SavePgn
   | ListRuns
   | WatchRun
+  | LookAtRun
   | StartRun
   | StopRun
   | AskRecipe

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { arrowsOf, heatOf, proofText, SteadyOrder } from "../src/analysis";
 import type { AnalysisUpdate, Candidate } from "../src/messages";
 import { worstMoves } from "../src/review";
+import { spreadLabels } from "../src/ui/ValueGraph";
 
 const candidate = (uci: string, share: number, prior = 0.1): Candidate => ({
   uci,
@@ -54,4 +55,9 @@ it("lists the worst moves in the order of the game, marked ones first to be kept
   const move = (ply: number, loss: number, mark: "" | "?" | "??") => ({ ply, loss, mark }) as never;
   const found = worstMoves([move(0, 0.9, ""), move(1, 0.5, "??"), undefined, move(3, 0.35, "?"), move(4, 0.05, "")], 2);
   expect(found.map((each) => each.ply)).toEqual([1, 3]);
+});
+
+it("spreads labels without pushing them over the end", () => {
+  expect(spreadLabels([10, 20, 200], 50, 210)).toEqual([10, 60, 200]);
+  expect(spreadLabels([190, 200, 205], 50, 210)).toEqual([110, 160, 210]);
 });

@@ -238,6 +238,9 @@ class Connection:
     async def _watch_run(self, request: messages.WatchRun) -> Event | None:
         return await self._studio.runs.follow_run(request.id, self.send_run, request.ask)
 
+    async def _look_at_run(self, request: messages.LookAtRun) -> Event:
+        return await self._studio.runs.look(request.id, request.ask)
+
     async def _start_run(self, request: messages.StartRun) -> Event:
         return await self._studio.runs.start(request)
 
@@ -281,6 +284,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.SavePgn: "_save_pgn",
     messages.ListRuns: "_list_runs",
     messages.WatchRun: "_watch_run",
+    messages.LookAtRun: "_look_at_run",
     messages.StartRun: "_start_run",
     messages.StopRun: "_stop_run",
     messages.AskRecipe: "_recipe",

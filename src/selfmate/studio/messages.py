@@ -263,6 +263,8 @@ class RunGame(Struct, frozen=True, kw_only=True):
     variant: str
     start: str
     moves: list[str]
+    boards: list[str]
+    """First fields of the FEN at the start and after every move."""
     result: str
     reason: str
 
@@ -444,6 +446,12 @@ class ListRuns(Request, frozen=True, kw_only=True, tag="run.list"):
 
 class WatchRun(Request, frozen=True, kw_only=True, tag="run.watch"):
     """Follow a run; answered by `RunView` now and after every change. An empty id follows none."""
+
+    id: Annotated[str, Meta(max_length=100)]
+
+
+class LookAtRun(Request, frozen=True, kw_only=True, tag="run.look"):
+    """Ask for a run once; answered by `RunView`."""
 
     id: Annotated[str, Meta(max_length=100)]
 
@@ -660,7 +668,7 @@ class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
 REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
     | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | StopAnalysis | ReviewGame | LoadPgn
-    | SavePgn | ListRuns | WatchRun | StartRun | StopRun | AskRecipe | AskNets
+    | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun | AskRecipe | AskNets
 )  # fmt: skip
 EVENTS = (
     Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | ReviewedMove

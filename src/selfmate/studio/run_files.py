@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from selfmate._core import GameRecord
+from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.rundir.format import Manifest, State, read_json, read_state
 from selfmate.rundir.reader import RunReader
@@ -118,22 +120,31 @@ class RunFiles:
         except (SelfmateError, OSError):
             return []
         cycle = max(cycles, default=0)
-        return [
-            RunGame(
-                id=record.game_id,
-                cycle=cycle,
-                variant=f"{record.variant}960" if record.chess960 else record.variant,
-                start=record.start_fen,
-                moves=[move.uci() for move in record.moves],
-                result=record.result,
-                reason=record.reason or "",
-            )
-            for record in records
-        ]
+        return [_game(record, cycle) for record in records]
 
     def state(self) -> State:
         """Return the last commit."""
         return read_state(self.directory)
+
+
+def _game(record: GameRecord, cycle: int) -> RunGame:
+    variant = f"{record.variant}960" if record.chess960 else record.variant
+    position = Position(variant, record.start_fen)
+    moves, boards = [], [position.board_fen()]
+    for move in record.moves:
+        moves.append(position.uci(move))
+        position.play(move)
+        boards.append(position.board_fen())
+    return RunGame(
+        id=record.game_id,
+        cycle=cycle,
+        variant=variant,
+        start=record.start_fen,
+        moves=moves,
+        boards=boards,
+        result=record.result,
+        reason=record.reason or "",
+    )
 
 
 CHARTS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {

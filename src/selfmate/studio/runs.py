@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -44,7 +45,6 @@ class Runs:
         self._lists: set[Send] = set()
         self._views: dict[Send, str] = {}
         self._stopping: set[str] = set()
-        self._started: list[subprocess.Popen[bytes]] = []
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -55,7 +55,6 @@ class Runs:
         """Look no longer; runs go on."""
         if self._task is not None:
             self._task.cancel()
-        self._reap()
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -119,14 +118,14 @@ class Runs:
         self._views[send] = run_id
         return view
 
+    async def look(self, run_id: str, ask: int) -> RunView:
+        """Return a run once."""
+        return await asyncio.to_thread(self._view, run_id, ask)
+
     def unfollow(self, send: Send) -> None:
         """Send nothing more to a page."""
         self._lists.discard(send)
         self._views.pop(send, None)
-
-    def _reap(self) -> None:
-        """Forget the trainings of this server that have ended."""
-        self._started = [process for process in self._started if process.poll() is None]
 
     async def _watch(self) -> None:
         """Look at the files while pages follow them; each run is read once for all of its followers."""
@@ -134,7 +133,6 @@ class Runs:
         stamps: dict[str, tuple[object, ...]] = {}
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            self._reap()
             if self._lists:
                 cards = await self.cards()
                 if cards != listed:
@@ -176,7 +174,8 @@ class Runs:
         if request.minutes is not None:
             arguments += ["--minutes", f"{request.minutes:g}"]
         process = await asyncio.to_thread(self._spawn, directory, arguments)
-        self._started.append(process)
+        # Wait for its end, so that the system can forget it; the server itself need not.
+        threading.Thread(target=process.wait, name="training", daemon=True).start()
         await self._until_begun(directory, process)
         return RunStarted(ask=request.ask, id=directory.name)
 

@@ -23,6 +23,11 @@ export function ValueGraph({ review, worst, sans, shown, onShow }: Props) {
   review.forEach((move) => move && points.push([x(move.ply + 1), y(move.value)]));
   const line = points.map(([px, py]) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L");
   const last = points[points.length - 1];
+  const labels = spreadLabels(
+    worst.map((move) => x(move.ply + 1)),
+    58,
+    WIDTH - RIGHT - 24,
+  );
   const summary = worst.map((move) => `${sans[move.ply] ?? ""} lost ${move.loss.toFixed(2)}`).join(", ");
   return (
     <svg
@@ -48,13 +53,13 @@ export function ValueGraph({ review, worst, sans, shown, onShow }: Props) {
       ))}
       {last && <path class="area" d={`M${x(0)} ${y(0)}L${line}L${last[0].toFixed(1)} ${y(0)}Z`} />}
       {last && <path class="ln s1" d={`M${line}`} />}
-      {worst.map((move) => {
+      {worst.map((move, index) => {
         const [px, py] = [x(move.ply + 1), y(move.value)];
         const down = move.value < move.before;
         return (
           <g key={move.ply} class={move.mark === "??" ? "blunder" : "mistake"}>
             <path d={down ? `M${px - 5} ${py - 7}h10l-5 8Z` : `M${px - 5} ${py + 7}h10l-5 -8Z`} />
-            <text x={px} y={HEIGHT - 8} text-anchor="middle">
+            <text x={labels[index] ?? px} y={HEIGHT - 8} text-anchor="middle">
               {sans[move.ply]}
               {move.mark}
             </text>
@@ -64,4 +69,16 @@ export function ValueGraph({ review, worst, sans, shown, onShow }: Props) {
       <line class="now" x1={x(shown)} x2={x(shown)} y1={TOP - 4} y2={HEIGHT - BOTTOM + 4} />
     </svg>
   );
+}
+
+/** Places of labels that do not overlap: each at least `gap` after the one before, none beyond `end`. */
+export function spreadLabels(places: number[], gap: number, end: number): number[] {
+  const found: number[] = [];
+  for (const place of places) found.push(Math.max(place, (found[found.length - 1] ?? -Infinity) + gap));
+  let most = end;
+  for (let index = found.length - 1; index >= 0; index--) {
+    found[index] = Math.min(found[index] ?? 0, most);
+    most = (found[index] ?? 0) - gap;
+  }
+  return found;
 }

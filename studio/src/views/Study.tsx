@@ -46,7 +46,7 @@ const TREE_NODES = 400;
 export function StudyView() {
   const { query, rest } = route.value;
   const variant = query.get("variant") ?? "atomic";
-  const study = useStudy(variant, query.get("fen"));
+  const study = useStudy(variant, query.get("fen"), query.get("moves"));
   const { tree, at, board } = study;
   const tab: Tab = rest[0] === "tree" || rest[0] === "game" ? rest[0] : "lines";
   const [isOn, setOn] = useState(true);

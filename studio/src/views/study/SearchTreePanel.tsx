@@ -170,12 +170,16 @@ function Stepper({ trace, zoom, onArrows, onEnd }: StepperProps) {
   }, [playout]);
   useKeys({ ".": next, ",": back, " ": () => setPlaying(!playing) });
 
+  // The much visited nodes are open, so that the tree is seen to grow.
+  const openIds = new Set(
+    state.filter((node) => node.visits * 10 > at.playout && node.visits > 2).map((node) => node.id),
+  );
   const leaf = playout?.path[playout.path.length - 1] ?? 0;
   return (
     <>
       <TreePicture
         nodes={state}
-        isOpen={(id) => id === 0}
+        isOpen={(id) => id === 0 || openIds.has(id)}
         onToggle={() => undefined}
         path={playout?.path ?? []}
         fresh={playout?.is_new && at.phase >= 1 ? leaf : null}

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { BoardState, LoadPgn } from "../../messages";
 import { sayError, server, variantCard, welcome } from "../../store";
-import { addMove, emptyTree, fenAt, mainLine, ROOT, treeOfLine, treeOfNodes, uciLine, type GameTree } from "../../tree";
+import { addMove, emptyTree, fenAt, ROOT, treeOfLine, treeOfNodes, uciLine, type GameTree } from "../../tree";
 
 export interface Study {
   tree: GameTree;
@@ -17,7 +17,7 @@ export interface Study {
   loadGame: (id: string) => Promise<void>;
 }
 
-export function useStudy(variant: string, fen: string | null): Study {
+export function useStudy(variant: string, fen: string | null, moves: string | null): Study {
   const [tree, setTree] = useState<GameTree>(() => emptyTree(variant, fen ?? variantCard(variant)?.start ?? ""));
   const [at, setAt] = useState(ROOT);
   const [board, setBoard] = useState<BoardState | null>(null);
@@ -35,7 +35,11 @@ export function useStudy(variant: string, fen: string | null): Study {
     const start = fen ?? variantCard(variant)?.start;
     if (start && (start !== current.current.tree.start || variant !== current.current.tree.variant))
       open(emptyTree(variant, start));
-  }, [variant, fen, welcome.value]);
+    if (start && moves)
+      server
+        .ask("position.ask", { variant, fen: start, moves: moves.split(" ") }, "position.view")
+        .then((view) => open(treeOfLine(variant, start, {}, view.moves)), sayError);
+  }, [variant, fen, moves, welcome.value === null]);
 
   const position = fenAt(tree, at);
   useEffect(() => {
@@ -76,7 +80,7 @@ export function useStudy(variant: string, fen: string | null): Study {
   const loadPgn = useCallback(async (text: string) => {
     const game = await server.ask("pgn.load", { text }, "pgn.loaded");
     const next = treeOfNodes(game.variant, game.start, game.headers, game.nodes, game.comment);
-    open(next, mainLine(next)[0] === undefined ? ROOT : ROOT);
+    open(next);
   }, []);
 
   const loadGame = useCallback(async (id: string) => {

@@ -1,1 +1,0 @@
-import{m as e}from"./index-DQxaUhu6.js";function t(){return e(`section`,{class:`view`,"aria-label":`Nets`})}export{t as NetsView};

@@ -1,1 +1,0 @@
-import{m as e}from"./index-DQxaUhu6.js";function t(){return e(`section`,{class:`view`,"aria-label":`Train`})}export{t as TrainView};
