@@ -133,7 +133,7 @@ class Connection:
             pass
 
     def _send_game(self, view: GameView) -> None:
-        self._outbox.put(view, ("game", view.id))
+        self._outbox.put(view, ("game", view.id, len(view.moves)))  # every move is shown, also one answered at once
 
     def _send_analysis(self, event: Event) -> None:
         key = ("analysis", event.ask) if isinstance(event, messages.AnalysisUpdate) else None

@@ -91,7 +91,7 @@ export function Board(props: BoardProps) {
   }
 
   function restore(): void {
-    ground.current?.set({ fen: latest.current.fen, lastMove: lastSquares(latest.current.lastMove) });
+    ground.current?.set({ fen: piecesOf(latest.current.fen), lastMove: lastSquares(latest.current.lastMove) });
   }
 
   // -- the position ---------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ export function Board(props: BoardProps) {
     const { turn } = parseFen(props.fen);
     const apply = () => {
       api.set({
-        fen: props.fen,
+        fen: piecesOf(props.fen),
         orientation: props.orientation,
         turnColor: turn,
         check: props.check ? keys([props.check]) : false,
@@ -267,6 +267,11 @@ function premoveVariant(variant: string): Parameters<typeof premove>[0] {
 
 function lastSquares(uci: string | null): cg.Key[] {
   return uci ? keys([uci.slice(0, 2), uci.slice(2, 4)]) : [];
+}
+
+/** The pieces of a FEN: chessgroundx reads the other fields in ways of other variants. */
+function piecesOf(fen: string): string {
+  return fen.split(" ")[0] ?? "";
 }
 
 /** Names of squares as chessgroundx types them. */

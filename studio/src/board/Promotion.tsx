@@ -1,5 +1,5 @@
 /** The choice of a piece for a promotion: a column of buttons on the board. Keys: Q, N, R, B, K. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { fileOf, rankOf } from "../chess";
 import type { LegalMove } from "../messages";
 import type { BoardShape } from "./geometry";
@@ -18,6 +18,19 @@ interface Props {
 export function Promotion({ moves, shape, onChoose, onCancel }: Props) {
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => first.current?.focus(), []);
+  // The keys work at once, whatever has the focus.
+  useLayoutEffect(() => {
+    const listener = (event: KeyboardEvent) => {
+      const move = moves.find((each) => each.uci.charAt(4) === event.key.toLowerCase());
+      if (move) onChoose(move);
+      else if (event.key === "Escape") onCancel();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    addEventListener("keydown", listener, true);
+    return () => removeEventListener("keydown", listener, true);
+  });
   const sorted = [...moves].sort((a, b) => ORDER.indexOf(a.uci.charAt(4)) - ORDER.indexOf(b.uci.charAt(4)));
   const target = sorted[0]?.uci.slice(2, 4) ?? "a1";
   const [x, y] = corner(target, shape);
@@ -36,14 +49,6 @@ export function Promotion({ moves, shape, onChoose, onCancel }: Props) {
           width: `${100 / shape.files}%`,
           [fromTop ? "top" : "bottom"]: "0",
           "flex-direction": fromTop ? "column" : "column-reverse",
-        }}
-        onKeyDown={(event) => {
-          const move = sorted.find((each) => each.uci.charAt(4) === event.key.toLowerCase());
-          if (move) onChoose(move);
-          else if (event.key === "Escape") onCancel();
-          else return;
-          event.preventDefault();
-          event.stopPropagation();
         }}
       >
         {sorted.map((move, index) => {

@@ -124,7 +124,33 @@ function useGame(id: string | null): GameView | null {
       server.send("game.leave", { id });
     };
   }, [id]);
-  return game?.id === id ? game : null;
+  return usePaced(game?.id === id ? game : null);
+}
+
+const EXPLOSION_MS = 520;
+const MOVE_MS = 150;
+
+/** Show each move for a moment, an explosion for longer, before the answer to it. */
+function usePaced(game: GameView | null): GameView | null {
+  const [shown, setShown] = useState(game);
+  const since = useRef(0);
+  useEffect(() => {
+    const before = shown?.id === game?.id ? shown : null;
+    const hold = before?.moves.at(-1)?.exploded.length ? EXPLOSION_MS : MOVE_MS;
+    const grows = before && game && game.moves.length > before.moves.length;
+    const wait = grows ? since.current + hold - performance.now() : 0;
+    const show = () => {
+      since.current = performance.now();
+      setShown(game);
+    };
+    if (wait <= 0) {
+      show();
+      return;
+    }
+    const timer = setTimeout(show, wait);
+    return () => clearTimeout(timer);
+  }, [game]);
+  return shown?.id === game?.id ? shown : game;
 }
 
 function IdleBoard({ variant, fen }: { variant: string; fen?: string }) {

@@ -49,7 +49,6 @@ export function Candidates({ update, onPlay, onHover }: Props) {
             type="button"
             class="crow"
             data-uci={row.uci}
-            aria-label={`${row.san}: ${percent(row.share)} of the visits, prior ${percent(row.prior)}, value ${signed(row.value)}; line ${row.pv.join(" ")}`}
             onPointerEnter={() => onHover(row.uci)}
             onClick={() => onPlay(row.uci)}
           >

@@ -1,6 +1,5 @@
 /** A search tree as a picture: boxes with visits as a filled share, a tick for the prior, value and proof. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { proofText } from "../../analysis";
 import { signed } from "../../format";
 import { NODE_HEIGHT, NODE_WIDTH, placeTree, type DrawnNode, type PlacedNode } from "../../searchTree";
 
@@ -53,6 +52,9 @@ export function TreePicture({ nodes, isOpen, onToggle, path = NO_PATH, fresh, zo
         {picture.nodes.map((node) => (
           <Box key={node.id} node={node} on={onPath.has(node.id)} fresh={fresh === node.id} onToggle={onToggle} />
         ))}
+        {picture.nodes.map((node) => (
+          <Marks key={`m${node.id}`} node={node} />
+        ))}
       </svg>
     </div>
   );
@@ -83,7 +85,7 @@ function Box({
   onToggle: (id: number) => void;
 }) {
   const name = node.san || "root";
-  const value = node.proven !== null ? proofText(node.proven) : node.visits ? signed(node.value) : "new";
+  const shown = valueText(node);
   const classes = ["nd", on ? "on" : "", fresh ? "new" : "", node.proven !== null ? "prv" : ""].join(" ");
   const toggle = () => node.children > 0 && onToggle(node.id);
   return (
@@ -93,7 +95,7 @@ function Box({
       role="button"
       tabIndex={0}
       aria-expanded={node.children > 0 ? node.isOpen : undefined}
-      aria-label={`${name}, ${node.visits} visits, value ${value}, prior ${Math.round(100 * node.prior)} %`}
+      aria-label={`${name} ${shown} ${node.visits} visits, prior ${Math.round(100 * node.prior)} %`}
       onClick={toggle}
       onKeyDown={(event) => {
         if (event.key !== "Enter") return;
@@ -107,17 +109,20 @@ function Box({
       <text x={7} y={17}>
         {name}
       </text>
-      <text class="q" x={node.visits > 999 ? 60 : 68} y={17}>
-        {node.proven !== null ? "" : node.visits ? signed(node.value).replace("0.", ".") : "new"}
+      <text class={node.proven === null ? "q" : "q proof"} x={node.visits > 999 ? 60 : 68} y={17}>
+        {` ${shown}`}
       </text>
-      {node.proven !== null && (
-        <text class="q proof" x={68} y={17}>
-          {node.proven === 0 ? "=" : `${node.proven > 0 ? "#" : "−#"}${Math.ceil(Math.abs(node.proven) / 2)}`}
-        </text>
-      )}
       <text class="n" x={NODE_WIDTH - 5} y={17}>
-        {node.visits}
+        {` ${node.visits}`}
       </text>
+    </g>
+  );
+}
+
+/** Signs at a node that more can be seen of it. */
+function Marks({ node }: { node: PlacedNode }) {
+  return (
+    <g transform={`translate(${node.x} ${node.y})`} class="marks" aria-hidden="true">
       {node.children > 0 && !node.isOpen && (
         <>
           <circle class="xp" cx={NODE_WIDTH + 2} cy={NODE_HEIGHT / 2} r={6} />
@@ -133,4 +138,11 @@ function Box({
       )}
     </g>
   );
+}
+
+/** The value as it fits into a box: `+.52`, or a proof in moves. */
+function valueText(node: PlacedNode): string {
+  if (node.proven === 0) return "=";
+  if (node.proven !== null) return `${node.proven > 0 ? "#" : "−#"}${Math.ceil(Math.abs(node.proven) / 2)}`;
+  return node.visits ? signed(node.value).replace("0.", ".") : "new";
 }
