@@ -29,9 +29,9 @@ export interface TreePicture {
   height: number;
 }
 
-export const NODE_WIDTH = 96;
+export const NODE_WIDTH = 112;
 export const NODE_HEIGHT = 26;
-const COLUMN = 106;
+const COLUMN = 124;
 const ROW = 32;
 const MARGIN = 10;
 const MOST_CHILDREN = 5;

@@ -364,6 +364,10 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
         before = label.inner_text()
         expect(label).not_to_have_text(before)  # the board moves
         picture(page, "train-dark-1440.png")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        picture(page, "train-run-dark-390.png")
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".pill")).to_have_text("stopped", timeout=60_000)
         page.get_by_role("button", name="Resume").click()

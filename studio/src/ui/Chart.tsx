@@ -26,7 +26,20 @@ function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 }
 
-export function Chart({ title, note, series, format, height = 220, stacked = false, xName = "cycle" }: Props) {
+/** Two rows of charts fill the window below the figures. */
+function usualHeight(): number {
+  return Math.round(Math.max(190, (innerHeight - 240) / 2 - 92));
+}
+
+export function Chart({
+  title,
+  note,
+  series,
+  format,
+  height = usualHeight(),
+  stacked = false,
+  xName = "cycle",
+}: Props) {
   const box = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLSpanElement>(null);
   const plot = useRef<uPlot | null>(null);

@@ -95,10 +95,10 @@ function Card({ net }: { net: NetCard }) {
         ))}
       </dl>
       <div class="trow">
-        <a class="btn" href={formatRoute("play", [], { variant: net.variant })}>
+        <a class="btn" href={formatRoute("play", [], { variant: net.variant, player: net.id })}>
           Play
         </a>
-        <a class="btn" href={formatRoute("study", [], { variant: net.variant })}>
+        <a class="btn" href={formatRoute("study", [], { variant: net.variant, player: net.id })}>
           Study
         </a>
       </div>

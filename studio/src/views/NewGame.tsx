@@ -65,17 +65,18 @@ export function choiceOf(setup: Setup, players: PlayerCard[]): GameChoice {
 
 interface Props {
   variant?: string | undefined;
+  player?: string | undefined;
   fen?: string | undefined;
   busy: boolean;
   onStart: (choice: GameChoice) => void;
 }
 
-export function NewGamePanel({ variant, fen, busy, onStart }: Props) {
+export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Props) {
   const [setup, setSetup] = useState<Setup>(keptSetup);
   const [editing, setEditing] = useState(false);
   useEffect(() => {
-    if (variant && variantCard(variant)) change({ variant, player: "", fen: fen ?? "" });
-  }, [variant, fen, welcome.value]);
+    if (variant && variantCard(variant)) change({ variant, player: wanted ?? "", fen: fen ?? "" });
+  }, [variant, wanted, fen, welcome.value]);
   const info = welcome.value;
   const card = variantCard(setup.variant);
   const players = (info?.players ?? []).filter(

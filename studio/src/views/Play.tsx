@@ -64,7 +64,15 @@ export function PlayView() {
     if (game) writeSetting("game", game.id);
   }, [game?.id]);
 
-  const panel = <NewGamePanel variant={variant} fen={fen} busy={busy} onStart={(choice) => void start(choice)} />;
+  const panel = (
+    <NewGamePanel
+      variant={variant}
+      player={query.get("player") ?? undefined}
+      fen={fen}
+      busy={busy}
+      onStart={(choice) => void start(choice)}
+    />
+  );
   return (
     <section class="view" aria-label="Play">
       <div class="top">
@@ -77,7 +85,7 @@ export function PlayView() {
         </button>
         <IconButton class="only-s" icon="sun" label="Theme" onClick={toggleTheme} />
       </div>
-      <div class="play">
+      <div class={game ? "play" : "play idle"}>
         <aside class="card setup">
           <header>
             <h2>New game</h2>

@@ -50,7 +50,7 @@ export function StudyView() {
   const { tree, at, board } = study;
   const tab: Tab = rest[0] === "tree" || rest[0] === "game" ? rest[0] : "lines";
   const [isOn, setOn] = useState(true);
-  const [player, setPlayer] = useState("");
+  const [player, setPlayer] = useState(query.get("player") ?? "");
   const [visits, setVisits] = useState("4000");
   const [drawing, setDrawing] = useState<BoardDrawing>("arrows");
   const [orientation, setOrientation] = useState<Color>("white");
@@ -70,7 +70,7 @@ export function StudyView() {
     if (gameId) study.loadGame(gameId).catch(sayError);
   }, [gameId]);
   useEffect(() => {
-    setPlayer("");
+    setPlayer(tree.variant === variant ? (query.get("player") ?? "") : "");
     analysis.clearReview();
   }, [tree.variant, tree.start, tree.headers]);
 

@@ -43,7 +43,7 @@ export function TrainView() {
         {!isNew && (
           <button type="button" class="btn pri" onClick={() => go("train", ["new"])}>
             <Icon name="plus" />
-            <span class="hide-s">New run</span>
+            <span class="label">New run</span>
           </button>
         )}
       </div>
@@ -148,13 +148,13 @@ function RunButtons({ run }: { run: RunCard }) {
         onClick={() => server.send("run.stop", { id: run.id })}
       >
         <Icon name="stop" />
-        {run.status === "stopping" ? "Stopping" : "Stop"}
+        <span class="label">{run.status === "stopping" ? "Stopping" : "Stop"}</span>
       </button>
     );
   return (
     <button type="button" class="btn" disabled={busy || run.status === "broken"} onClick={resume}>
       <Icon name="go" />
-      {busy ? "Starting" : "Resume"}
+      <span class="label">{busy ? "Starting" : "Resume"}</span>
     </button>
   );
 }

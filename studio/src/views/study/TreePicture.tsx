@@ -109,7 +109,7 @@ function Box({
       <text x={7} y={17}>
         {name}
       </text>
-      <text class={node.proven === null ? "q" : "q proof"} x={node.visits > 999 ? 60 : 68} y={17}>
+      <text class={node.proven === null ? "q" : "q proof"} x={NODE_WIDTH - (node.visits > 999 ? 36 : 28)} y={17}>
         {` ${shown}`}
       </text>
       <text class="n" x={NODE_WIDTH - 5} y={17}>
@@ -132,7 +132,7 @@ function Marks({ node }: { node: PlacedNode }) {
         </>
       )}
       {node.hidden > 0 && (
-        <text class="more" x={NODE_WIDTH - 88} y={NODE_HEIGHT + 11}>
+        <text class="more" x={4} y={NODE_HEIGHT + 11}>
           {node.hidden} more moves
         </text>
       )}
