@@ -71,6 +71,13 @@ inline int thread_count(int threads) {
     return threads ? threads : available_cores();
 }
 
+// Throws unless an encoding, where one is given, is one of the variant.
+inline void check_encoding(const std::optional<Encoding>& encoding, const Variant& variant) {
+    if (encoding && encoding->variant != variant.name)
+        throw nb::value_error(
+            ("an encoding of " + std::string(encoding->variant) + ", not of " + std::string(variant.name)).c_str());
+}
+
 // ---- arrays ------------------------------------------------------------------------------------
 
 template <class T>
@@ -99,8 +106,8 @@ struct LeafArrays {
     explicit LeafArrays(LeafBatch&& batch)
         : ticket(batch.ticket),
           size(batch.size),
-          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, std::size_t(BITBOARDS)})),
-          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, std::size_t(SCALARS)})),
+          bits(to_numpy<Matrix<Bitboard>>(std::move(batch.bits), {size, batch.bitboards})),
+          scalars(to_numpy<Matrix<float>>(std::move(batch.scalars), {size, batch.scalar_count})),
           moves(to_numpy<Matrix<std::uint16_t>>(std::move(batch.moves), {size, batch.width})),
           counts(to_numpy<Column<std::uint16_t>>(std::move(batch.counts), {size})),
           keys(to_numpy<Column<Key>>(std::move(batch.keys), {size})) {}
@@ -117,6 +124,7 @@ struct LeafBuffers {
     Moves moves, counts;
     std::vector<std::size_t> widths;  // allowed widths of a batch, ascending
     std::size_t rows;
+    Encoding encoding;  // that the memory is for
     std::vector<Key> keys;
     std::size_t size = 0, width = 0;  // of the last batch
     std::uint64_t ticket = 0;

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "bindings/bindings.h"
 
@@ -16,6 +18,7 @@ namespace {
 struct ConfigField {
     std::string name, help;
     nb::object type, default_value, minimum, maximum;
+    std::vector<std::string> choices;
     bool is_above_minimum, is_required, in_recipe;
 };
 
@@ -28,23 +31,28 @@ double as_double(float value) {
     return result;
 }
 
-template <class T>
-auto plain(T value) {
+// A value of a field as Python sees it: a flag, a number, or the name of an enum's value.
+template <class Config, class T>
+auto plain(const FieldOf<Config, T>& field, T value) {
     if constexpr (std::is_same_v<T, float>)
         return as_double(value);
+    else if constexpr (std::is_enum_v<T>)
+        return field.choices[static_cast<std::size_t>(value)];
     else
         return value;
 }
 
-template <class T>
-nb::object python_value(T value) {
-    return nb::cast(plain(value));
+template <class Config, class T>
+nb::object python_value(const FieldOf<Config, T>& field, T value) {
+    return nb::cast(plain(field, value));
 }
 
 template <class T>
 nb::object python_type() {
     if constexpr (std::is_same_v<T, bool>)
         return nb::borrow(reinterpret_cast<PyObject*>(&PyBool_Type));
+    else if constexpr (std::is_enum_v<T>)
+        return nb::borrow(reinterpret_cast<PyObject*>(&PyUnicode_Type));
     else if constexpr (std::is_integral_v<T>)
         return nb::borrow(reinterpret_cast<PyObject*>(&PyLong_Type));
     else
@@ -62,17 +70,30 @@ void each_field(Visit visit) {
 template <class Config, class T>
 std::string expected(const FieldOf<Config, T>& field) {
     if constexpr (std::is_same_v<T, bool>) return "True or False";
-    const std::string minimum = as_text(python_value(field.minimum)), maximum = as_text(python_value(field.maximum));
+    if (!field.choices.empty()) {
+        std::string names;
+        for (const char* const each : field.choices) names += (names.empty() ? "one of " : ", ") + std::string(each);
+        return names;
+    }
+    const std::string minimum = as_text(python_value(field, field.minimum));
+    const std::string maximum = as_text(python_value(field, field.maximum));
     return (std::is_integral_v<T> ? "a whole number " : "a number ") +
            (field.above_minimum ? "above " + minimum + ", at most " : "from " + minimum + " to ") + maximum;
 }
 
-// The value of a Python number or flag of the field's type; nothing for other objects and numbers out of range.
+// The value of a Python number, flag or name of the field's type; nothing for other objects, for numbers out of range
+// and for unknown names.
 template <class Config, class T>
 std::optional<T> read(const FieldOf<Config, T>& field, PyObject* value) {
     if (PyBool_Check(value) != std::is_same_v<T, bool>) return std::nullopt;
     if constexpr (std::is_same_v<T, bool>) {
         return value == Py_True;
+    } else if constexpr (std::is_enum_v<T>) {
+        Py_ssize_t size = 0;
+        const char* const text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
+        for (std::size_t i = 0; text && i < field.choices.size(); ++i)
+            if (std::string_view(text, static_cast<std::size_t>(size)) == field.choices[i]) return static_cast<T>(i);
+        return std::nullopt;
     } else if constexpr (std::is_integral_v<T>) {
         const nb::object index = nb::steal(PyNumber_Index(value));
         if (!index.is_valid()) return std::nullopt;
@@ -120,7 +141,7 @@ nb::dict changed_fields(const Config& config) {
     nb::dict changed;
     each_field<Config>([&](const auto& field) {
         if (field.use == Use::REQUIRED_RECIPE || config.*field.member != Config{}.*field.member)
-            changed[field.name] = python_value(config.*field.member);
+            changed[field.name] = python_value(field, config.*field.member);
     });
     return changed;
 }
@@ -137,7 +158,7 @@ std::string config_repr(const std::string& name, const Config& config) {
 template <class Config>
 nb::tuple all_values(const Config& config) {
     nb::list values;
-    each_field<Config>([&](const auto& field) { values.append(python_value(config.*field.member)); });
+    each_field<Config>([&](const auto& field) { values.append(python_value(field, config.*field.member)); });
     return nb::tuple(values);
 }
 
@@ -180,7 +201,8 @@ std::string init_signature() {
     std::string text = "def __init__(self, *";
     each_field<Config>([&]<class T>(const FieldOf<Config, T>& field) {
         text += std::string(", ") + field.name + ": " + as_text(python_type<T>().attr("__name__"));
-        if (field.use != Use::REQUIRED_RECIPE) text += " = " + as_text(python_value(Config{}.*field.member));
+        if (field.use != Use::REQUIRED_RECIPE)
+            text += " = " + nb::cast<std::string>(nb::repr(python_value(field, Config{}.*field.member)));
     });
     return text + ") -> None";
 }
@@ -189,14 +211,16 @@ template <class Config>
 std::vector<ConfigField> list_fields() {
     std::vector<ConfigField> list;
     each_field<Config>([&]<class T>(const FieldOf<Config, T>& field) {
-        const bool required = field.use == Use::REQUIRED_RECIPE, is_flag = std::is_same_v<T, bool>;
+        const bool required = field.use == Use::REQUIRED_RECIPE,
+                   is_number = !std::is_same_v<T, bool> && !std::is_enum_v<T>;
         const nb::object none = nb::none();
         list.push_back({.name = field.name,
                         .help = field.help,
                         .type = python_type<T>(),
-                        .default_value = required ? none : python_value(Config{}.*field.member),
-                        .minimum = is_flag ? none : python_value(field.minimum),
-                        .maximum = is_flag ? none : python_value(field.maximum),
+                        .default_value = required ? none : python_value(field, Config{}.*field.member),
+                        .minimum = is_number ? python_value(field, field.minimum) : none,
+                        .maximum = is_number ? python_value(field, field.maximum) : none,
+                        .choices = {field.choices.begin(), field.choices.end()},
                         .is_above_minimum = field.above_minimum,
                         .is_required = required,
                         .in_recipe = field.use != Use::CODE});
@@ -218,7 +242,7 @@ nb::class_<Config> bind_config(nb::module_& m, const char* name, const char* doc
         .def_static("fields", &list_fields<Config>, "Every field as it was declared, in order.");
     each_field<Config>([&](const auto& field) {
         bound.def_prop_ro(
-            field.name, [member = field.member](const Config& self) { return plain(self.*member); }, field.help);
+            field.name, [field](const Config& self) { return plain(field, self.*field.member); }, field.help);
     });
     bind_value_methods(bound, name);
     return bound;
@@ -232,13 +256,16 @@ void bind_configs(nb::module_& m) {
         .def_ro("name", &ConfigField::name)
         .def_ro("help", &ConfigField::help)
         .def_ro("type", &ConfigField::type, nb::for_getter(nb::sig("def type(self) -> typing.Any")),
-                "bool, int or float")
+                "bool, int, float or str")
         .def_ro("default", &ConfigField::default_value, nb::for_getter(nb::sig("def default(self) -> typing.Any")),
                 "None for a required field")
         .def_ro("minimum", &ConfigField::minimum, nb::for_getter(nb::sig("def minimum(self) -> typing.Any")),
-                "None for a flag")
+                "None for a flag or a choice")
         .def_ro("maximum", &ConfigField::maximum, nb::for_getter(nb::sig("def maximum(self) -> typing.Any")),
-                "None for a flag")
+                "None for a flag or a choice")
+        .def_prop_ro(
+            "choices", [](const ConfigField& self) { return std::vector<std::string>(self.choices); },
+            "The names that a choice may have; empty for other fields")
         .def_ro("is_above_minimum", &ConfigField::is_above_minimum, "Whether the minimum itself is excluded")
         .def_ro("is_required", &ConfigField::is_required)
         .def_ro("in_recipe", &ConfigField::in_recipe, "Whether it is also a key of recipes");
@@ -253,7 +280,7 @@ void bind_configs(nb::module_& m) {
                               "...\n"
                               "ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2\n")
         .def("without_noise", &SearchConfig::without_noise,
-             "The same search without noise at the root, as matches are played.")
+             "The same search as matches are played: without noise and without the penalty of repetitions.")
         .def("with_max_bytes", &SearchConfig::with_max_bytes, "bytes"_a,
              "The same search with another size of the tree.");
     bind_config<SelfPlayConfig>(m, "SelfPlayConfig",

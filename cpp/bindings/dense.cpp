@@ -36,19 +36,22 @@ void write_legal(const Position& position, const Encoding& encoding, std::uint8_
     write_mask(encoding, indices, out);
 }
 
-LeafArrays encode_positions(const Positions& positions) {
+LeafArrays encode_positions(const Positions& positions, const std::optional<Encoding>& chosen) {
     const Variant& variant = common_variant(positions);
-    LeafBatch batch(positions.size(), encoding_of(variant));
+    check_encoding(chosen, variant);
+    const Encoding encoding = chosen.value_or(encoding_of(variant));
+    LeafBatch batch(positions.size(), encoding);
     for (std::size_t row = 0; row < positions.size(); ++row) {
         const Position& position = *positions[row];
         const bool repeated = position.repetitions() > 1;
-        encode(variant, position.state(), repeated, &batch.bits[row * BITBOARDS], &batch.scalars[row * SCALARS]);
+        encode(encoding, variant, position.state(), repeated, position.past_states(),
+               batch.bits.data() + row * batch.bitboards, batch.scalars.data() + row * batch.scalar_count);
         const MoveList moves = position.legal_moves();
         const std::size_t count = std::min(moves.size(), batch.width);
         for (std::size_t i = 0; i < count; ++i)
-            batch.moves[row * batch.width + i] = move_index(variant, moves[i], position.state().turn);
+            batch.moves[row * batch.width + i] = move_index(encoding, variant, moves[i], position.state().turn);
         batch.counts[row] = static_cast<std::uint16_t>(count);
-        batch.keys[row] = encoded_key(position.state(), repeated);
+        batch.keys[row] = encoded_key(encoding, position.state(), repeated, position.past_states());
     }
     return LeafArrays(std::move(batch));
 }
@@ -57,7 +60,7 @@ LeafArrays encode_positions(const Positions& positions) {
 
 void bind_dense(nb::module_& m) {
     m.attr("DENSE_PLANES") = DENSE_PLANES;
-    m.def("encode_positions", &encode_positions, "positions"_a,
+    m.def("encode_positions", &encode_positions, "positions"_a, "encoding"_a = nb::none(),
           "Return positions of one variant as a batch of leaves without a ticket, as a search encodes them.");
     m.def(
         "write_planes",

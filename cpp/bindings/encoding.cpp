@@ -12,15 +12,47 @@ void bind_encoder(nb::module_& m) {
         .def_ro("planes", &Encoding::planes)
         .def_ro("policy_size", &Encoding::policy_size)
         .def_ro("max_moves", &Encoding::max_moves)
-        .def_prop_ro("bitboards", [](const Encoding&) { return BITBOARDS; })
-        .def_prop_ro("scalars", [](const Encoding&) { return SCALARS; })
-        .def("__getstate__", [](const Encoding& self) { return std::make_tuple(std::string(self.variant)); })
-        .def("__setstate__", [](Encoding& self, const std::tuple<std::string>& state) {
-            new (&self) Encoding(encoding_of(*resolve_variant(std::get<0>(state)).variant));
+        .def_ro("bitboards", &Encoding::bitboards)
+        .def_ro("scalars", &Encoding::scalars)
+        .def_ro("history", &Encoding::history, "Positions that the encoder sees")
+        .def_prop_ro("encoder", [](const Encoding& self) { return name_of(self.encoder); })
+        .def_prop_ro("policy", [](const Encoding& self) { return name_of(self.policy); })
+        .def_prop_ro("is_default", &Encoding::is_default, "Whether it is the variant's own: full, planes, one position")
+        .def_prop_ro("seen_by_white", &Encoding::seen_by_white, "Whether the board is never flipped")
+        .def(
+            "move_index",
+            [](const Encoding& self, const Position& position, Move move) {
+                check_encoding(self, position.variant());
+                return move_index(self, position.variant(), position.normalise(move), position.state().turn);
+            },
+            "position"_a, "move"_a, "Return the policy index of a legal move.")
+        .def(
+            "mirror_index",
+            [](const Encoding& self, std::uint16_t index) {
+                if (index >= self.policy_size) throw nb::index_error("no such policy index");
+                return mirror_index(self, *resolve_variant(self.variant).variant, index);
+            },
+            "index"_a, "Return the policy index with left and right exchanged.")
+        .def(
+            "__eq__", [](const Encoding& self, const Encoding& other) { return self == other; }, nb::is_operator())
+        .def("__getstate__",
+             [](const Encoding& self) {
+                 return std::make_tuple(std::string(self.variant), std::string(name_of(self.encoder)),
+                                        std::string(name_of(self.policy)), self.history);
+             })
+        .def("__setstate__", [](Encoding& self, const std::tuple<std::string, std::string, std::string, int>& state) {
+            const auto& [name, encoder, policy, history] = state;
+            new (&self) Encoding(encoding_of(*resolve_variant(name).variant, encoder, policy, history).value());
         });
     m.def(
-        "encoding", [](const std::string& name) { return encoding_of(*resolve_variant(name).variant); }, "variant"_a,
-        "Return the encoding of a variant.\n\n"
+        "encoding",
+        [](const std::string& name, const std::string& encoder, const std::string& policy, int history) {
+            const auto found = encoding_of(*resolve_variant(name).variant, encoder, policy, history);
+            if (!found) throw nb::value_error("no encoder or policy of this name, or a history beyond 1 to 8");
+            return *found;
+        },
+        "variant"_a, "encoder"_a = "full", "policy"_a = "planes", "history"_a = 1,
+        "Return an encoding of a variant (the names are those of cpp/data/encoders.h).\n\n"
         ">>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes\n"
         "(49, 73, 76)\n");
     m.def(
@@ -104,11 +136,12 @@ void bind_batches(nb::module_& m) {
         .def(
             "__init__",
             [](LeafBuffers* self, LeafBuffers::Bits bits, LeafBuffers::Scalars scalars, LeafBuffers::Moves moves,
-               LeafBuffers::Moves counts, std::vector<std::size_t> widths) {
+               LeafBuffers::Moves counts, std::vector<std::size_t> widths, const std::optional<Encoding>& encoding) {
                 const std::size_t rows = counts.shape(0);
+                const Encoding encoded = encoding.value_or(Encoding{});
                 if (widths.empty() || !std::is_sorted(widths.begin(), widths.end()) ||
-                    bits.shape(0) < rows * BITBOARDS || scalars.shape(0) < rows * SCALARS ||
-                    moves.shape(0) < rows * widths.back())
+                    bits.shape(0) < rows * std::size_t(encoded.bitboards) ||
+                    scalars.shape(0) < rows * std::size_t(encoded.scalars) || moves.shape(0) < rows * widths.back())
                     throw nb::value_error("bits, scalars and moves need room for as many rows as counts");
                 new (self) LeafBuffers{.bits = bits,
                                        .scalars = scalars,
@@ -116,9 +149,11 @@ void bind_batches(nb::module_& m) {
                                        .counts = counts,
                                        .widths = std::move(widths),
                                        .rows = rows,
+                                       .encoding = encoded,
                                        .keys = std::vector<Key>(rows)};
             },
-            "bits"_a.noconvert(), "scalars"_a.noconvert(), "moves"_a.noconvert(), "counts"_a.noconvert(), "widths"_a)
+            "bits"_a.noconvert(), "scalars"_a.noconvert(), "moves"_a.noconvert(), "counts"_a.noconvert(), "widths"_a,
+            "encoding"_a = nb::none())
         .def_ro("size", &LeafBuffers::size, "Rows of the last batch")
         .def_ro("width", &LeafBuffers::width, "Width of its moves")
         .def_ro("ticket", &LeafBuffers::ticket);

@@ -51,10 +51,10 @@ void bind_net(nb::module_& m) {
         .def(
             "__init__",
             [](CpuNet* self, std::size_t ranks, std::size_t files, std::size_t bitboards, std::size_t scalars,
-               std::size_t planes, float plies_unit, const std::vector<const LayerArrays*>& layers) {
+               std::size_t planes, float plies_unit, const std::vector<const LayerArrays*>& layers, bool ones) {
                 for (const std::size_t size : {ranks, files})
                     if (size < 1 || size > 8) throw nb::value_error("a board has 1 to 8 ranks and files");
-                for (const std::size_t size : {bitboards, scalars, planes})
+                for (const std::size_t size : {bitboards, scalars + 1, planes})
                     if (size < 1 || size > 1024) throw nb::value_error("a net's sizes go from 1 to 1024");
                 std::vector<LayerSpec> specs;
                 for (const LayerArrays* const layer : layers) specs.push_back(layer->spec);
@@ -62,12 +62,15 @@ void bind_net(nb::module_& m) {
                                         .bitboards = bitboards,
                                         .scalars = scalars,
                                         .planes = planes,
+                                        .ones = ones ? std::size_t(1) : 0,
                                         .plies_unit = plies_unit};
                 nb::gil_scoped_release release;
                 new (self) CpuNet(shape, specs);
             },
             nb::kw_only(), "ranks"_a, "files"_a, "bitboards"_a, "scalars"_a, "planes"_a, "plies_unit"_a, "layers"_a,
-            "`layers` in the order of their computation. Raises ValueError if they do not fit together.")
+            "ones"_a = true,
+            "`layers` in the order of their computation; `ones`: whether a plane of ones follows the scalars. Raises "
+            "ValueError if they do not fit together.")
         .def(
             "evaluate",
             [](const CpuNet& self, Array<const std::uint64_t, 2> bits, Array<const float, 2> scalars,

@@ -43,10 +43,15 @@ void bind_seat(nb::module_& m) {
         "(1, True, True)\n")
         .def(
             "__init__",
-            [](Seat* self, std::uint32_t visits, std::uint8_t evaluator, const SearchConfig& search) {
-                new (self) Seat{.search = search, .visits = visits, .evaluator = evaluator};
+            [](Seat* self, std::uint32_t visits, std::uint8_t evaluator, const SearchConfig& search,
+               const std::optional<Encoding>& encoding) {
+                new (self) Seat{.search = search,
+                                .visits = visits,
+                                .evaluator = evaluator,
+                                .encoding = encoding.value_or(Encoding{})};
             },
-            nb::kw_only(), "visits"_a, "evaluator"_a = 0, "search"_a = SearchConfig{})
+            nb::kw_only(), "visits"_a, "evaluator"_a = 0, "search"_a = SearchConfig{}, "encoding"_a = nb::none(),
+            "`encoding`: of the evaluator, the variant's own by default.")
         .def_static("external", [] { return Seat{.visits = 0, .external = true}; })
         .def_ro("visits", &Seat::visits)
         .def_ro("evaluator", &Seat::evaluator)
@@ -54,11 +59,20 @@ void bind_seat(nb::module_& m) {
         .def_ro("search", &Seat::search)
         .def_prop_ro("is_random", &Seat::plays_random_moves)
         .def("__getstate__",
-             [](const Seat& self) { return std::make_tuple(self.visits, self.evaluator, self.search, self.external); })
-        .def("__setstate__", [](Seat& self, const std::tuple<std::uint32_t, std::uint8_t, SearchConfig, bool>& state) {
-            const auto& [visits, evaluator, search, external] = state;
-            new (&self) Seat{.search = search, .visits = visits, .evaluator = evaluator, .external = external};
-        });
+             [](const Seat& self) {
+                 const auto encoding = self.encoding.is_default() ? std::nullopt : std::optional(self.encoding);
+                 return std::make_tuple(self.visits, self.evaluator, self.search, self.external, encoding);
+             })
+        .def("__setstate__",
+             [](Seat& self,
+                const std::tuple<std::uint32_t, std::uint8_t, SearchConfig, bool, std::optional<Encoding>>& state) {
+                 const auto& [visits, evaluator, search, external, encoding] = state;
+                 new (&self) Seat{.search = search,
+                                  .visits = visits,
+                                  .evaluator = evaluator,
+                                  .external = external,
+                                  .encoding = encoding.value_or(Encoding{})};
+             });
 }
 
 void bind_construction(nb::class_<Pool>& pool) {
@@ -66,7 +80,7 @@ void bind_construction(nb::class_<Pool>& pool) {
             "__init__",
             [](Pool* self, const std::string& name, const SearchConfig& search, const SelfPlayConfig& selfplay,
                std::uint64_t seed, std::size_t slots, std::size_t lanes, int threads, std::size_t leaves_per_slot,
-               std::size_t batch, bool cache) {
+               std::size_t batch, bool cache, const std::optional<Encoding>& encoding) {
                 const VariantName variant = resolve_variant(name);
                 check_pool(slots, lanes, leaves_per_slot, selfplay.max_plies);
                 const PoolConfig config{.variant = variant.variant,
@@ -79,12 +93,16 @@ void bind_construction(nb::class_<Pool>& pool) {
                                         .threads = thread_count(threads),
                                         .leaves_per_slot = leaves_per_slot,
                                         .batch = batch};
-                new (self) Pool(config, {Seat{.search = search, .visits = selfplay.visits}});
+                new (self) Pool(
+                    config,
+                    {Seat{.search = search, .visits = selfplay.visits, .encoding = encoding.value_or(Encoding{})}});
             },
             "variant"_a, "search"_a, "selfplay"_a, nb::kw_only(), "seed"_a, "slots"_a = 64, "lanes"_a = 1,
-            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "cache"_a = true,
+            "threads"_a = 0, "leaves_per_slot"_a = 1, "batch"_a = 0, "cache"_a = true, "encoding"_a = nb::none(),
             "Self-play: seat 0 plays both sides. `cache`: a leaf that was evaluated in the same search or in the one\n"
-            "before it is not evaluated again; the games are the same.")
+            "before it is not evaluated again; the games are the same. `encoding`: of the evaluator, the variant's "
+            "own\n"
+            "by default.")
         .def(
             "__init__",
             [](Pool* self, const std::string& name, std::vector<Seat> seats, std::uint64_t seed,
@@ -124,6 +142,7 @@ void bind_games(nb::class_<Pool>& pool) {
             [](Pool& self, std::uint64_t first_game, std::uint64_t games) {
                 std::vector<GameSpec> specs;
                 for (std::uint64_t i = 0; i < games; ++i) specs.push_back({.id = first_game + i});
+                nb::gil_scoped_release release;
                 self.add(std::move(specs));
             },
             "first_game"_a, "games"_a,
@@ -131,17 +150,38 @@ void bind_games(nb::class_<Pool>& pool) {
         .def(
             "start_games",
             [](Pool& self, const std::vector<std::tuple<std::string, std::uint8_t, std::uint8_t>>& games,
-               std::uint64_t first_game) {
+               std::uint64_t first_game, bool random_opening) {
                 std::vector<GameSpec> specs;
                 for (const auto& [fen, white, black] : games)
-                    specs.push_back(
-                        {.id = first_game + specs.size(), .start_fen = fen, .white_seat = white, .black_seat = black});
+                    specs.push_back({.id = first_game + specs.size(),
+                                     .start_fen = fen,
+                                     .white_seat = white,
+                                     .black_seat = black,
+                                     .random_opening = random_opening});
                 nb::gil_scoped_release release;
                 self.add(std::move(specs));
             },
-            "games"_a, "first_game"_a = 0,
+            "games"_a, "first_game"_a = 0, nb::kw_only(), "random_opening"_a = true,
             "Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening\n"
-            "is a FEN, or empty for the variant's start position.")
+            "is a FEN, or empty for the variant's start position. `random_opening`: the random plies of self-play\n"
+            "follow it.")
+        .def(
+            "set_temperature_by_move",
+            [](Pool& self, const std::vector<std::pair<std::uint32_t, double>>& steps) {
+                std::vector<TemperatureStep> checked;
+                for (const auto& [move, temperature] : steps) {
+                    if (!(temperature >= 0 && temperature <= 10) ||
+                        (!checked.empty() && move <= checked.back().from_move))
+                        throw nb::value_error("moves that rise, with temperatures from 0 to 10");
+                    checked.push_back({.from_move = move, .temperature = temperature});
+                }
+                nb::gil_scoped_release release;
+                self.set_temperature_by_move(std::move(checked));
+            },
+            "steps"_a,
+            "Draw moves at temperatures of (move, temperature), each from its move of the game on (two plies each, "
+            "the\n"
+            "first is 0), instead of `temperature` for `temperature_plies`. No steps: as in the config.")
         .def(
             "configure",
             [](Pool& self, const SearchConfig& search, const SelfPlayConfig& selfplay) {
@@ -231,6 +271,9 @@ void bind_batches(nb::class_<Pool>& pool) {
             [](Pool& self, LeafBuffers& buffers, std::uint8_t evaluator) {
                 nb::gil_scoped_release release;
                 buffers.size = 0;
+                const Encoding& encoding = self.encoding(evaluator);
+                if (encoding.bitboards != buffers.encoding.bitboards || encoding.scalars != buffers.encoding.scalars)
+                    throw Error("SearchError", "memory for leaves of another encoding", "");
                 buffers.ticket = self.gather(evaluator, [&](std::size_t rows, std::size_t max_moves) {
                     return buffers.allocate(rows, max_moves);
                 });
@@ -266,6 +309,12 @@ void bind_state(nb::class_<Pool>& pool) {
         .def_prop_ro("playouts", without_gil(&Pool::playouts), "Visits of all finished searches")
         .def_prop_ro("searched_plies", without_gil(&Pool::searched_plies), "Moves that a search has chosen")
         .def_prop_ro("evaluators", &Pool::evaluators, "1 + the largest evaluator number of a seat with visits")
+        .def(
+            "encoding", [](const Pool& self, std::uint8_t evaluator) { return self.encoding(evaluator); },
+            "evaluator"_a = 0, "Return the encoding of the leaves for an evaluator.")
+        .def_static(
+            "seconds_waited", &Pool::seconds_waited,
+            "Return the seconds for which the last `gather` or `apply` of this thread waited for other threads.")
         .def_prop_ro("lane_rows", &Pool::lane_rows, "Leaves of a batch, at most")
         .def_prop_ro("finished_games", without_gil(&Pool::finished_games), "Finished games that are not drained yet");
 }

@@ -1,4 +1,7 @@
 // Python: centipawns, ScoreRules, GameRecord.
+#include <algorithm>
+#include <cmath>
+
 #include "bindings/bindings.h"
 #include "data/record.h"
 
@@ -86,8 +89,36 @@ void bind_record(nb::module_& m) {
             },
             "Why the game ended, by the rules or by a referee; empty if it was truncated or is not over")
         .def_prop_ro(
+            "judgement",
+            [](const GameRecord& self) -> std::optional<std::pair<float, float>> {
+                if (!self.judgement) return std::nullopt;
+                return std::pair(self.judgement->value, self.judgement->draw);
+            },
+            "(value, share of draws) of the last position of a truncated game by a judge, for White; or None")
+        .def(
+            "judged",
+            [](const GameRecord& self, float value, float draw) {
+                if (!(std::abs(value) <= 1 && draw >= 0 && draw <= 1 - std::abs(value) + 1e-6f))
+                    throw nb::value_error("a value from -1 to 1, and a share of draws up to 1 - |value|");
+                if (self.outcome) throw nb::value_error("a game with a result needs no judgement");
+                GameRecord copy = self;
+                copy.judgement = Judgement{.value = value, .draw = std::clamp(draw, 0.0f, 1 - std::abs(value))};
+                return copy;
+            },
+            "value"_a, "draw"_a,
+            "Return the record of a truncated game with a judgement of its last position, for White.")
+        .def_prop_ro(
+            "resignation",
+            [](const GameRecord& self) -> std::optional<std::pair<int, std::string>> {
+                if (!self.resignation) return std::nullopt;
+                return std::pair<int, std::string>(self.resignation->ply, result_text(winner(~self.resignation->side)));
+            },
+            "(ply, result) of the first resignation: the number of moves before it, and the result that it claims; or\n"
+            "None. A game that was played out goes on from there, and may have another result.")
+        .def_prop_ro(
             "scores", [](const GameRecord& self) { return std::vector<Score>(self.scores); },
-            "Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`")
+            "Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`,\n"
+            "but for an unfinished game of self-play with resignation")
         .def_prop_ro(
             "values",
             [](const GameRecord& self) {

@@ -109,8 +109,10 @@ void bind_single_search(nb::module_& m) {
                                     "100\n");
     bind_apply(search);
     search
-        .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t, const std::vector<Move>&>(),
-             "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{})
+        .def(nb::init<const Position&, const SearchConfig&, std::uint32_t, std::uint64_t, const std::vector<Move>&,
+                      const std::optional<Encoding>&>(),
+             "position"_a, "config"_a, "visits"_a, "seed"_a = 0, "moves"_a = std::vector<Move>{},
+             "encoding"_a = nb::none())
         .def(
             "move_to",
             [](SingleSearch& self, const Position& position, const SearchConfig& config, std::uint32_t visits,

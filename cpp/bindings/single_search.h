@@ -16,16 +16,19 @@ namespace selfmate {
 class SingleSearch {
 public:
     SingleSearch(const Position& position, const SearchConfig& config, std::uint32_t visits, std::uint64_t seed,
-                 const std::vector<Move>& moves)
-        : variant_(&position.variant()), encoding_(encoding_of(*variant_)) {
+                 const std::vector<Move>& moves, const std::optional<Encoding>& encoding = std::nullopt)
+        : variant_(&position.variant()), encoding_(encoding.value_or(encoding_of(*variant_))) {
         check_legal(position, moves);
+        check_encoding();
         search.begin({.variant = *variant_,
                       .root = position.state(),
                       .history = history(position),
                       .config = config,
                       .visits = visits,
                       .seed = seed,
-                      .searchmoves = moves});
+                      .searchmoves = moves,
+                      .encoding = &encoding_,
+                      .past = position.past_states()});
     }
 
     bool move_to(const Position& position, const SearchConfig& config, std::uint32_t visits, std::uint64_t seed,
@@ -33,14 +36,17 @@ public:
         check_legal(position, moves);
         abandon();
         variant_ = &position.variant();
-        encoding_ = encoding_of(*variant_);
+        if (encoding_.is_default()) encoding_ = encoding_of(*variant_);
+        check_encoding();
         return search.move_to({.variant = *variant_,
                                .root = position.state(),
                                .history = history(position),
                                .config = config,
                                .visits = visits,
                                .seed = seed,
-                               .searchmoves = moves});
+                               .searchmoves = moves,
+                               .encoding = &encoding_,
+                               .past = position.past_states()});
     }
 
     // Abandons the leaves of all open tickets.
@@ -107,6 +113,13 @@ private:
         for (const Move move : moves)
             if (!position.is_legal(move))
                 throw Error("IllegalMove", in_quotes(write_move(move)) + " is not legal here", write_move(move));
+    }
+    void check_encoding() const {
+        if (encoding_.variant != variant_->name)
+            throw Error("SearchError",
+                        "an encoding of " + std::string(encoding_.variant) + " for a position of " +
+                            std::string(variant_->name),
+                        encoding_.variant);
     }
     static std::span<const Key> history(const Position& position) {
         const std::span<const Key> keys = position.past_keys();

@@ -65,7 +65,8 @@ public:
     // As `normalise`, but the null move is allowed outside of check while the game is not over.
     Move playable(Move move) const;
 
-    std::span<const Key> past_keys() const { return keys_; }  // of the positions before this one, oldest first
+    std::span<const Key> past_keys() const { return keys_; }      // of the positions before this one, oldest first
+    std::span<const State> past_states() const { return past_; }  // likewise
     int repetitions() const { return selfmate::repetitions(state_, keys_); }
     std::optional<Outcome> outcome(bool claim_draw) const {
         return selfmate::outcome(*variant_, state_, keys_, claim_draw);

@@ -1,4 +1,5 @@
-// The encoder: input planes and policy indices of a net. The board is flipped for Black only here.
+// The encoder: input planes and policy indices of a net. The board is flipped for Black only here and
+// in encoders.cpp.
 //
 // Encoder `full`, as bitboards (bit rank * 8 + file) from the view of the side to move:
 //   0-5 own pawns, knights, bishops, rooks, queens, kings; 6-11 the opponent's; 12, 13 rooks that may castle, own and
@@ -22,11 +23,26 @@ constexpr int BITBOARDS = 16;
 constexpr int SCALARS = 4;
 constexpr int DENSE_PLANES = BITBOARDS + SCALARS;
 
+// Encoders and policies of other systems: see encoders.h.
+enum class Encoder : std::uint8_t { FULL, PIECES12, PIECES13, PLANES16, PLANES18, PLANES21, PLANES19 };
+enum class Policy : std::uint8_t { PLANES, FROMTO, FROMTO_QUEEN };
+
 struct Encoding {
-    std::string_view variant;
-    int files, ranks, squares;
-    int planes, policy_size;
-    int max_moves;  // width of move arrays; legal moves beyond it get the prior 0
+    std::string_view variant{};
+    int files = 0, ranks = 0, squares = 0;
+    int planes = 0, policy_size = 0;
+    int max_moves = 0;  // width of move arrays; legal moves beyond it get the prior 0
+    Encoder encoder = Encoder::FULL;
+    Policy policy = Policy::PLANES;
+    int history = 1;  // positions that the encoder sees
+    int bitboards = BITBOARDS, scalars = SCALARS;
+
+    bool is_default() const { return encoder == Encoder::FULL && policy == Policy::PLANES && history == 1; }
+    bool seen_by_white() const { return encoder != Encoder::FULL && encoder != Encoder::PIECES12; }
+    bool counts_moves() const {
+        return encoder == Encoder::PLANES16 || encoder == Encoder::PLANES19 || encoder == Encoder::PLANES21;
+    }
+    bool operator==(const Encoding&) const = default;
 };
 Encoding encoding_of(const Variant& variant);
 

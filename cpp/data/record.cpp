@@ -11,6 +11,10 @@ namespace selfmate {
 namespace {
 
 constexpr std::string_view MAGIC = "SMG4";
+// The same, followed by what few games have: flags, then judgement, resignation and scores where their flags are set.
+constexpr std::string_view EXTENDED = "SMG5";
+constexpr std::uint8_t HAS_JUDGEMENT = 1, HAS_RESIGNATION = 2, HAS_SCORES = 4;
+constexpr std::int16_t NO_SCORE = -32768;
 // Older versions, which are read too: without draws, and SMG2 without the black seat and the referee's reason.
 constexpr std::string_view WITHOUT_DRAWS = "SMG3", SELFPLAY_WITHOUT_DRAWS = "SMG2";
 constexpr std::uint8_t NO_OUTCOME = 255;
@@ -119,12 +123,58 @@ std::vector<std::vector<Move>> read_moves(Reader& in, GameRecord& record, std::s
     return legal;
 }
 
+std::uint8_t extensions(const GameRecord& record) {
+    return static_cast<std::uint8_t>((record.judgement ? HAS_JUDGEMENT : 0) |
+                                     (record.resignation ? HAS_RESIGNATION : 0) |
+                                     (record.with_scores ? HAS_SCORES : 0));
+}
+
+void write_extensions(Writer& out, const GameRecord& record, std::uint8_t flags) {
+    out.number(flags);
+    if (record.judgement) {
+        out.number(record.judgement->value);
+        out.number(record.judgement->draw);
+    }
+    if (record.resignation) {
+        out.number(record.resignation->ply);
+        out.number(static_cast<std::uint8_t>(record.resignation->side));
+    }
+    if (record.with_scores)
+        for (std::size_t ply = 0; ply < record.moves.size(); ++ply) {
+            const Score score = ply < record.scores.size() ? record.scores[ply] : std::nullopt;
+            out.number(score ? static_cast<std::int16_t>(std::clamp(*score, -32767, 32767)) : NO_SCORE);
+        }
+}
+
+void read_extensions(Reader& in, GameRecord& record) {
+    const std::uint8_t flags = in.number<std::uint8_t>();
+    if (flags & ~(HAS_JUDGEMENT | HAS_RESIGNATION | HAS_SCORES)) Reader::fail("it has unknown parts");
+    if (flags & HAS_JUDGEMENT) {
+        const float value = in.number<float>(), draw = in.number<float>();
+        if (!(std::abs(value) <= 1 && draw >= 0 && draw <= 1)) Reader::fail("its judgement is no probability");
+        record.judgement = Judgement{.value = value, .draw = std::min(draw, 1 - std::abs(value))};
+    }
+    if (flags & HAS_RESIGNATION) {
+        const std::uint16_t ply = in.number<std::uint16_t>();
+        const std::uint8_t side = in.number<std::uint8_t>();
+        if (!ply || ply > record.moves.size() || side > BLACK) Reader::fail("its resignation is out of the game");
+        record.resignation = Resignation{.ply = ply, .side = Color(side)};
+    }
+    record.with_scores = flags & HAS_SCORES;
+    if (record.with_scores)
+        for (std::size_t ply = 0; ply < record.moves.size(); ++ply) {
+            const std::int16_t score = in.number<std::int16_t>();
+            record.scores.push_back(score == NO_SCORE ? std::nullopt : Score(score));
+        }
+}
+
 }  // namespace
 
 // Header, moves, then the trained positions by column (all plies, all values, …), which compresses better than by row.
 std::string write_record(const GameRecord& record) {
     Writer out;
-    out.bytes = MAGIC;
+    const std::uint8_t flags = extensions(record);
+    out.bytes = flags ? EXTENDED : MAGIC;
     out.number(record.id);
     out.text(record.variant->name);
     out.number(static_cast<std::uint8_t>(record.chess960));
@@ -147,7 +197,11 @@ std::string write_record(const GameRecord& record) {
         if (trained != record.positions.end() && trained->ply == ply) {
             plies.count(ply - last_ply);
             values.number(value_code(trained->value));
-            draws.number(draw_code(trained->draw));
+            // A share of draws that fills what the value leaves does so for the rounded value, too: a game that was
+            // read and goes on is written as one that was never interrupted.
+            const bool is_full = trained->draw >= 1 - std::abs(trained->value);
+            const float rounded = value_of(value_code(trained->value));
+            draws.number(draw_code(is_full ? 1 - std::abs(rounded) : trained->draw));
             net_values.number(value_code(trained->net_value));
             std::vector<Target> found(legal.size());
             for (const Target& target : trained->targets) found[index_of(target.move, legal)] = target;
@@ -163,6 +217,7 @@ std::string write_record(const GameRecord& record) {
         position.play(record.moves[ply]);
     }
     for (const Writer* column : {&plies, &values, &draws, &net_values, &visits, &weights}) out.bytes += column->bytes;
+    if (flags) write_extensions(out, record, flags);
     return std::move(out.bytes);
 }
 
@@ -170,7 +225,7 @@ GameRecord read_record(std::string_view bytes) {
     // 1. The header
     Reader in(bytes);
     const std::string_view magic = in.take(MAGIC.size());
-    if (magic != MAGIC && magic != WITHOUT_DRAWS && magic != SELFPLAY_WITHOUT_DRAWS)
+    if (magic != MAGIC && magic != EXTENDED && magic != WITHOUT_DRAWS && magic != SELFPLAY_WITHOUT_DRAWS)
         Reader::fail("it does not begin with " + std::string(MAGIC));
     GameRecord record;
     record.id = in.number<std::uint64_t>();
@@ -207,8 +262,9 @@ GameRecord read_record(std::string_view bytes) {
         record.positions[i].ply = static_cast<std::uint16_t>(ply += step);
     }
     for (TrainedPosition& position : record.positions) position.value = value_of(in.number<std::int8_t>());
+    const bool has_draws = magic == MAGIC || magic == EXTENDED;
     for (TrainedPosition& position : record.positions)
-        position.draw = std::min(magic == MAGIC ? draw_of(in.number<std::uint8_t>()) : 1, 1 - std::abs(position.value));
+        position.draw = std::min(has_draws ? draw_of(in.number<std::uint8_t>()) : 1, 1 - std::abs(position.value));
     for (TrainedPosition& position : record.positions) position.net_value = value_of(in.number<std::int8_t>());
     for (TrainedPosition& position : record.positions)
         for (const Move move : legal[position.ply])
@@ -217,6 +273,7 @@ GameRecord read_record(std::string_view bytes) {
         for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
         std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });
     }
+    if (magic == EXTENDED) read_extensions(in, record);
     if (in.left()) Reader::fail("data follows its end");
     return record;
 }

@@ -26,6 +26,19 @@ struct TrainedPosition {
     std::vector<Target> targets;
 };
 
+// The value of the last position of a truncated game by a judge, for White.
+struct Judgement {
+    float value;  // -1 to 1
+    float draw;   // share of draws, at most 1 - |value|
+    bool operator==(const Judgement&) const = default;
+};
+
+// Where a side met the rule of resignation first, after its move number `ply` of the game.
+struct Resignation {
+    std::uint16_t ply;
+    Color side;
+};
+
 struct GameRecord {
     std::uint64_t id = 0;
     const Variant* variant = nullptr;
@@ -37,11 +50,14 @@ struct GameRecord {
     std::optional<Outcome> outcome;  // none: the game was truncated, or is not over
     std::string referee_reason;      // why a referee or an adjudication ended the game; empty otherwise
     std::vector<TrainedPosition> positions;
-    std::vector<Score> scores;  // of each move; not written to bytes, so empty after `read_record`
+    std::vector<Score> scores;             // of each move; empty after `read_record`, unless `with_scores`
+    bool with_scores = false;              // an unfinished game whose scores decide later moves: write them to bytes
+    std::optional<Judgement> judgement{};  // none: the game has an outcome, or there is no judge
+    std::optional<Resignation> resignation{};  // the game ended there, or was played out to measure the rule
 };
 
-// Little-endian bytes that begin with the version; games between different seats have a version of their own. Reading
-// replays the game and throws RecordError for invalid bytes.
+// Little-endian bytes that begin with the version; a game with a judgement, a resignation or scores has a version of
+// its own. Reading replays the game and throws RecordError for invalid bytes.
 std::string write_record(const GameRecord& record);
 GameRecord read_record(std::string_view bytes);
 

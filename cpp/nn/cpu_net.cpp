@@ -184,7 +184,7 @@ struct CpuNet::Compiler {
 CpuNet::CpuNet(const CpuNetShape& shape, const std::vector<LayerSpec>& layers)
     : shape_(shape), kernels_(winograd_kernels()) {
     Compiler compiler{.net = *this};
-    compiler.write(INPUT, shape.bitboards + shape.scalars + 1, true);
+    compiler.write(INPUT, shape.bitboards + shape.scalars + shape.ones, true);
     for (const LayerSpec& layer : layers) compiler.add(layer);
     if (!compiler.targets.empty())
         throw std::invalid_argument("no layer writes the output " + compiler.targets.begin()->first);
@@ -225,9 +225,9 @@ void CpuNet::evaluate(const Batch& batch, float* priors, float* wdl, float* plie
     }
 }
 
-// Unpacks bitboards, scalars and a plane of ones to channels.
+// Unpacks bitboards, scalars and, if there is one, a plane of ones to channels.
 void CpuNet::unpack(const Batch& batch, std::size_t begin, std::size_t count, float* out) const {
-    const std::size_t stride = padded_channels(shape_.bitboards + shape_.scalars + 1);
+    const std::size_t stride = padded_channels(shape_.bitboards + shape_.scalars + shape_.ones);
     for (std::size_t row = begin; row < begin + count; ++row)
         for (std::size_t rank = 0; rank < shape_.board.ranks; ++rank)
             for (std::size_t file = 0; file < shape_.board.files; ++file, out += stride) {
@@ -236,7 +236,7 @@ void CpuNet::unpack(const Batch& batch, std::size_t begin, std::size_t count, fl
                     out[i] = static_cast<float>(batch.bits[row * shape_.bitboards + i] >> (rank * 8 + file) & 1);
                 for (std::size_t i = 0; i < shape_.scalars; ++i)
                     out[shape_.bitboards + i] = batch.scalars[row * shape_.scalars + i];
-                out[shape_.bitboards + shape_.scalars] = 1;
+                if (shape_.ones) out[shape_.bitboards + shape_.scalars] = 1;
             }
 }
 

@@ -25,6 +25,7 @@ struct LayerSpec {
 struct CpuNetShape {
     BoardShape board;
     std::size_t bitboards, scalars, planes;  // `planes`: of the policy
+    std::size_t ones;                        // planes of ones behind the scalars, 0 or 1
     float plies_unit;                        // plies for each unit of the output `plies`
 };
 

@@ -11,8 +11,8 @@ namespace selfmate {
 // The memory that rows are written to, owned by a LeafBatch or by the caller (pinned memory of a device). B is the
 // number of rows.
 struct LeafRows {
-    Bitboard* bits = nullptr;         // [B, BITBOARDS]
-    float* scalars = nullptr;         // [B, SCALARS]
+    Bitboard* bits = nullptr;         // [B, bitboards] of the encoding of the search
+    float* scalars = nullptr;         // [B, scalars]
     std::uint16_t* moves = nullptr;   // [B, width] policy indices; beyond a row's count the content is unspecified
     std::uint16_t* counts = nullptr;  // [B] legal moves of each row
     Key* keys = nullptr;              // [B] hash of the encoder's input
@@ -20,11 +20,20 @@ struct LeafRows {
 
     void write(std::size_t row, const Variant& variant, const Search& search, std::uint32_t leaf_id) const {
         const Leaf& leaf = search.leaf(leaf_id);
-        encode(variant, leaf.state, leaf.repeated, bits + row * BITBOARDS, scalars + row * SCALARS);
         const std::span<const Edge> edges = search.leaf_edges(leaf_id);
         const std::size_t count = std::min(edges.size(), width);
-        for (std::size_t i = 0; i < count; ++i)
-            moves[row * width + i] = move_index(variant, edges[i].move, leaf.state.turn);
+        const Encoding& encoding = search.encoding();
+        if (encoding.is_default()) {
+            encode(variant, leaf.state, leaf.repeated, bits + row * BITBOARDS, scalars + row * SCALARS);
+            for (std::size_t i = 0; i < count; ++i)
+                moves[row * width + i] = move_index(variant, edges[i].move, leaf.state.turn);
+        } else {
+            encode(encoding, variant, leaf.state, leaf.repeated, leaf.past,
+                   bits + row * static_cast<std::size_t>(encoding.bitboards),
+                   scalars + row * static_cast<std::size_t>(encoding.scalars));
+            for (std::size_t i = 0; i < count; ++i)
+                moves[row * width + i] = move_index(encoding, variant, edges[i].move, leaf.state.turn);
+        }
         counts[row] = static_cast<std::uint16_t>(count);
         keys[row] = leaf.key;
     }
@@ -34,6 +43,7 @@ struct LeafRows {
 struct LeafBatch {
     std::uint64_t ticket = 0;
     std::size_t size = 0, width = 0;
+    std::size_t bitboards = BITBOARDS, scalar_count = SCALARS;  // of a row
     std::vector<Bitboard> bits;
     std::vector<float> scalars;
     std::vector<std::uint16_t> moves;  // padded with 0
@@ -44,8 +54,10 @@ struct LeafBatch {
     LeafBatch(std::size_t size_, const Encoding& encoding)
         : size(size_),
           width(static_cast<std::size_t>(encoding.max_moves)),
-          bits(size * BITBOARDS),
-          scalars(size * SCALARS),
+          bitboards(static_cast<std::size_t>(encoding.bitboards)),
+          scalar_count(static_cast<std::size_t>(encoding.scalars)),
+          bits(size * bitboards),
+          scalars(size * scalar_count),
           moves(size * width, 0),
           counts(size),
           keys(size) {}

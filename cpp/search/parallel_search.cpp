@@ -122,7 +122,7 @@ private:
             float priors[MAX_MOVES], wdl[3];
             evaluator_(variant, state, encoded_key(state, each.selected.repeated),
                        {each.moves.begin(), each.moves.end()}, priors, wdl);
-            search_.set_evaluation(each.node, state.turn, {priors, each.moves.size()}, wdl);
+            search_.set_evaluation(each.node, state, each.selected.moves.size(), {priors, each.moves.size()}, wdl);
             each.draw = wdl[1];
         }
     }

@@ -23,7 +23,26 @@ Pool::Pool(const PoolConfig& config, std::vector<Seat> seats)
       batch_(config.batch ? std::max(config.batch, config.leaves_per_slot) : config.slots * config.leaves_per_slot),
       slots_(config.slots),
       summaries_(config.slots),
-      threads_(std::make_unique<Threads>(config.threads)) {}
+      threads_(std::make_unique<Threads>(config.threads)) {
+    for (Seat& seat : seats_) {
+        if (seat.encoding.is_default()) seat.encoding = encoding_;
+        if (seat.encoding.variant != encoding_.variant)
+            throw Error("SearchError",
+                        "an encoding of " + std::string(seat.encoding.variant) + " in a pool of " +
+                            std::string(encoding_.variant),
+                        seat.encoding.variant);
+        if (seat.visits && seat.encoding != encoding(seat.evaluator))
+            throw Error("SearchError", "evaluator " + std::to_string(seat.evaluator) + " has two encodings",
+                        std::to_string(seat.evaluator));
+        seen_past_ = std::max(seen_past_, static_cast<std::size_t>(seat.encoding.history - 1));
+    }
+}
+
+const Encoding& Pool::encoding(std::uint8_t evaluator) const {
+    for (const Seat& seat : seats_)
+        if (seat.visits && seat.evaluator == evaluator) return seat.encoding;
+    return encoding_;
+}
 
 void Pool::add(std::vector<GameSpec> games) {
     for (const GameSpec& game : games) {
@@ -62,6 +81,11 @@ void Pool::configure(const SearchConfig& search, const SelfPlayConfig& selfplay)
     seats_[0].search = search;
     seats_[0].visits = selfplay.visits;
     ++epoch_;
+}
+
+void Pool::set_temperature_by_move(std::vector<TemperatureStep> steps) {
+    const std::lock_guard lock(mutex_);
+    temperature_steps_ = std::move(steps);
 }
 
 // ---- slots -------------------------------------------------------------------------------------
@@ -235,6 +259,7 @@ std::vector<GameRecord> Pool::unfinished_games() const {
     for (const Slot& slot : slots_)
         if (slot.playing && !slot.finished) games.push_back(slot.record);
     games.insert(games.end(), resume_queue_.begin(), resume_queue_.end());
+    for (GameRecord& game : games) game.with_scores = config_.selfplay.resign > 0;
     sort_by_id(games);
     return games;
 }

@@ -56,6 +56,7 @@ struct Seat {
     std::uint32_t visits = 64;   // per full search; 0: random legal moves
     std::uint8_t evaluator = 0;  // number of the evaluator that `gather` is called with
     bool external = false;       // moves come from `Pool::play`
+    Encoding encoding{};         // of the evaluator; default: the variant's own
     bool plays_random_moves() const { return !visits && !external; }
 };
 
@@ -64,6 +65,13 @@ struct GameSpec {
     std::uint64_t id;
     std::string start_fen{};
     std::uint8_t white_seat = 0, black_seat = 0;
+    bool random_opening = true;  // begins with the random plies of the config
+};
+
+// The temperature from a move of a game on; a move is one ply of each side, the first is 0.
+struct TemperatureStep {
+    std::uint32_t from_move;
+    double temperature;
 };
 
 // A game that needs a move from an external player.
@@ -88,6 +96,8 @@ public:
     // Changes the searches and the self-play of seat 0 from the next search of each game on, and lets no later search
     // use evaluations from before: for an evaluator that has got a new net.
     void configure(const SearchConfig& search, const SelfPlayConfig& selfplay);
+    // Replaces `temperature` and `temperature_plies` of the config by steps, in rising order; none: as in the config.
+    void set_temperature_by_move(std::vector<TemperatureStep> steps);
 
     // Collects leaves for an evaluator into one batch. `allocate` is called once with the number of rows and the
     // largest number of moves of a row, and returns the memory to write to. Returns the ticket; 0, without a call of
@@ -95,6 +105,8 @@ public:
     using AllocateRows = std::function<LeafRows(std::size_t rows, std::size_t max_moves)>;
     std::uint64_t gather(std::uint8_t evaluator, const AllocateRows& allocate);
     LeafBatch gather(std::uint8_t evaluator);
+    // The seconds for which the last `gather` or `apply` of this thread waited for calls of other threads.
+    static double seconds_waited();
     // Applies the evaluations of a batch. priors: [size, stride], of which the first counts[i] of row i are used;
     // wdl: [size, 3]. Throws for a ticket that is not open or has another size.
     void apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl);
@@ -123,8 +135,9 @@ public:
     std::vector<GameRecord> unfinished_games() const;    // with the moves so far, by id
     std::vector<std::size_t> games_to_evaluate() const;  // per evaluator: games whose next leaves are in no batch
     const Encoding& encoding() const { return encoding_; }
-    std::size_t evaluators() const;  // 1 + the largest evaluator number of a seat with visits
-    std::size_t lane_rows() const {  // rows of a batch, at most
+    const Encoding& encoding(std::uint8_t evaluator) const;  // of the seats with this evaluator
+    std::size_t evaluators() const;                          // 1 + the largest evaluator number of a seat with visits
+    std::size_t lane_rows() const {                          // rows of a batch, at most
         return config_.greedy
                    ? batch_
                    : std::min(batch_, (slots_.size() + config_.lanes - 1) / config_.lanes * config_.leaves_per_slot);
@@ -139,11 +152,15 @@ private:
         bool playing = false;
         bool finished = false;             // the record is complete and not retired yet
         bool full_search = false;          // playout-cap randomisation: train on this position
+        bool policy_move = false;          // the move is drawn from the policy of a search without visits
+        bool judging = false;              // the game is truncated, and its last position is searched
         bool needs_external_move = false;  // the next move comes from `play`
         bool request_taken = false;        // `take_move_requests` has returned it
+        bool has_tree = false;             // `search` has the tree of this game's last position, for the next one
         GameSpec game;
         State state;
-        std::vector<Key> keys;  // of the positions before `state`
+        std::vector<Key> keys;    // of the positions before `state`
+        std::vector<State> past;  // the last of them, where an encoder sees them
         GameRecord record;
         Search search;
         std::vector<std::uint32_t> leaves;               // ids of leaves in flight in `search`
@@ -181,9 +198,17 @@ private:
     void record_search(Slot& slot);
     void make_move(Slot& slot, Move move, Score score);
     void end_or_continue(Slot& slot);
+    void resign_or_play_on(Slot& slot, Color moved);
+    void finish_judging(Slot& slot);
+    bool is_policy_move(const Slot& slot) const;
+    double temperature_at(std::uint64_t ply) const;
     std::optional<Outcome> outcome(const Slot& slot) const;
     const Seat& mover(const Slot& slot) const {
         return seats_[slot.state.turn == WHITE ? slot.game.white_seat : slot.game.black_seat];
+    }
+    // Whether the searches of a game begin with the tree of the search before: both colours are one player.
+    bool reuses_trees(std::uint8_t white_seat, std::uint8_t black_seat) const {
+        return white_seat == black_seat && seats_[white_seat].search.reuse;
     }
     GameEvaluationCache& cache(Slot& slot) const {
         const bool shared = seats_[slot.game.white_seat].evaluator == seats_[slot.game.black_seat].evaluator;
@@ -212,9 +237,11 @@ private:
 
     PoolConfig config_;
     std::vector<Seat> seats_;
-    std::uint64_t epoch_ = 0;  // calls of `configure` so far
-    Encoding encoding_;
-    std::size_t batch_;  // rows of a batch, at most
+    std::vector<TemperatureStep> temperature_steps_;
+    std::uint64_t epoch_ = 0;    // calls of `configure` so far
+    Encoding encoding_;          // the variant's own
+    std::size_t seen_past_ = 0;  // positions before the present one that an encoder sees, at most
+    std::size_t batch_;          // rows of a batch, at most
     std::vector<Slot> slots_;
     std::vector<SlotSummary> summaries_;     // [slots]
     std::size_t next_slot_ = 0;              // round robin: where the next gather begins

@@ -1,5 +1,6 @@
 // Batches over all games of a pool: select leaves, gather, apply.
 #include <algorithm>
+#include <chrono>
 
 #include "search/pool.h"
 #include "util/error.h"
@@ -15,6 +16,20 @@ constexpr int MAX_PLAYOUTS_PER_SELECTION = 64;
 constexpr std::size_t MAX_PARTIAL_BATCHES = 2;
 // A greedy batch counts as full if at most 1/64 of its rows are missing.
 constexpr std::size_t FULL_BATCH_SLACK = 64;
+
+thread_local double last_wait = 0;  // of this thread, in seconds
+
+// Locks the mutex and notes how long that took.
+std::unique_lock<std::mutex> lock_and_measure(std::mutex& mutex) {
+    last_wait = 0;
+    std::unique_lock lock(mutex, std::try_to_lock);
+    if (!lock) {
+        const auto began = std::chrono::steady_clock::now();
+        lock.lock();
+        last_wait = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    }
+    return lock;
+}
 
 }  // namespace
 
@@ -89,8 +104,10 @@ bool Pool::is_batch_due(std::size_t leaves) const {
            (!config_.greedy || tickets_.size() < MAX_PARTIAL_BATCHES || leaves + config_.leaves_per_slot > full);
 }
 
+double Pool::seconds_waited() { return last_wait; }
+
 std::uint64_t Pool::gather(std::uint8_t evaluator, const AllocateRows& allocate) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_and_measure(mutex_);
     refill_slots();
     select_leaves_of_new_games();
     // 1. Choose slots with leaves for this evaluator, round robin, until the batch is full.
@@ -126,9 +143,10 @@ std::uint64_t Pool::gather(std::uint8_t evaluator, const AllocateRows& allocate)
 }
 
 LeafBatch Pool::gather(std::uint8_t evaluator) {
-    LeafBatch batch(0, encoding_);
+    const Encoding& encoded = encoding(evaluator);
+    LeafBatch batch(0, encoded);
     const std::uint64_t ticket = gather(evaluator, [&](std::size_t size, std::size_t) {
-        batch = LeafBatch(size, encoding_);
+        batch = LeafBatch(size, encoded);
         return batch.rows();
     });
     batch.ticket = ticket;
@@ -171,7 +189,7 @@ void Pool::for_each_slot(const std::vector<BatchRow>& rows, const std::function<
 }
 
 void Pool::apply(std::uint64_t ticket, std::size_t size, const float* priors, std::size_t stride, const float* wdl) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_and_measure(mutex_);
     if (const auto open = find_ticket(ticket); open != tickets_.end() && open->rows.size() != size)
         throw Error("SearchError",
                     "ticket " + std::to_string(ticket) + " has " + std::to_string(open->rows.size()) + " rows, not " +

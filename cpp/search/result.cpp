@@ -31,8 +31,8 @@ std::size_t Search::best(std::uint32_t at) const {
         return best;
     }
     // 2. Otherwise the most visited move that is not lost; ties by the Gumbel score, or by value and then prior for
-    // PUCT.
-    const bool gumbel = config_.gumbel && !at;
+    // PUCT. With `choose = value`: the visited move of highest value, ties by visits.
+    const bool gumbel = config_.gumbel && !at, by_value = config_.choose == Choose::VALUE;
     if (gumbel) completed_values(scratch_);
     const auto score = [&](std::size_t i) -> double {
         if (gumbel) return gumbel_[i] + logit_[i] + scratch_[i];
@@ -40,6 +40,7 @@ std::size_t Search::best(std::uint32_t at) const {
     };
     const auto better = [&](std::size_t a, std::size_t b) {
         if (edges[a].proof.is_loss() != edges[b].proof.is_loss()) return edges[b].proof.is_loss();
+        if (by_value && score(a) != score(b)) return score(a) > score(b);
         if (edges[a].visits != edges[b].visits) return edges[a].visits > edges[b].visits;
         return score(a) > score(b);
     };
@@ -47,7 +48,7 @@ std::size_t Search::best(std::uint32_t at) const {
         if (is_considered(at, i) && better(i, best)) best = i;
     // 3. With `lcb`: the highest lower bound among moves with at least a share of the best move's visits (KataGo:
     // 0.15).
-    if (!at && squared_deviations_.size() == n && edges[best].visits) {
+    if (!at && squared_deviations_.size() == n && edges[best].visits && !by_value) {
         constexpr double MIN_VISIT_SHARE = 0.15;
         const double min_visits = MIN_VISIT_SHARE * edges[best].visits;
         for (std::size_t i = 0; i < n; ++i)

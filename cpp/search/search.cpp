@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "board/terminal_moves.h"
-#include "data/encode.h"
+#include "data/encoders.h"
 #include "util/error.h"
 
 namespace selfmate {
@@ -12,6 +12,11 @@ namespace selfmate {
 void Search::begin(const SearchTask& task) {
     variant_ = &task.variant;
     config_ = task.config;
+    has_plain_selection_ = config_.select == Select::PUCT && !config_.limits_moves();
+    changes_priors_ = config_.limits_moves() || (config_.noise_depth > 0 && config_.noise_epsilon > 0);
+    encoding_ = task.encoding ? *task.encoding : encoding_of(task.variant);
+    const std::size_t seen = std::min<std::size_t>(task.past.size(), static_cast<std::size_t>(encoding_.history - 1));
+    past_.assign(task.past.end() - static_cast<std::ptrdiff_t>(seen), task.past.end());
     root_state_ = task.root;
     visit_budget_ = task.visits;
     seed_ = task.seed;
@@ -21,6 +26,7 @@ void Search::begin(const SearchTask& task) {
     selected_.keys.push_back(task.root.key);
     searchmoves_.assign(task.searchmoves.begin(), task.searchmoves.end());
     considered_.clear();
+    penalties_.clear();
     squared_deviations_.clear();
     leaves_.clear();
     free_leaves_.clear();
@@ -36,12 +42,12 @@ bool Search::is_decided() const {
 
 bool Search::done() const {
     if (tree_.nodes.empty() || root().unevaluated || leaves_in_flight_) return false;
-    return !root().edges || visits_ >= visit_budget_ || is_decided();
+    return !root().edges || visits_ >= visit_budget_ || ends_early();
 }
 
 bool Search::wants_playout() const {
     if (tree_.nodes.empty()) return true;
-    if (root().unevaluated || !root().edges || is_decided()) return false;
+    if (root().unevaluated || !root().edges || ends_early()) return false;
     return visits_ + leaves_in_flight_ < visit_budget_;
 }
 
@@ -77,7 +83,10 @@ Playout Search::playout() {
     Leaf& leaf = leaves_[last_leaf_];
     leaf.state = selected_.state;
     leaf.repeated = selected_.repeated;
-    leaf.key = encoded_key(leaf.state, leaf.repeated);
+    const std::size_t seen =
+        std::min(selected_.past.size(), static_cast<std::size_t>(encoding_.history - 1));  // 0 by default
+    leaf.past.assign(selected_.past.end() - static_cast<std::ptrdiff_t>(seen), selected_.past.end());
+    leaf.key = encoded_key(encoding_, leaf.state, leaf.repeated, leaf.past);
     leaf.node = at;
     leaf.path.assign(selected_.indices.begin(), selected_.indices.end());
     return Playout::LEAF;
@@ -96,7 +105,15 @@ Playout Search::select_leaf(SelectedPath& selected) {
             ++collisions_;
             return Playout::BLOCKED;
         }
-        const std::uint32_t index = at == 0 ? select_root() : select_puct<false>(tree_.nodes[at]);
+        // The end of a game, without the solver; with it, the edge to this node is proven.
+        if (!tree_.nodes[at].edges) {
+            const Proof result = tree_.nodes[at].proof;
+            back_up(selected.indices, value_of(result, mover), result.is_draw() ? 1.0f : 0.0f);
+            return Playout::BACKED_UP;
+        }
+        const std::uint32_t index = at == 0                ? select_root()
+                                    : has_plain_selection_ ? select_puct<false, false>(tree_.nodes[at])
+                                                           : select_by_rule<false>(at);
         Node& node = tree_.nodes[at];
         Edge& edge = tree_.edges[node.first_edge + index];
         selected.indices.push_back(at);
@@ -119,19 +136,26 @@ Playout Search::select_leaf(SelectedPath& selected) {
 }
 
 // 2. Make the moves. Returns whether the new position is a draw by repetition, the fifty-move rule or insufficient
-// material. Checkmate takes precedence: step 3 has found it at the parent.
+// material. Checkmate takes precedence: step 3 has found it at the parent, or without the solver finds it here.
 bool Search::make_moves(SelectedPath& selected) const {
     selected.keys.resize(root_key_ + 1);
     selected.state = root_state_;
+    selected.past.assign(past_.begin(), past_.end());
     for (std::size_t i = 0; i < selected.moves.size(); ++i) {
         if (i) selected.keys.push_back(selected.state.key);
+        if (encoding_.history > 1) selected.past.push_back(selected.state);
         variant_->play(selected.state, selected.moves[i]);
     }
     const bool repetition = is_repetition(selected, selected.repeated);
     if (selected.moves.empty()) return false;
-    return repetition || selected.state.halfmove_clock >= 100 ||
-           (variant_->cannot_win(selected.state, WHITE) && variant_->cannot_win(selected.state, BLACK));
+    if (repetition) return true;
+    const bool drawn = selected.state.halfmove_clock >= 100 ||
+                       (variant_->cannot_win(selected.state, WHITE) && variant_->cannot_win(selected.state, BLACK));
+    return drawn && (config_.solver || !is_over(selected.state));
 }
+
+// Whether a position has no legal moves, or its variant's own end.
+bool Search::is_over(const State& state) const { return variant_->has_ended(state) || !variant_->count_moves(state); }
 
 // A position that occurred at the root or below it is a draw; one from before the root is a draw the third time.
 bool Search::is_repetition(const SelectedPath& selected, bool& repeated) const {
@@ -153,7 +177,7 @@ void Search::back_up_draw(const SelectedPath& selected) {
     edge.child = NO_NODE;
     edge.proof = Proof::draw();
     back_up(selected.indices, value_of(Proof::draw(), selected.state.turn), 1);
-    propagate_proof(selected.indices);
+    if (config_.solver) propagate_proof(selected.indices);
 }
 
 // 3. Write a node and its edges without priors, and find its terminal moves: moves that end the game have their proof
@@ -165,6 +189,11 @@ void Search::write_node(std::uint32_t at, std::size_t first_edge, const State& s
         return;
     }
     Edge* const edges = tree_.edges.data() + first_edge;
+    if (!config_.solver) {
+        for (std::size_t i = 0; i < moves.size(); ++i) edges[i] = Edge{.prior = 0, .move = moves[i], .proof = Proof()};
+        tree_.nodes[at] = new_node(first_edge, moves.size(), Proof());
+        return;
+    }
     MinimaxProof proof;
     const TerminalMoveFilter may_end(*variant_, state);
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -175,8 +204,8 @@ void Search::write_node(std::uint32_t at, std::size_t first_edge, const State& s
     tree_.nodes[at] = new_node(first_edge, moves.size(), proof.result());
 }
 
-// The result of a position without legal moves. Only stalemate reaches this, because checkmate is found at the parent;
-// some variants make it a win or a loss.
+// The result of a position without legal moves. With the solver only stalemate reaches this, because checkmate is found
+// at the parent; some variants make it a win or a loss.
 Proof Search::result_without_moves(const State& state) const {
     const Outcome outcome = variant_->has_ended(state)
                                 ? variant_->ending(state)
@@ -218,9 +247,9 @@ bool Search::expand(const SelectedPath& selected, std::uint32_t at) {
     Edge& edge = tree_.edges[selected.indices.back()];
     edge.child = at;
     if (!proof.known()) return false;
-    edge.proof = proof.for_mover();
+    if (config_.solver) edge.proof = proof.for_mover();
     back_up(selected.indices, value_of(proof, selected.state.turn), proof.is_draw() ? 1.0f : 0.0f);
-    propagate_proof(selected.indices);
+    if (config_.solver) propagate_proof(selected.indices);
     return true;
 }
 
@@ -255,7 +284,7 @@ const char* Search::evaluation_fault(std::uint32_t id, std::span<const float> pr
 void Search::apply(std::uint32_t id, std::span<const float> priors, const float* wdl) {
     const Leaf& leaf = leaves_[id];
     --leaves_in_flight_;
-    const float value = set_evaluation(leaf.node, leaf.state.turn, priors, wdl);
+    const float value = set_evaluation(leaf.node, leaf.state, leaf.path.size() / 2, priors, wdl);
     if (leaf.path.empty()) {
         Node& node = tree_.nodes[leaf.node];
         node.value = value;
@@ -267,13 +296,20 @@ void Search::apply(std::uint32_t id, std::span<const float> priors, const float*
     free_leaves_.push_back(id);
 }
 
-// 6. Write an evaluation to a node and its edges. Returns the value to back up, for the side to move.
-float Search::set_evaluation(std::uint32_t at, Color turn, std::span<const float> priors, const float* wdl) {
+// 6. Write an evaluation to a node and its edges, `depth` plies below the root. Returns the value to back up, for the
+// side to move.
+float Search::set_evaluation(std::uint32_t at, const State& state, std::size_t depth, std::span<const float> priors,
+                             const float* wdl) {
     Node& node = tree_.nodes[at];
     Edge* const edges = tree_.edges_of(node);
     for (std::size_t i = 0; i < node.edges; ++i) edges[i].prior = i < priors.size() ? priors[i] : 0.0f;
     node.unevaluated = node.by_rules = false;
-    node.net_value = value_of(wdl, turn);
+    node.net_value = value_of(wdl, state.turn);
+    if (changes_priors_ && depth) {  // the root has `prepare_root`
+        if (depth <= static_cast<std::size_t>(config_.noise_depth) && config_.noise_epsilon > 0)
+            mix_noise_below(at, state.key, depth);
+        if (config_.limits_moves()) sort_edges(node);
+    }
     return node.net_value;
 }
 

@@ -2,11 +2,12 @@
 // backed up at once, or in a leaf that needs an evaluation. Any number of leaves may be in flight; their evaluations
 // are applied in any order.
 //
-//     search.cpp           one playout: select, make moves, find terminal moves, expand, evaluate, back up, prove
-//     selection.cpp        PUCT, Gumbel with sequential halving, root noise
-//     result.cpp           the move to play and the statistics of all moves
-//     parallel_search.cpp  several threads on one tree
-//     tree_reuse.cpp       the tree from move to move, within its memory
+//     search.cpp             one playout: select, make moves, find terminal moves, expand, evaluate, back up, prove
+//     selection.cpp          PUCT, Gumbel with sequential halving, root noise
+//     selection_options.cpp  UCB1, the noise bonus, some of the moves, an early end
+//     result.cpp             the move to play and the statistics of all moves
+//     parallel_search.cpp    several threads on one tree
+//     tree_reuse.cpp         the tree from move to move, within its memory
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,7 @@
 #include <vector>
 
 #include "board/variant.h"
-#include "data/encode.h"
+#include "data/encoders.h"
 #include "search/config.h"
 #include "search/native_evaluators.h"
 #include "search/tree.h"
@@ -34,6 +35,9 @@ struct SearchTask {
     std::uint32_t visits;
     std::uint64_t seed = 0;
     std::span<const Move> searchmoves{};
+    // The encoding of the leaves; without one the variant's own. `past`: the positions before the root, oldest first.
+    const Encoding* encoding = nullptr;
+    std::span<const State> past{};
 };
 
 // A position that needs an evaluation.
@@ -43,6 +47,7 @@ struct Leaf {
     Key key = 0;            // hash of the encoder's input
     std::uint32_t node = 0;
     std::vector<std::uint32_t> path;  // node, edge, node, edge, … from the root
+    std::vector<State> past;          // the positions before, as many as the encoder sees, oldest first
 };
 
 // A path that selection took from the root to an edge without child, and the position behind that edge.
@@ -50,8 +55,9 @@ struct SelectedPath {
     std::vector<std::uint32_t> indices;  // node, edge, node, edge, …; empty for the root itself
     std::vector<Move> moves;
     std::vector<Key> keys;  // of the history, the root, and the positions on the path without the last
-    State state;            // valid after `make_moves`, as is `repeated`
+    State state;            // valid after `make_moves`, as are `repeated` and `past`
     bool repeated = false;
+    std::vector<State> past;  // the positions before `state`, oldest first; empty unless the encoder sees them
 };
 
 struct MoveStats {
@@ -122,6 +128,7 @@ public:
     const Node& root() const { return tree_.nodes[0]; }
     const State& root_state() const { return root_state_; }
     const SearchConfig& config() const { return config_; }
+    const Encoding& encoding() const { return encoding_; }
     Move root_move(std::size_t edge) const { return tree_.edges_of(root())[edge].move; }
     std::uint32_t visits() const { return visits_; }
     std::uint32_t collisions() const { return collisions_; }
@@ -139,20 +146,42 @@ private:
     void back_up_draw(const SelectedPath& selected);
     void write_node(std::uint32_t at, std::size_t first_edge, const State& state, const MoveList& moves);
     bool expand(const SelectedPath& selected, std::uint32_t at);
-    float set_evaluation(std::uint32_t at, Color turn, std::span<const float> priors, const float* wdl);
+    float set_evaluation(std::uint32_t at, const State& state, std::size_t depth, std::span<const float> priors,
+                         const float* wdl);
     void back_up(Path path, float value, float draw);
     void propagate_proof(Path path);
     void cancel(Path path);
 
     std::uint32_t select_root() const;
-    template <bool FILTERED>
+    template <bool ROOT, bool LIMITED>
     std::uint32_t select_puct(const Node& node) const;
     std::uint32_t select_gumbel() const;
+    template <bool ROOT>
+    std::uint32_t select_by_rule(std::uint32_t at) const;
+    template <bool ROOT>
+    std::uint32_t select_ucb1(const Node& node) const;
+    template <bool ROOT>
+    std::uint32_t select_by_noise(std::uint32_t at) const;
+    template <bool ROOT, class Score>
+    std::uint32_t select_highest(const Node& node, Score score) const;
+    float exploration(std::uint32_t visits) const {
+        return config_.cpuct_base > 0 ? growing_exploration(visits) : config_.cpuct;
+    }
+    float growing_exploration(std::uint32_t visits) const;
+    std::uint32_t move_limit(std::uint32_t visits) const;
+    float penalty(std::size_t root_edge) const { return penalties_.empty() ? 0.0f : penalties_[root_edge]; }
     void completed_values(std::vector<double>& out) const;
     void prepare_root();
+    void mix_noise(Node& node, float alpha, Random& random);
+    void mix_noise_below(std::uint32_t at, Key key, std::size_t depth);
+    void sort_edges(const Node& node);
     void filter_root_moves();
+    void penalise_repetitions();
     bool is_decided() const;
+    bool is_dominated() const;
+    bool ends_early() const { return is_decided() || (config_.stop_share > 0 && is_dominated()); }
     bool is_repetition(const SelectedPath& selected, bool& repeated) const;
+    bool is_over(const State& state) const;
     Proof result_without_moves(const State& state) const;
     Proof result_of_move(const State& state, Move move) const;
     std::uint32_t find_node(const State& state) const;
@@ -167,7 +196,11 @@ private:
 
     const Variant* variant_ = nullptr;
     SearchConfig config_;
+    bool has_plain_selection_ = true;  // PUCT over all moves
+    bool changes_priors_ = false;      // noise below the root, or edges in the order of their priors
+    Encoding encoding_;
     State root_state_;
+    std::vector<State> past_;  // before the root, as many as the encoder sees
     std::uint32_t visit_budget_ = 0;
     std::uint64_t seed_ = 0;
     Tree tree_;
@@ -175,6 +208,7 @@ private:
     SelectedPath selected_;
     std::vector<Move> searchmoves_;
     std::vector<std::uint8_t> considered_;  // by root edge, whether it is one of `searchmoves_`; empty: all are
+    std::vector<float> penalties_;          // by root edge, of moves that repeat a position; empty: none
     std::vector<Leaf> leaves_;
     std::vector<std::uint32_t> free_leaves_;
     std::uint32_t last_leaf_ = 0;

@@ -1,7 +1,9 @@
 // Selection of edges: PUCT inside the tree; PUCT with Dirichlet noise or Gumbel with sequential halving at the root.
+// Other rules are in selection_options.cpp.
 #include <algorithm>
 #include <cmath>
 
+#include "search/dirichlet.h"
 #include "search/search.h"
 #include "util/portable_math.h"
 
@@ -28,42 +30,30 @@ void fill_schedule(std::vector<std::uint32_t>& schedule, std::uint32_t considere
     schedule.resize(simulations);
 }
 
-// A gamma variate (Marsaglia and Tsang 2000), for Dirichlet noise.
-double gamma_variate(double alpha, Random& random) {
-    if (alpha < 1) return gamma_variate(alpha + 1, random) * exp_of(log_of(random.uniform()) / alpha);
-    const double d = alpha - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-    for (;;) {
-        // A normal variate by Marsaglia's polar method.
-        double x, s;
-        do {
-            x = 2 * random.uniform() - 1;
-            const double y = 2 * random.uniform() - 1;
-            s = x * x + y * y;
-        } while (s >= 1 || s == 0);
-        x *= std::sqrt(-2 * log_of(s) / s);
-        const double v = (1 + c * x) * (1 + c * x) * (1 + c * x);
-        if (v > 0 && log_of(random.uniform()) < 0.5 * x * x + d - d * v + d * log_of(v)) return d * v;
-    }
-}
-
 }  // namespace
 
-// Returns the index, below node.edges, of the edge with the highest PUCT score. FILTERED: only root edges of
-// `searchmoves_`; a template parameter, because this is the innermost loop of the search.
-template <bool FILTERED>
+// Returns the index, below node.edges, of the edge with the highest PUCT score. Template parameters, because this is the
+// innermost loop of the search. ROOT: only edges of `searchmoves_`, less `penalties_`. LIMITED: only the edges of highest
+// prior, by which they are sorted.
+template <bool ROOT, bool LIMITED>
 std::uint32_t Search::select_puct(const Node& node) const {
     const Edge* const edges = tree_.edges_of(node);
-    const float explore = config_.cpuct * std::sqrt(static_cast<float>(std::max(1u, node.visits + node.in_flight)));
+    const std::uint32_t node_visits = std::max(1u, node.visits + node.in_flight);
+    const float explore = exploration(node_visits) * std::sqrt(static_cast<float>(node_visits));
     const float first_play = node.value - config_.fpu_reduction * std::sqrt(std::max(0.0f, node.visited_prior));
     const float loss = static_cast<float>(config_.virtual_loss);
+    const std::uint32_t limit = LIMITED ? move_limit(node_visits) : 0;
+    std::uint32_t candidates = 0;
     float best_score = -1e30f;
     std::uint32_t best = 0;
-    while (FILTERED && !considered_[best]) ++best;
+    while (ROOT && !is_considered(0, best)) ++best;
     for (std::uint32_t i = 0; i < node.edges; ++i) {
         const Edge& edge = edges[i];
-        if (FILTERED && !considered_[i]) continue;
+        if (ROOT && !is_considered(0, i)) continue;
         if (edge.proof.is_loss() || edge.proof.is_win())
-            continue;                          // a winning edge exists only at a root that is searched past its proof
+            continue;  // a winning edge exists only at a root that is searched past its proof
+        if (LIMITED && (candidates == limit || (candidates && edge.prior < config_.tail))) break;
+        if (LIMITED) ++candidates;
         if (edge.in_flight && !edge.visits) {  // a leaf in flight: only if no other edge is left
             if (best_score == -1e30f) best = i;
             continue;
@@ -72,7 +62,8 @@ std::uint32_t Search::select_puct(const Node& node) const {
         const float n = visits + losses;
         float value = edge.visits ? edge.value : first_play;
         if (edge.in_flight && n > 0) value = ((edge.visits ? edge.value * visits : 0) - losses) / n;
-        const float score = value + explore * edge.prior / (1 + n);
+        float score = value + explore * edge.prior / (1 + n);
+        if (ROOT) score -= penalty(i);
         if (score > best_score) {
             best_score = score;
             best = i;
@@ -80,11 +71,16 @@ std::uint32_t Search::select_puct(const Node& node) const {
     }
     return best;
 }
-template std::uint32_t Search::select_puct<false>(const Node& node) const;  // for search.cpp
+// For search.cpp and selection_options.cpp.
+template std::uint32_t Search::select_puct<false, false>(const Node& node) const;
+template std::uint32_t Search::select_puct<false, true>(const Node& node) const;
+template std::uint32_t Search::select_puct<true, true>(const Node& node) const;
 
 std::uint32_t Search::select_root() const {
     if (config_.gumbel) return select_gumbel();
-    return considered_.empty() ? select_puct<false>(root()) : select_puct<true>(root());
+    const bool is_filtered = !considered_.empty() || !penalties_.empty();
+    if (!has_plain_selection_) return is_filtered ? select_by_rule<true>(0) : select_by_rule<false>(0);
+    return is_filtered ? select_puct<true, false>(root()) : select_puct<false, false>(root());
 }
 
 std::uint32_t Search::select_gumbel() const {
@@ -171,13 +167,27 @@ void Search::prepare_root() {
             schedule_,
             std::min<std::uint32_t>(static_cast<std::uint32_t>(config_.considered), static_cast<std::uint32_t>(n)),
             std::max(1u, visit_budget_));
-    } else if (config_.noise_epsilon > 0) {
-        std::vector<double> noise(n);
-        double sum = 0;
-        for (double& each : noise) sum += each = gamma_variate(config_.noise_alpha, random);
-        for (std::size_t i = 0; i < n && sum > 0; ++i)
-            edges[i].prior = static_cast<float>((1 - config_.noise_epsilon) * edges[i].prior +
-                                                config_.noise_epsilon * noise[i] / sum);
+        return;
+    }
+    if (config_.noise_epsilon > 0) mix_noise(tree_.nodes[0], config_.noise_alpha, random);
+    if (config_.limits_moves()) {
+        sort_edges(root());
+        filter_root_moves();
+    }
+    if (config_.repetition_penalty > 0) penalise_repetitions();
+}
+
+// Mixes Dirichlet noise into the priors of a node.
+void Search::mix_noise(Node& node, float alpha, Random& random) {
+    Edge* const edges = tree_.edges_of(node);
+    std::vector<double> noise;
+    const double sum = draw_dirichlet(noise, node.edges, static_cast<double>(alpha), random);
+    if (sum <= 0) return;
+    node.visited_prior = 0;
+    for (std::size_t i = 0; i < node.edges; ++i) {
+        edges[i].prior =
+            static_cast<float>((1 - config_.noise_epsilon) * edges[i].prior + config_.noise_epsilon * noise[i] / sum);
+        if (edges[i].visits) node.visited_prior += edges[i].prior;
     }
 }
 

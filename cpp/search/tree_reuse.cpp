@@ -14,7 +14,9 @@ bool Search::move_to(const SearchTask& task) {
         !tree_.nodes.empty()) {
         // Every value in the tree contains the draw score: it must be the same for the same side.
         const float draw_score = task.root.turn == root_state_.turn ? config_.draw_score : -config_.draw_score;
-        if (draw_score == task.config.draw_score) at = find_node(task.root);
+        if (draw_score == task.config.draw_score && config_.solver == task.config.solver &&
+            config_.limits_moves() == task.config.limits_moves())
+            at = find_node(task.root);
         // With other `searchmoves` at the same root, the visits are of the old ones.
         if (at == 0 && !searchmoves_.empty() && !std::ranges::equal(searchmoves_, task.searchmoves)) at = NO_NODE;
     }
@@ -32,10 +34,15 @@ bool Search::move_to(const SearchTask& task) {
     tree_ = std::move(tree);
     if (!same_history) forget_draws();
     filter_root_moves();
+    if (config_.reuse && at) {
+        prepare_root();  // noise, which this node does not have yet
+        return true;
+    }
     if (config_.lcb) {
         squared_deviations_.assign(root().edges, 0);
         deviation_counts_.assign(root().edges, 0);
     }
+    if (config_.repetition_penalty > 0) penalise_repetitions();
     return true;
 }
 

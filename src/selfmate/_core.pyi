@@ -474,13 +474,39 @@ class Encoding:
     @property
     def scalars(self) -> int: ...
 
-    def __getstate__(self) -> tuple[str]: ...
+    @property
+    def history(self) -> int:
+        """Positions that the encoder sees"""
 
-    def __setstate__(self, arg: tuple[str], /) -> None: ...
+    @property
+    def encoder(self) -> str: ...
 
-def encoding(variant: str) -> Encoding:
+    @property
+    def policy(self) -> str: ...
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the variant's own: full, planes, one position"""
+
+    @property
+    def seen_by_white(self) -> bool:
+        """Whether the board is never flipped"""
+
+    def move_index(self, position: Position, move: Move) -> int:
+        """Return the policy index of a legal move."""
+
+    def mirror_index(self, index: int) -> int:
+        """Return the policy index with left and right exchanged."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __getstate__(self) -> tuple[str, str, str, int]: ...
+
+    def __setstate__(self, arg: tuple[str, str, str, int], /) -> None: ...
+
+def encoding(variant: str, encoder: str = 'full', policy: str = 'planes', history: int = 1) -> Encoding:
     """
-    Return the encoding of a variant.
+    Return an encoding of a variant (the names are those of cpp/data/encoders.h).
 
     >>> encoding('gardner').planes, encoding('chess').planes, encoding('antichess').planes
     (49, 73, 76)
@@ -542,7 +568,7 @@ class LeafBuffers:
     rows as `counts` has. The width of a batch is the first of `widths` that holds the moves of every row.
     """
 
-    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int]) -> None: ...
+    def __init__(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], widths: Sequence[int], encoding: Encoding | None = None) -> None: ...
 
     @property
     def size(self) -> int:
@@ -557,7 +583,7 @@ class LeafBuffers:
 
 DENSE_PLANES: int = 20
 
-def encode_positions(positions: Sequence[Position]) -> Leaves:
+def encode_positions(positions: Sequence[Position], encoding: Encoding | None = None) -> Leaves:
     """
     Return positions of one variant as a batch of leaves without a ticket, as a search encodes them.
     """
@@ -630,7 +656,7 @@ class ConfigField:
 
     @property
     def type(self) -> Any:
-        """bool, int or float"""
+        """bool, int, float or str"""
 
     @property
     def default(self) -> Any:
@@ -638,11 +664,15 @@ class ConfigField:
 
     @property
     def minimum(self) -> Any:
-        """None for a flag"""
+        """None for a flag or a choice"""
 
     @property
     def maximum(self) -> Any:
-        """None for a flag"""
+        """None for a flag or a choice"""
+
+    @property
+    def choices(self) -> list[str]:
+        """The names that a choice may have; empty for other fields"""
 
     @property
     def is_above_minimum(self) -> bool:
@@ -669,7 +699,7 @@ class SearchConfig:
     ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
     """
 
-    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, cpuct: float = 1.25, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, draw_score: float = 0.0, virtual_loss: int = 1, stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
+    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
         """Raises ValueError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -699,8 +729,20 @@ class SearchConfig:
         """
 
     @property
+    def select(self) -> str:
+        """
+        selection: puct, ucb1 (no priors, untried moves first), or noise (no priors, a bonus of random size)
+        """
+
+    @property
     def cpuct(self) -> float:
-        """exploration constant of PUCT"""
+        """exploration constant of PUCT, UCB1 and the noise bonus"""
+
+    @property
+    def cpuct_base(self) -> float:
+        """
+        the constant is cpuct + log((N + base) / base) at a node with N visits; 0: cpuct alone
+        """
 
     @property
     def fpu_reduction(self) -> float:
@@ -710,11 +752,23 @@ class SearchConfig:
 
     @property
     def noise_alpha(self) -> float:
-        """concentration of the Dirichlet noise (PUCT root)"""
+        """
+        concentration of the Dirichlet noise (PUCT root; every node with select = "noise")
+        """
 
     @property
     def noise_epsilon(self) -> float:
         """share of Dirichlet noise in the priors (PUCT root)"""
+
+    @property
+    def noise_depth(self) -> int:
+        """
+        plies below the root down to which priors also have noise_epsilon of noise
+        """
+
+    @property
+    def noise_alpha_below(self) -> float:
+        """concentration of the Dirichlet noise below the root"""
 
     @property
     def draw_score(self) -> float:
@@ -723,6 +777,64 @@ class SearchConfig:
     @property
     def virtual_loss(self) -> int:
         """losses that selection counts for each playout in flight"""
+
+    @property
+    def top_k(self) -> int:
+        """moves of highest prior that a node searches; 0: all"""
+
+    @property
+    def tail(self) -> float:
+        """moves with a smaller prior are not searched; 0: all are"""
+
+    @property
+    def widening(self) -> float:
+        """
+        progressive widening: a node with N visits searches widening * sqrt(N) moves; 0: all
+        """
+
+    @property
+    def repetition_penalty(self) -> float:
+        """
+        taken in self-play from the score of a root move that repeats a position of the game
+        """
+
+    @property
+    def stop_share(self) -> float:
+        """
+        end a search once a move has more than this share of the visits; 0: off
+        """
+
+    @property
+    def stop_min_visits(self) -> int:
+        """visits before stop_share ends a search"""
+
+    @property
+    def budget_moves(self) -> int:
+        """
+        a position with m legal moves gets budget_moves / m of the visits, half to double; 0: all alike
+        """
+
+    @property
+    def opening_plies(self) -> int:
+        """plies of a game with opening_share of the visits"""
+
+    @property
+    def opening_share(self) -> float:
+        """share of the visits in the opening_plies"""
+
+    @property
+    def reuse(self) -> bool:
+        """begin a search of self-play with the subtree of the played move"""
+
+    @property
+    def solver(self) -> bool:
+        """
+        prove results by minimax, and look one move ahead for the end of the game
+        """
+
+    @property
+    def choose(self) -> str:
+        """the move at temperature 0: of most visits or of highest value"""
 
     @property
     def stop_when_proven(self) -> bool:
@@ -748,13 +860,15 @@ class SearchConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., cpuct: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., draw_score: float = ..., virtual_loss: int = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
+    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
         """
         Return a copy with other values of some fields. Raises ValueError, which names the field.
         """
 
     def without_noise(self) -> SearchConfig:
-        """The same search without noise at the root, as matches are played."""
+        """
+        The same search as matches are played: without noise and without the penalty of repetitions.
+        """
 
     def with_max_bytes(self, bytes: int) -> SearchConfig:
         """The same search with another size of the tree."""
@@ -769,7 +883,7 @@ class SelfPlayConfig:
     ['visits']
     """
 
-    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512) -> None:
+    def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512, policy_plies: int = 0, policy_games: float = 0.0, resign: float = 0.0, resign_moves: int = 3, resign_from: int = 20, resign_played_out: float = 0.1, quickdraw: int = 0, judge_search: bool = False) -> None:
         """Raises ValueError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -802,7 +916,47 @@ class SelfPlayConfig:
 
     @property
     def max_plies(self) -> int:
-        """longer games are truncated and have no value target"""
+        """
+        longer games are truncated and have no value target, unless `judge` is set
+        """
+
+    @property
+    def policy_plies(self) -> int:
+        """
+        first plies of a game that are chosen by the bare policy, without a search
+        """
+
+    @property
+    def policy_games(self) -> float:
+        """share of games in which every move is chosen by the bare policy"""
+
+    @property
+    def resign(self) -> float:
+        """
+        a side resigns when its searches have values of at most minus this; 0: never
+        """
+
+    @property
+    def resign_moves(self) -> int:
+        """moves in a row of one side that must have such a value"""
+
+    @property
+    def resign_from(self) -> int:
+        """moves of each side before which no side resigns"""
+
+    @property
+    def resign_played_out(self) -> float:
+        """share of games without resignation, which measure false ones"""
+
+    @property
+    def quickdraw(self) -> int:
+        """
+        a game is drawn when this many plies passed without a capture or a pawn move; 0: by the rules only
+        """
+
+    @property
+    def judge_search(self) -> bool:
+        """search the last position of a truncated game and record its value"""
 
     def __repr__(self) -> str: ...
 
@@ -814,7 +968,7 @@ class SelfPlayConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ...) -> SelfPlayConfig:
+    def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ..., policy_plies: int = ..., policy_games: float = ..., resign: float = ..., resign_moves: int = ..., resign_from: int = ..., resign_played_out: float = ..., quickdraw: int = ..., judge_search: bool = ...) -> SelfPlayConfig:
         """
         Return a copy with other values of some fields. Raises ValueError, which names the field.
         """
@@ -945,7 +1099,7 @@ class Search:
     100
     """
 
-    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = []) -> None: ...
+    def __init__(self, position: Position, config: SearchConfig, visits: int, seed: int = 0, moves: Sequence[Move] = [], encoding: Encoding | None = None) -> None: ...
 
     def apply(self, ticket: int, priors: NDArray[numpy.float32], wdl: NDArray[numpy.float32]) -> None:
         """
@@ -1103,9 +1257,28 @@ class GameRecord:
         """
 
     @property
+    def judgement(self) -> tuple[float, float] | None:
+        """
+        (value, share of draws) of the last position of a truncated game by a judge, for White; or None
+        """
+
+    def judged(self, value: float, draw: float) -> GameRecord:
+        """
+        Return the record of a truncated game with a judgement of its last position, for White.
+        """
+
+    @property
+    def resignation(self) -> tuple[int, str] | None:
+        """
+        (ply, result) of the first resignation: the number of moves before it, and the result that it claims; or
+        None. A game that was played out goes on from there, and may have another result.
+        """
+
+    @property
     def scores(self) -> list[int | None]:
         """
-        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`
+        Score of each move in centipawns for the side that moved, or None; empty after `from_bytes`,
+        but for an unfinished game of self-play with resignation
         """
 
     @property
@@ -1143,7 +1316,8 @@ class Seat:
     (1, True, True)
     """
 
-    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ...) -> None: ...
+    def __init__(self, *, visits: int, evaluator: int = 0, search: SearchConfig = ..., encoding: Encoding | None = None) -> None:
+        """`encoding`: of the evaluator, the variant's own by default."""
 
     @staticmethod
     def external() -> Seat: ...
@@ -1163,9 +1337,9 @@ class Seat:
     @property
     def is_random(self) -> bool: ...
 
-    def __getstate__(self) -> tuple[int, int, SearchConfig, bool]: ...
+    def __getstate__(self) -> tuple[int, int, SearchConfig, bool, Encoding | None]: ...
 
-    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool], /) -> None: ...
+    def __setstate__(self, arg: tuple[int, int, SearchConfig, bool, Encoding | None], /) -> None: ...
 
 class Pool:
     """
@@ -1180,10 +1354,11 @@ class Pool:
     """
 
     @overload
-    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True) -> None:
+    def __init__(self, variant: str, search: SearchConfig, selfplay: SelfPlayConfig, *, seed: int, slots: int = 64, lanes: int = 1, threads: int = 0, leaves_per_slot: int = 1, batch: int = 0, cache: bool = True, encoding: Encoding | None = None) -> None:
         """
         Self-play: seat 0 plays both sides. `cache`: a leaf that was evaluated in the same search or in the one
-        before it is not evaluated again; the games are the same.
+        before it is not evaluated again; the games are the same. `encoding`: of the evaluator, the variant's own
+        by default.
         """
 
     @overload
@@ -1212,10 +1387,17 @@ class Pool:
         Queue self-play games with the ids first_game, first_game + 1, …; seat 0 plays both sides.
         """
 
-    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0) -> None:
+    def start_games(self, games: Sequence[tuple[str, int, int]], first_game: int = 0, *, random_opening: bool = True) -> None:
         """
         Queue games of (opening, white seat, black seat) with the ids first_game, first_game + 1, …. An opening
-        is a FEN, or empty for the variant's start position.
+        is a FEN, or empty for the variant's start position. `random_opening`: the random plies of self-play
+        follow it.
+        """
+
+    def set_temperature_by_move(self, steps: Sequence[tuple[int, float]]) -> None:
+        """
+        Draw moves at temperatures of (move, temperature), each from its move of the game on (two plies each, the
+        first is 0), instead of `temperature` for `temperature_plies`. No steps: as in the config.
         """
 
     def configure(self, search: SearchConfig, selfplay: SelfPlayConfig) -> None:
@@ -1299,6 +1481,15 @@ class Pool:
     def evaluators(self) -> int:
         """1 + the largest evaluator number of a seat with visits"""
 
+    def encoding(self, evaluator: int = 0) -> Encoding:
+        """Return the encoding of the leaves for an evaluator."""
+
+    @staticmethod
+    def seconds_waited() -> float:
+        """
+        Return the seconds for which the last `gather` or `apply` of this thread waited for other threads.
+        """
+
     @property
     def lane_rows(self) -> int:
         """Leaves of a batch, at most"""
@@ -1341,6 +1532,15 @@ class Samples:
     def plies(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
+    def played(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def final_material(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
     def root_value(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
@@ -1352,15 +1552,24 @@ class Samples:
 class Buffer:
     """The window of games that the learner samples from."""
 
-    def __init__(self, variant: str, capacity: int, threads: int = 0) -> None: ...
+    def __init__(self, variant: str, capacity: int, threads: int = 0, encoding: Encoding | None = None) -> None: ...
 
     def add(self, record: GameRecord) -> None:
         """Add a game; the oldest games are dropped beyond `capacity` positions."""
 
-    def sample(self, size: int, seed: int, mirror: bool = True) -> Samples:
+    def forget_before(self, game_id: int) -> None:
+        """Drop the oldest games, as long as their ids are below `game_id`."""
+
+    def sample(self, size: int, seed: int, mirror: bool = True, endings: bool = False) -> Samples:
         """
         Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:
-        exchange left and right in half of the positions without castling rights.
+        exchange left and right in half of the positions without castling rights. `endings`: replay each game to
+        its end, for `final_material`, which is 0 otherwise.
+        """
+
+    def sample_at(self, positions: Sequence[int], seed: int, mirror: bool = True, endings: bool = False) -> Samples:
+        """
+        Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in `sample`.
         """
 
     @property
@@ -1380,9 +1589,9 @@ class CpuLayer:
 class CpuNet:
     """A net on the CPU in float32 with Winograd convolutions. Thread-safe."""
 
-    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer]) -> None:
+    def __init__(self, *, ranks: int, files: int, bitboards: int, scalars: int, planes: int, plies_unit: float, layers: Sequence[CpuLayer], ones: bool = True) -> None:
         """
-        `layers` in the order of their computation. Raises ValueError if they do not fit together.
+        `layers` in the order of their computation; `ones`: whether a plane of ones follows the scalars. Raises ValueError if they do not fit together.
         """
 
     def evaluate(self, bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scalars: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], moves: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], priors: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], wdl: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], plies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:

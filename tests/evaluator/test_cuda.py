@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from named_nets import KINDS, named_net
 from selfmate import _core
 from selfmate._core import Buffer, Pool, SearchConfig, SelfPlayConfig
 from selfmate.evaluator.base import Evaluation
 from selfmate.evaluator.torch import TorchEvaluator
 from selfmate.nn.checkpoint import save
 from selfmate.nn.config import NetConfig
+from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.net import Net
 from selfmate.recipe.reader import change, load
@@ -63,6 +65,23 @@ def near(first: Evaluation, second: Evaluation, tolerance: float) -> bool:
     if first.plies is not None and second.plies is not None:
         pairs.append((first.plies / 100, second.plies / 100))
     return all(np.abs(a - b).max() < tolerance for a, b in pairs)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_net(kind: str, compiled: bool) -> None:
+    """Also by self-play, whose leaves are written into pinned memory."""
+    net = named_net(kind)
+    encoding = encoding_of(net.config)
+    selfplay = SelfPlayConfig(visits=8, full_probability=1, random_plies=8, temperature=0, max_plies=40)
+    pool = Pool("gardner", SearchConfig(), selfplay, seed=1, slots=600, threads=2, encoding=encoding)
+    pool.start(0, 600)
+    on_gpu = TorchEvaluator(net, device="cuda", compile=compiled)
+    leaves = pool.gather()
+    assert near(on_gpu.evaluate(leaves), TorchEvaluator(net).evaluate(leaves), 0.15)
+    pool.apply_native(leaves.ticket, "uniform")
+    drive(pool, [on_gpu], lanes=1)
+    assert len(pool.drain()) == 600
 
 
 @pytest.mark.parametrize(

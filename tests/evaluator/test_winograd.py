@@ -145,7 +145,7 @@ def test_layers_that_do_not_fit_are_refused() -> None:
             change = changed.get(name.replace(".", "_"))
             if change != {}:
                 made.append(cpu_layer(spec._replace(**(change or {})), *weights[name]))
-        sizes = {"files": config.files, "bitboards": config.bitboards, "scalars": config.scalars}
+        sizes: dict[str, Any] = {"files": config.files, "bitboards": config.bitboards, "scalars": config.scalars}
         return CpuNet(ranks=ranks, planes=config.planes, plies_unit=32.0, layers=made, **sizes)
 
     build()

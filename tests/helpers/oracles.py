@@ -91,6 +91,27 @@ class Counter:
         """Return an integer of range(n)."""
         return (self.bits() >> 32) * n >> 32
 
+    def gamma(self, alpha: float) -> float:
+        """Return a gamma variate (Marsaglia and Tsang 2000), with normals by the polar method."""
+        if alpha < 1:
+            grown = self.gamma(alpha + 1)
+            return grown * math.exp(math.log(self.uniform()) / alpha)
+        d = alpha - 1 / 3
+        while True:
+            square = 0.0
+            while not 0 < square < 1:
+                x, y = 2 * self.uniform() - 1, 2 * self.uniform() - 1
+                square = x * x + y * y
+            normal = x * math.sqrt(-2 * math.log(square) / square)
+            cube = (1 + normal / math.sqrt(9 * d)) ** 3
+            if cube > 0 and math.log(self.uniform()) < normal**2 / 2 + d * (1 - cube + math.log(cube)):
+                return d * cube
+
+    def dirichlet(self, alpha: float, n: int) -> list[float]:
+        """Return a draw from the symmetric Dirichlet distribution."""
+        drawn = [self.gamma(alpha) for _ in range(n)]
+        return [each / sum(drawn) for each in drawn]
+
 
 # ---- encoder and policy index -------------------------------------------------------------------
 
@@ -281,6 +302,8 @@ class Node:
     values: list[float] = field(default_factory=list)
     in_flight: int = 0
     waiting: bool = False
+    number: int = 0
+    """Of nodes made before this one."""
 
     @property
     def value(self) -> float:
@@ -303,6 +326,21 @@ class Config(NamedTuple):
     value_scale: float = 0.1
     maxvisit_init: float = 50.0
     stop_when_proven: bool = True
+    select: str = "puct"
+    cpuct_base: float = 0.0
+    noise_alpha: float = 0.3
+    top_k: int = 0
+    tail: float = 0.0
+    widening: float = 0.0
+    repetition_penalty: float = 0.0
+    stop_share: float = 0.0
+    stop_min_visits: int = 100
+    solver: bool = True
+    choose: str = "visits"
+
+
+SELECTION_NOISE: Final = int.from_bytes(b"sele", "big")
+"""What the noise of `select = "noise"` is drawn for: counters of (seed, purpose, node, visits)."""
 
 
 def considered_visits(considered: int, simulations: int) -> list[int]:
@@ -362,8 +400,10 @@ class Tree:
         config: Config,
         visits: int,
         net: Callable[[Encoded, Sequence[int]], tuple[list[float], tuple[float, ...]]] = hash_net,
+        seed: int = 0,
     ) -> None:
         self.root_position = position.copy()
+        self.seed = seed
         self.config = config
         self.budget = visits
         self.net = net
@@ -397,6 +437,8 @@ class Tree:
         drawn = here in since_root or before_root.count(here) >= 2 or position.halfmove_clock >= 100
         outcome = position.outcome()
         drawn |= outcome is not None and outcome.termination.name == "INSUFFICIENT_MATERIAL"
+        if not self.config.solver and not position.legal_moves:
+            drawn = here in since_root  # the end of the game comes first; it was not seen at the parent
         return drawn, here in past
 
     def expand(self, position: Position, repeated: bool) -> Node:
@@ -404,7 +446,7 @@ class Tree:
         white = position.turn == WHITE
         moves = position.legal_moves
         edges = [Edge(move) for move in moves]
-        for edge in edges:
+        for edge in edges if self.config.solver else []:
             position.play(edge.move)
             outcome = position.outcome()
             if outcome is not None and outcome.winner is not None:
@@ -418,7 +460,7 @@ class Tree:
             assert outcome is not None
             proof = (0 if outcome.winner is None else 1 if outcome.winner == white else -1, 0)
         indices = [move_index(position, move) for move in moves]
-        node = Node(white, edges, proof, encode(position, repeated), indices)
+        node = Node(white, edges, proof, encode(position, repeated), indices, number=len(self.depths))
         if proof is not None:
             node.net_value = float(proof[0])
             node.by_rules = True
@@ -427,10 +469,15 @@ class Tree:
     # -- one playout ------------------------------------------------------------------------------
 
     def is_decided(self) -> bool:
-        """Whether a proof at the root ends the search."""
+        """Whether a proof at the root, or a move with most of the visits, ends the search."""
         assert self.root is not None
         proof = self.root.proof
-        return proof is not None and (self.config.stop_when_proven or proof[0] <= 0 or proof[1] <= 1)
+        if proof is not None and (self.config.stop_when_proven or proof[0] <= 0 or proof[1] <= 1):
+            return True
+        if not self.config.stop_share or self.done_visits < self.config.stop_min_visits:
+            return False
+        visits = [edge.visits for edge in self.root.edges]
+        return max(visits) > self.config.stop_share * sum(visits)
 
     def wants_playout(self) -> bool:
         """Whether a playout may begin."""
@@ -459,6 +506,10 @@ class Tree:
         while True:
             if node.waiting:
                 return self.release(path)
+            if not node.edges:  # the end of a game, which was not proven
+                assert node.proof is not None
+                self.back_up(path, self.worth(node.proof[0], node.white), float(node.proof[0] == 0))
+                return "backed up"
             edge = node.edges[self.select(node)]
             path.append((node, edge))
             node.in_flight += 1
@@ -481,7 +532,8 @@ class Tree:
         edge.child = leaf
         self.depths.append(len(path))
         if leaf.proof is not None:
-            edge.proof = one_ply_earlier(leaf.proof)
+            if self.config.solver:
+                edge.proof = one_ply_earlier(leaf.proof)
             self.back_up(path, self.worth(leaf.proof[0], leaf.white), float(leaf.proof[0] == 0))
             self.prove(path)
             return "backed up"
@@ -526,6 +578,8 @@ class Tree:
 
     def prove(self, path: Path) -> None:
         """Carry a proof towards the root."""
+        if not self.config.solver:
+            return
         for place in range(len(path) - 1, -1, -1):
             node = path[place][0]
             proof = best_proof(node.edges)
@@ -541,25 +595,65 @@ class Tree:
         """Return the index of the edge to follow."""
         if node is self.root and self.config.gumbel:
             return self.select_gumbel(node)
+        total = max(1, len(node.values) + node.in_flight)
+        score = {"puct": self.puct, "ucb1": self.ucb1, "noise": self.noise_bonus}[self.config.select](node, total)
+        scores: dict[int, float] = {}
+        flights = []
+        for index in self.candidates(node, total):
+            edge = node.edges[index]
+            if edge.in_flight and not edge.values:
+                flights.append(index)
+                continue
+            flying = self.config.virtual_loss * edge.in_flight
+            scores[index] = score(index, math.fsum(edge.values) - flying, edge.visits + flying)
+            if node is self.root:
+                scores[index] -= self.config.repetition_penalty * self.is_repeated(edge.move)
+        if not scores:  # all decided, or in flight
+            return flights[-1] if flights else 0
+        return self.first_best(scores)
+
+    def candidates(self, node: Node, total: int) -> list[int]:
+        """Return the moves that a node searches: undecided ones, and with a limit only those of highest prior."""
+        config, edges = self.config, node.edges
+        free = [i for i, edge in enumerate(edges) if edge.proof is None or edge.proof[0] == 0]
+        if config.top_k or config.tail or config.widening:
+            free.sort(key=lambda i: -edges[i].prior)
+            free = [i for place, i in enumerate(free) if place == 0 or edges[i].prior >= config.tail]
+        if config.top_k:
+            free = free[: config.top_k]
+        if config.widening:
+            free = free[: math.ceil(config.widening * math.sqrt(total))]
+        return free
+
+    def puct(self, node: Node, total: int) -> Callable[[int, float, int], float]:
+        """Return PUCT (Silver et al. 2018) as a function of a move, its sum of values and its visits."""
         config = self.config
-        total = len(node.values) + node.in_flight
         tried = sum(edge.prior for edge in node.edges if edge.values or edge.in_flight)
         urgency = node.value - config.fpu_reduction * math.sqrt(tried)
-        scores: dict[int, float] = {}
-        for index, edge in enumerate(node.edges):
-            if edge.proof is not None and edge.proof[0] != 0:
-                continue
-            if edge.in_flight and not edge.values:
-                continue
-            flying = config.virtual_loss * edge.in_flight
-            n = edge.visits + flying
-            value = (math.fsum(edge.values) - flying) / n if edge.values else urgency
-            scores[index] = value + config.cpuct * edge.prior * math.sqrt(max(1, total)) / (1 + n)
-        if not scores:  # all decided, or in flight
-            flights = [i for i, edge in enumerate(node.edges) if edge.in_flight and not edge.values]
-            undecided = [i for i in flights if (proof := node.edges[i].proof) is None or proof[0] == 0]
-            return undecided[-1] if undecided else 0
-        return self.first_best(scores)
+        explore = config.cpuct
+        if config.cpuct_base:
+            explore += math.log((total + config.cpuct_base) / config.cpuct_base)
+        return lambda i, value, n: (
+            (value / n if n else urgency) + explore * node.edges[i].prior * math.sqrt(total) / (1 + n)
+        )
+
+    def ucb1(self, node: Node, total: int) -> Callable[[int, float, int], float]:
+        """Return UCB1 (Auer et al. 2002); untried moves come first, in their order."""
+        del node
+        log, cpuct = math.log(total), self.config.cpuct
+        return lambda i, value, n: value / n + cpuct * math.sqrt(log / n) if n else 1e6 - 100 * i
+
+    def noise_bonus(self, node: Node, total: int) -> Callable[[int, float, int], float]:
+        """Return W / (n + 1) + r * d * sqrt(N / (n + 1)), d a draw of Dirichlet noise for this selection."""
+        stream = Counter(self.seed, SELECTION_NOISE, node.number, total)
+        shares = stream.dirichlet(self.config.noise_alpha, len(node.edges))
+        return lambda i, value, n: value / (n + 1) + self.config.cpuct * shares[i] * math.sqrt(total / (n + 1))
+
+    def is_repeated(self, move: Move) -> bool:
+        """Whether a root move leads to a position that has occurred in the game."""
+        position = self.root_position.copy()
+        position.play(move)
+        return position.epd() in self.history
 
     def first_best(self, scores: dict[int, float]) -> int:
         """Return the key with the highest score, the first of equals, and note how close the second was."""
@@ -623,13 +717,14 @@ class Tree:
         if self.root.proof is not None:
             proofs = [(-2, 0) if edge.proof is None else preference(edge.proof) for edge in edges]
             return proofs.index(max(proofs))
+        by_value = self.config.choose == "value"
         scores = (
             self.gumbel_scores(self.root)
             if self.config.gumbel
             else [edge.value if edge.values else -2 + edge.prior for edge in edges]
         )
         keys = [
-            (not (edge.proof is not None and edge.proof[0] < 0), edge.visits, score)
+            (not (edge.proof is not None and edge.proof[0] < 0), *((score,) if by_value else ()), edge.visits, score)
             for edge, score in zip(edges, scores, strict=True)
         ]
         return keys.index(max(keys))

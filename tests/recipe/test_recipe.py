@@ -77,7 +77,12 @@ BAD_SETTINGS = [
     ("learner.learning_rate=nan", "learner.learning_rate: expected a number above 0, at most 10, not nan"),
     ("learner.learning_rate=inf", "learner.learning_rate: expected a number above 0, at most 10, not inf"),
     ("learner.learning_rate=1" + "0" * 400, "learner.learning_rate: expected a number above 0, at most 10"),
-    ("learner.optimizer=adam", "learner.optimizer: unknown value 'adam'; did you mean 'adamw'?"),
+    ("learner.optimizer=adamm", "learner.optimizer: unknown value 'adamm'; did you mean 'adam'?"),
+    ("learner.shaping=0.1", "learner.shaping: rewards on the way are no shares of wins and losses"),
+    ("learner.step_cost=[[0, 0.0], [4, 0.1]]", "net.value = wdl (from cycle 4)"),
+    ("net.value=tanh", "learner.value_loss: ce is for win-draw-loss; a net with the value tanh learns by mse or huber"),
+    ("learner.teacher_cycles=3", "learner.teacher: needed while learner.teacher_cycles is above 0"),
+    ("progress.engine_games=7", "progress.engine_games: openings are played in pairs"),
     ("learner.ema=1.0", "learner.ema: expected a number from 0 to below 1, not 1.0"),
     ("learner.holdout=1", "learner.holdout: every game would only validate"),
     ("learner.window=10", "learner.window: smaller than one batch"),
@@ -88,6 +93,17 @@ BAD_SETTINGS = [
     ("selfplay.full_probability=0", "selfplay.full_probability: without full searches there is nothing to learn from"),
     ("selfplay.random_plies=1000", "selfplay.max_plies: the game would end within its random plies"),
     ("search.noise_epsilon=0.25", "search.noise_epsilon: a Gumbel root has its own noise"),
+    ("search.noise_depth=2", "search.noise_depth: Dirichlet noise needs gumbel = false"),
+    ("search.select=ucb1", "search.select: a Gumbel root needs priors, which 'ucb1' does not use"),
+    ("search.select=ucb2", "search.select: unknown value 'ucb2'; did you mean 'ucb1'?"),
+    ("search.choose=value", "search.choose: a Gumbel root chooses its move itself"),
+    ("search.stop_share=0.6", "search.stop_share: sequential halving at a Gumbel root needs all visits"),
+    ("search.stop_share=[[0, 0.0], [9, 0.6]]", "(from cycle 9)"),
+    ("search.repetition_penalty=0.1", "search.repetition_penalty: it changes PUCT scores"),
+    ("search.reuse=true", "search.reuse: a Gumbel root begins without visits"),
+    ("gate.select=noise", "gate.select: a Gumbel root needs priors, which 'noise' does not use"),
+    ("gate.cpuct=0", "gate.cpuct: expected a number above 0, at most 100, not 0"),
+    ("gate.top_k=[[1, 3]]", "gate.top_k: a schedule begins at cycle 0 and its cycles rise"),
     ("search.draw_score=-2.0", "search.draw_score: expected a number from -1 to 1, not -2.0"),
     ("gate.final_games=7", "gate.final_games: openings are played in pairs"),
     ("progress.games=7", "progress.games: openings are played in pairs"),
@@ -102,6 +118,35 @@ def test_a_bad_setting_is_refused_in_one_line(setting: str, reason: str) -> None
     assert reason in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        (["select=ucb1", "noise_epsilon=0.25"], "noise_epsilon"),
+        (["select=noise", "top_k=3"], "top_k"),
+        (["select=ucb1", "tail=0.1"], "tail"),
+        (["select=ucb1", "widening=1.0"], "widening"),
+        (["select=noise", "cpuct_base=19652"], "cpuct_base"),
+        (["reuse=true", "draw_score=0.1"], "draw_score"),
+        (["reuse=true", "noise_epsilon=0.1", "noise_depth=[[0, 0], [4, 1]]"], "noise_depth"),
+    ],
+)
+def test_options_of_the_search_that_exclude_each_other(settings: list[str], key: str) -> None:
+    for section in ("search", "gate"):
+        changes = [f"{section}.{setting}" for setting in settings]
+        with pytest.raises(RecipeError) as caught:
+            change(GARDNER, ["search.gumbel=false", *changes])
+        assert [problem.key for problem in caught.value.problems] == [f"{section}.{key}"]
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_noise_bonus_explores_by_itself() -> None:
+    quiet = ["search.gumbel=false", "selfplay.temperature=0.0"]
+    assert change(GARDNER, [*quiet, "search.select=noise"]).search.select == "noise"
+    for rule in ("puct", "ucb1"):
+        with pytest.raises(RecipeError, match="self-play explores nothing"):
+            change(GARDNER, [*quiet, f"search.select={rule}"])
 
 
 @pytest.mark.parametrize(
@@ -215,6 +260,14 @@ def test_a_long_chain_of_recipes_is_refused(tmp_path: Path) -> None:
         (tmp_path / f"{number}.toml").write_text(f"extends = '{number + 1}.toml'")
     with pytest.raises(RecipeError, match="extends: more than 16 recipes extend one another"):
         load(tmp_path / "0.toml")
+
+
+def test_keys_of_the_learner_that_contradict_each_other_are_refused_at_their_cycle() -> None:
+    with pytest.raises(RecipeError, match=r"^learner.recency: a pass over the window .* \(from cycle 5\)$"):
+        change(GARDNER, ["learner.recency=1.0", "learner.epochs=[[0, 0], [5, 2]]"])
+    change(GARDNER, ["learner.recency=[[0, 1.0], [5, 0]]", "learner.epochs=[[0, 0], [5, 2]]"])
+    scalar = ["net.value=linear", "learner.value_loss=mse"]
+    assert change(GARDNER, [*scalar, "learner.shaping=0.1"]).learner.shaping == 0.1
 
 
 def test_every_wrong_setting_is_named() -> None:

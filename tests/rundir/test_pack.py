@@ -10,14 +10,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from command import Run as Command
 from selfmate.rundir.format import RunError, read_run
-from selfmate.rundir.pack import pack
+from selfmate.rundir.games import decode_games, unpack_games
+from selfmate.rundir.pack import Packed, pack
 from selfmate.train.session import train
-from selfmate.util.files import stamp_of
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "selfplay.cycles=3")
 
@@ -36,6 +35,13 @@ def contents(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != "lock"
     }
+
+
+def size_without_games(run: Path, whole: Packed) -> int:
+    """Return the bytes that `pack` needs for everything but games; `whole` is a copy with all of them."""
+    copied = read_run(Path(whole.directory))[1]
+    games = sum(shard.stamp.bytes for shard in copied.shards)
+    return whole.bytes - games - len(copied.to_json()) + len(read_run(run)[1].to_json())
 
 
 def test_a_copy_goes_on(source: Path, tmp_path: Path) -> None:
@@ -64,29 +70,49 @@ def test_a_copy_goes_on(source: Path, tmp_path: Path) -> None:
 
 
 def test_the_newest_games_come_first(source: Path, tmp_path: Path) -> None:
+    """Of the oldest file only the newest games have room, and the entry says which."""
     state = read_run(source)[1]
     whole = pack(source, tmp_path / "whole", 64)
-    less = pack(source, tmp_path / "less", (whole.bytes - state.shards[0].stamp.bytes // 2) / (1 << 20))
-    kept = [shard.name for shard in read_run(tmp_path / "less")[1].shards]
-    assert 0 < less.games < whole.games
-    assert kept == [shard.name for shard in state.shards[-len(kept) :]]
+    room = size_without_games(source, whole) + sum(shard.stamp.bytes for shard in state.shards) - 200
+    less = pack(source, tmp_path / "less", room / (1 << 20))
+    kept = read_run(tmp_path / "less")[1].shards
+    assert less.bytes <= room
+    assert [shard.name for shard in kept] == [shard.name for shard in state.shards]
+    assert kept[1:] == state.shards[1:]
+    before, after = (
+        unpack_games((folder / kept[0].name).read_bytes()) for folder in (tmp_path / "whole", tmp_path / "less")
+    )
+    assert 0 < len(after) < len(before)
+    assert after == before[-len(after) :]
+    games = decode_games(after)
+    assert (kept[0].first, kept[0].last) == (games[0].game_id, games[-1].game_id)
+    assert (kept[0].games, kept[0].positions) == (len(games), sum(game.positions for game in games))
+    assert less.games == whole.games - len(before) + len(after)
+
+
+def test_a_copy_of_few_games_goes_on(source: Path, tmp_path: Path) -> None:
+    """The newest file of games does not fit as a whole; the copy learns from a part of it and plays on."""
+    state = read_run(source)[1]
+    whole = pack(source, tmp_path / "whole", 64)
+    room = size_without_games(source, whole) + state.shards[-1].stamp.bytes - 200
+    little = pack(source, tmp_path / "little", room / (1 << 20))
+    assert 0 < little.games < state.shards[-1].games
+    settings = (*SETTINGS[:-1], "selfplay.cycles=4")
+    more = train("gardner-laptop", run=tmp_path / "little", overrides=settings, smoke=True, device="cpu")
+    assert (more.reason, more.cycle) == ("complete", 4)
 
 
 def test_a_copy_without_games_says_so(source: Path, tmp_path: Path, run: Command) -> None:
-    """A file of games that is larger than what is left: the copy is made, and a line says what would be enough."""
-    copy = tmp_path / "copy"
-    pack(source, copy, 64)
-    state = read_run(copy)[1]
-    newest = state.shards[-1]
-    large = os.urandom(3 << 20)  # as large as the games of a GPU's cycle; `pack` does not read them
-    (copy / newest.name).write_bytes(large)
-    shards = (*state.shards[:-1], msgspec.structs.replace(newest, stamp=stamp_of(large)))
-    (copy / "state.json").write_bytes(msgspec.structs.replace(state, shards=shards).to_json())
-    done = run("pack", str(copy), str(tmp_path / "small"), "--mib", "2")
+    """Nothing but games is nearly as large as allowed: the copy is made, and a line says what would be enough."""
+    whole = pack(source, tmp_path / "whole", 64)
+    rest = size_without_games(tmp_path / "whole", whole)
+    (tmp_path / "whole" / "progress").mkdir(exist_ok=True)
+    (tmp_path / "whole" / "progress" / "large").write_bytes(bytes((2 << 20) - rest - 100))
+    done = run("pack", str(tmp_path / "whole"), str(tmp_path / "small"), "--mib", "2")
     assert (done.code, "with 0 of 24 games." in done.out) == (0, True)
     assert done.err.startswith("selfmate: no game fits into 2 MiB; ")
     enough = done.err.split("give --mib ")[1].split()[0]
-    done = run("pack", str(copy), str(tmp_path / "enough"), "--mib", enough)
+    done = run("pack", str(tmp_path / "whole"), str(tmp_path / "enough"), "--mib", enough)
     assert (done.code, done.err) == (0, "")
     assert "with 0 of" not in done.out
 

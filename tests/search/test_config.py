@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from selfmate._core import ConfigField, SearchConfig, SelfPlayConfig
-from selfmate.recipe.reader import change, load
-from selfmate.train.selfplay import search_config
+from selfmate.recipe.reader import change, from_toml, load
+from selfmate.recipe.searches import match_search, selfplay_search
+from selfmate.recipe.writer import to_toml
 
 CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
     "search": (SearchConfig, {}),
@@ -28,6 +29,8 @@ def outside(field: ConfigField) -> list[Any]:
     """Return values that the field must refuse: just outside of its range, far outside, and of other types."""
     if field.type is bool:
         return [0, 1, "yes", None]
+    if field.type is str:
+        return ["", "PUCT", field.choices[0] + "\0", "\ud800", 0, True, None, []]
     tiny = 1 if field.type is int else 1e-3
     below = field.minimum if field.is_above_minimum else field.minimum - tiny
     wrong: list[Any] = [
@@ -49,8 +52,9 @@ def test_a_field_has_its_default_and_range(section: str, field: ConfigField) -> 
     if not field.is_required:
         assert getattr(build(section), field.name) == field.default
         assert type(field.default) is field.type
-    inside = [True, False] if field.type is bool else [field.maximum]
-    inside += [] if field.type is bool or field.is_above_minimum else [field.minimum]
+    inside: list[Any] = [True, False] if field.type is bool else field.choices or [field.maximum]
+    if field.type in (int, float) and not field.is_above_minimum:
+        inside.append(field.minimum)
     for value in inside:
         assert getattr(build(section, **{field.name: value}), field.name) == value
     for value in outside(field):
@@ -100,13 +104,42 @@ def test_a_key_of_a_recipe_reaches_its_struct(section: str, field: ConfigField) 
     neutral = ["search.gumbel=false", "search.noise_epsilon=0.5", "selfplay.visits=50", "selfplay.max_plies=900"]
     recipe = change(load("gardner-laptop"), neutral)
     part = getattr(recipe, section)
-    value: Any = "true" if field.type is bool else 7 if field.type is int else 0.75
-    text = value if field.type is bool else f"[[0, {getattr(part, field.name)}], [3, {value}]]"
-    extra = ["search.noise_epsilon=0"] if field.type is bool else []
-    changed = getattr(change(recipe, [*extra, f"{section}.{field.name}={text}"]), section)
+    old = getattr(part, field.name)
+    extra = ["search.noise_epsilon=0"] if field.name in ("gumbel", "select") else []
+    if field.type is bool:
+        text = "false" if old else "true"
+    elif field.type is str:
+        text = next(name for name in field.choices if name != old)
+    else:
+        text = f"[[0, {old}], [3, {7 if field.type is int else 0.875}]]"
+    changed_recipe = change(recipe, [*extra, f"{section}.{field.name}={text}"])
+    changed = getattr(changed_recipe, section)
     struct = CONFIGS[section][0]
     before, after = struct(**part.core_values(3)), struct(**changed.core_values(3))
     different = {each.name for each in struct.fields() if getattr(before, each.name) != getattr(after, each.name)}
     assert different - ({"noise_epsilon"} if extra else set()) == {field.name}
-    if section == "search" and not extra:
-        assert getattr(search_config(changed, 2, noise=True), field.name) == getattr(before, field.name)
+    if section == "search" and field.type not in (bool, str):
+        assert getattr(selfplay_search(changed_recipe, 2), field.name) == getattr(before, field.name)
+
+
+@pytest.mark.parametrize(
+    "field", [each for each in SearchConfig.fields() if each.in_recipe], ids=lambda field: field.name
+)
+def test_the_gate_overrides_any_key_of_the_search(field: ConfigField) -> None:
+    """A key of [gate] changes matches alone; without one they have the search of self-play less its noise."""
+    recipe = change(load("gardner-laptop"), ["search.gumbel=false", "search.noise_epsilon=0.5"])
+    plain = selfplay_search(recipe, 3).without_noise()
+    assert match_search(recipe, 3) == plain
+    old = getattr(plain, field.name)
+    if field.type is bool:
+        text = "false" if old else "true"
+    elif field.type is str:
+        text = next(name for name in field.choices if name != old)
+    else:
+        text = f"[[0, {old}], [3, {7 if field.type is int else 0.875}]]"
+    changed = change(recipe, [f"gate.{field.name}={text}"])
+    assert differences(match_search(changed, 3), plain) == {field.name}
+    assert selfplay_search(changed, 3) == selfplay_search(recipe, 3)
+    if text.startswith("["):
+        assert match_search(changed, 2) == plain
+    assert from_toml(to_toml(changed)) == changed

@@ -210,6 +210,48 @@ def test_whole_trees_are_those_of_the_formulas(variant: str, searches: int, gumb
         assert min(seen[each] for each in ("proven", "draws", "collisions")) >= 3, seen
 
 
+RULES: dict[str, dict[str, list[Any]]] = {
+    "dynamic": {"cpuct_base": [2.0, 50.0, 19652.0]},
+    "ucb1": {"select": ["ucb1"], "choose": ["visits", "value"]},
+    "noise": {"select": ["noise"], "noise_alpha": [0.3, 1.0, 3.0]},
+    "limits": {"top_k": [0, 2, 5], "tail": [0.0, 0.0625, 0.25], "widening": [0.0, 0.5, 1.5]},
+    "ends": {"stop_share": [0.25, 0.5], "stop_min_visits": [1, 10, 40]},
+    "unproven": {"solver": [False], "select": ["puct", "ucb1", "noise"], "choose": ["visits", "value"]},
+    "repetitions": {"repetition_penalty": [0.125, 1.0], "select": ["puct", "ucb1", "noise"]},
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("variant", "searches"), [("gardner", 40), ("atomic", 8)])
+def test_whole_trees_are_those_of_other_rules(variant: str, searches: int, rule: str) -> None:
+    """Every rule of selection, limit and end of the search, with leaves in flight, against the plain search."""
+    draw = random.Random(f"{variant} {rule}")
+    near_ties = different = 0
+    for seed in range(searches):
+        options = {name: draw.choice(values) for name, values in RULES[rule].items()}
+        config = Config(
+            cpuct=draw.choice([0.5, 1.5]), virtual_loss=draw.choice([0, 1, 3]), draw_score=draw.choice([0.0, 0.25])
+        )._replace(**options)
+        position = random_position(draw, variant)
+        most_leaves, visits = draw.choice([1, 3, 8]), draw.choice([7, 30, 60, 120])
+        tree = Tree(position, config, visits, seed=seed)
+        search = Search(position, SearchConfig(**config._asdict(), gumbel_scale=0.0), visits, seed)
+        same = run_both(tree, search, draw, most_leaves)
+        if not same and tree.margin < NEAR_TIE:
+            near_ties += 1
+            continue
+        assert same, f"{position!r} {position.move_stack} {config} {visits} {most_leaves}"
+        compare(tree, search)
+        plain = rooted(position, SearchConfig(**Config()._replace(cpuct=config.cpuct)._asdict()), seed, visits)
+        different += stats_of(plain) != stats_of(search)
+    assert near_ties <= 1 + searches // 20
+    assert different > (0 if rule == "repetitions" else searches // 3), "the rule changes nothing"
+
+
+def stats_of(search: Any) -> dict[Move, int]:
+    return {stats.move: stats.visits for stats in search.result().moves}
+
+
 def test_equal_scores_are_broken_by_index() -> None:
     """With equal priors and values the moves are tried in their order."""
     position = Position("gardner")

@@ -588,3 +588,20 @@ print(len(os.listdir("/proc/self/task")) - before)
 def test_all_cores_are_those_that_the_process_may_use() -> None:
     done = subprocess.run([sys.executable, "-c", AVAILABLE_CORES], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"  # the caller's own thread does the work of one
+
+
+def test_a_call_says_how_long_it_waited_for_other_threads() -> None:
+    """`run` keeps the pool for itself until its games are over; a call of another thread waits meanwhile."""
+    pool = make_pool("gardner", games=400)
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(pool.run, "heuristic-1")
+        time.sleep(0.02)
+        began = time.perf_counter()
+        pool.gather()
+        took = time.perf_counter() - began
+        running.result()
+        assert other.submit(Pool.seconds_waited).result() == 0  # each thread has its own
+    assert 0 < Pool.seconds_waited() <= took
+    assert Pool.seconds_waited() > 0.5 * took
+    pool.gather()
+    assert Pool.seconds_waited() == 0

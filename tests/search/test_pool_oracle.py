@@ -116,22 +116,22 @@ def expected_draw(result: Any) -> float:
 
 
 def play_alone(variant: str, search: dict[str, Any], settings: Settings, game: int, start: str = "") -> Game:
-    """Play one game as self-play is documented, with one `Search` for each move."""
+    """Play one game as self-play is documented, with one `Search` for each move, or one for all with `reuse`."""
     position = Position(variant, start or None)
     random_plies = open_game(position, settings, game)
     trained: list[dict[str, Any]] = []
+    tree: Any = None
     while not position.is_game_over(claim_draw=True) and len(position.move_stack) < settings.max_plies:
         ply = len(position.move_stack)
         legal = position.legal_moves
         full = Counter(settings.seed, game, ply, CAP).uniform() < settings.full_probability
         visits = settings.visits if full else settings.fast_visits
         own = search if full else search | {"noise_epsilon": 0.0}  # a fast search only moves the game on
-        tree = Search(
-            position,
-            SearchConfig(**own),
-            1 if len(legal) == 1 else visits,
-            Counter(settings.seed, game, ply, SEARCH).bits(),
-        )
+        task = SearchConfig(**own), 1 if len(legal) == 1 else visits, Counter(settings.seed, game, ply, SEARCH).bits()
+        if tree is None or not search.get("reuse"):
+            tree = Search(position, *task)
+        else:
+            tree.move_to(position, *task)
         tree.run("fake")
         result = tree.result()
         if full and len(legal) > 1:
@@ -193,6 +193,60 @@ def test_games_are_those_of_a_replay_move_by_move(variant: str, starts: tuple[st
     assert seen["trained"] > 100
     assert seen["*"] > 0
     assert seen["1-0"] + seen["0-1"] > 0
+
+
+# ---- options of the search ----------------------------------------------------------------------
+
+REPLAYED: list[dict[str, Any]] = [
+    {"reuse": True, "noise_epsilon": 0.25},
+    {"reuse": True, "noise_epsilon": 0.25, "solver": False},
+    {"select": "ucb1", "reuse": True},
+    {"select": "noise", "choose": "value"},
+    {"noise_epsilon": 0.25, "noise_depth": 2, "repetition_penalty": 0.1, "stop_share": 0.4, "stop_min_visits": 8},
+]
+
+
+@pytest.mark.parametrize("search", REPLAYED, ids=str)
+def test_games_with_options_are_those_of_a_replay(search: dict[str, Any]) -> None:
+    """Each game is a function of seed and id, whatever else its slot has played before."""
+    draw = random.Random(str(search))
+    kept = 0
+    for _ in range(2):
+        settings = Settings(
+            seed=draw.getrandbits(64),
+            visits=24,
+            fast_visits=5,
+            full_probability=0.5,
+            random_plies=3,
+            temperature=1.0,
+            temperature_plies=draw.choice([0, 10]),
+            max_plies=40,
+        )
+        for record in play("gardner", search, settings, 40):  # more games than slots
+            if record.game_id % 5:
+                continue
+            alone = play_alone("gardner", search, settings, record.game_id)
+            assert [str(move) for move in record.moves] == alone.moves
+            assert [entry["visits"] for entry in record.trained()] == [entry["visits"] for entry in alone.trained]
+            kept += sum(sum(entry["visits"].values()) > 24 for entry in record.trained())
+    assert (kept > 20) == search.get("reuse", False)
+
+
+def test_the_budget_follows_legal_moves_and_phase() -> None:
+    settings = Settings(visits=20, random_plies=2, temperature=1.0, temperature_plies=60, max_plies=60)
+    search = {"budget_moves": 8, "opening_plies": 12, "opening_share": 0.5, "solver": False}
+    factors = set()
+    for record in play("gardner", search, settings, 12):
+        position = Position("gardner")
+        trained = {entry["ply"]: sum(entry["visits"].values()) for entry in record.trained()}
+        for ply, move in enumerate(record.moves):
+            moves = len(position.legal_moves)
+            factor = min(2.0, max(0.5, 8 / moves)) * (0.5 if ply < 12 else 1.0)
+            if ply in trained:
+                factors.add(round(factor, 3))
+                assert trained[ply] == max(1, math.floor(20 * factor + 0.5))
+            position.play(move)
+    assert {0.25, 0.5, 2.0} <= factors
 
 
 # ---- distributions ------------------------------------------------------------------------------

@@ -104,18 +104,26 @@ def test_it_learns(buffer: Buffer, optimizer: str) -> None:
     assert after.value < before.value - 0.1
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
-def test_a_save_in_the_middle_changes_nothing(buffer: Buffer, tmp_path: Path, optimizer: str) -> None:
-    straight, first, second = (make(f"optimizer={optimizer}") for _ in range(3))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("optimizer=adamw",),
+        ("optimizer=sgd",),
+        ("optimizer=adam", "swa=2", "swa_snapshots=3", "cosine_end=0.1", "recency=1.5"),
+        ("optimizer=sgd", "momentum=0.0", "epochs=0.5", "nesterov=false"),
+    ],
+)
+def test_a_save_in_the_middle_changes_nothing(buffer: Buffer, tmp_path: Path, settings: tuple[str, ...]) -> None:
+    straight, first, second = (make(*settings) for _ in range(3))
     straight.learn(buffer, 8, cycle=0)
     first.save(tmp_path)  # also before the first step
     second.restore(tmp_path)
-    second.learn(buffer, 3, cycle=0)
+    second.learn(buffer, 8, cycle=0, stopping=lambda: second.step == 3)
     second.save(tmp_path)
     first.restore(tmp_path)
     assert same(weights_of(first), weights_of(second))
     assert first.step == 3
-    first.learn(buffer, 8, cycle=0)
+    first.learn(buffer, 8, cycle=0, first=0)
     assert same(weights_of(first), weights_of(straight))
     assert not same(weights_of(first), weights_of(second))
 

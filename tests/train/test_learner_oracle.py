@@ -219,7 +219,9 @@ def dense_loss(net: Net, samples: Samples, mix: float, value_weight: float, plie
 
 
 class Reference:
-    """A learner by hand: batches by counter, warm-up, clipping, AdamW or Nesterov's SGD, and the average."""
+    """A learner by hand: batches by counter, warm-up, clipping, AdamW, Adam or SGD with momentum, and the average."""
+
+    beta2, momentum, nesterov = 0.95, 0.9, True
 
     def __init__(self, optimizer: str, rate: float, warmup: int, decay: float, clip: float, average: float) -> None:
         self.net = Net(CONFIG, seed=3)
@@ -247,29 +249,41 @@ class Reference:
         for name, weight in self.net.named_parameters():
             gradient = gradients[name] * min(1.0, self.clip / norm)
             decay = self.decay if weight.ndim >= 2 else 0.0
-            if self.optimizer == "adamw":  # Loshchilov and Hutter 2019, decoupled
+            if self.optimizer != "sgd":  # Loshchilov and Hutter 2019, decoupled; in Adam a part of the gradient
+                if self.optimizer == "adam":
+                    gradient, decay = gradient + decay * weight, 0.0
                 first, second = self.moments.setdefault(name, [torch.zeros_like(weight), torch.zeros_like(weight)])
                 first.copy_(0.9 * first + 0.1 * gradient)
-                second.copy_(0.95 * second + 0.05 * gradient.square())
-                corrected = (second / (1 - 0.95 ** (step + 1))).sqrt() + 1e-8
+                second.copy_(self.beta2 * second + (1 - self.beta2) * gradient.square())
+                corrected = (second / (1 - self.beta2 ** (step + 1))).sqrt() + 1e-8
                 weight.mul_(1 - rate * decay)
                 weight.sub_(rate * first / (1 - 0.9 ** (step + 1)) / corrected)
             else:  # the decay is a part of the gradient
                 gradient = gradient + decay * weight
                 (buffer,) = self.moments.setdefault(name, [torch.zeros_like(weight)])
-                buffer.copy_(0.9 * buffer + gradient)
-                weight.sub_(rate * (gradient + 0.9 * buffer))
+                buffer.copy_(self.momentum * buffer + gradient)
+                weight.sub_(rate * (gradient + self.momentum * buffer if self.nesterov else buffer))
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
-@pytest.mark.parametrize("clip", [0.05, 100.0])
-def test_steps_are_those_of_an_optimizer_by_hand(buffer: Buffer, optimizer: str, clip: float) -> None:
+@pytest.mark.parametrize(
+    ("optimizer", "clip", "beta2", "momentum", "nesterov"),
+    [
+        ("adamw", 0.05, 0.95, 0.9, True), ("adamw", 100.0, 0.999, 0.9, True), ("adam", 100.0, 0.95, 0.9, True),
+        ("sgd", 0.05, 0.95, 0.9, True), ("sgd", 100.0, 0.95, 0.9, True), ("sgd", 100.0, 0.95, 0.5, False),
+        ("sgd", 100.0, 0.95, 0.0, True),
+    ],
+)  # fmt: skip
+def test_steps_are_those_of_an_optimizer_by_hand(
+    buffer: Buffer, optimizer: str, clip: float, beta2: float, momentum: float, nesterov: bool
+) -> None:
     settings = (
+        f"beta2={beta2}", f"momentum={momentum}", f"nesterov={str(nesterov).lower()}",
         f"optimizer={optimizer}", "learning_rate=0.02", "warmup=4", "weight_decay=0.3", f"clip={clip}", "batch=24",
         "ema=0.7", "value_mix=0.25", "value_weight=0.5", "plies_weight=0.1",
     )  # fmt: skip
     learner = make(*settings)
     reference = Reference(optimizer, rate=0.02, warmup=4, decay=0.3, clip=clip, average=0.7)
+    reference.beta2, reference.momentum, reference.nesterov = beta2, momentum, nesterov
     start = {name: tensor.clone() for name, tensor in learner.net.state_dict().items()}
     learner.learn(buffer, 6, cycle=0)
     reference.learn(buffer, 6, batch=24)
@@ -280,7 +294,7 @@ def test_steps_are_those_of_an_optimizer_by_hand(buffer: Buffer, optimizer: str,
         for name, tensor in expected.items():
             # Adam divides each gradient by its own size, so that rounding shows where the gradient is zero but for
             # rounding: in weights that the norm behind them makes idle, and in the mean that it subtracts.
-            if optimizer == "adamw" and name.endswith("running_mean"):
+            if optimizer != "sgd" and name.endswith("running_mean"):
                 continue
             error, moved = (found[name] - tensor).abs(), (tensor - start[name]).abs()
             assert float(error.flatten().quantile(0.9)) <= 2e-3 * float(moved.max()) + 1e-6, name

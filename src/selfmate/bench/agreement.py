@@ -48,7 +48,7 @@ def agreement(
     # 1. The positions, and the output and moves of f32.
     reference = open_evaluator(source, threads=1, backend=REFERENCE)
     positions = game_positions(reference.variant, count)
-    leaves = leaves_of(positions)
+    leaves = leaves_of(positions, reference.encoding)
     rounds = [name for name in backends or CPU_BACKENDS if name not in (AUTO, REFERENCE)]
     total = (1 + len(rounds)) * len(positions)
 

@@ -41,6 +41,7 @@ def ceiling(
                 seed=1,
                 slots=rows,
                 threads=1,
+                encoding=evaluator.encoding,
             )
             pool.start(0, rows)
             buffer = evaluator.lane(rows)

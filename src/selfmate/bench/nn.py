@@ -65,7 +65,7 @@ def nn(
         plain = PLAIN_GPU
         evaluators = {plain: open_evaluator(source, device=device)}
     variant = evaluators[plain].variant
-    inputs = {batch: _leaves(variant, batch) for batch in batches}
+    inputs = {batch: _leaves(evaluators[plain], batch) for batch in batches}
     speeds: Speeds = {name: dict.fromkeys(batches, 0.0) for name in evaluators}
     by_processor: Speeds = {name: dict.fromkeys(batches, 0.0) for name in evaluators}
     rounds = [(name, batch) for _ in range(repeats) for batch in batches for name in evaluators]
@@ -150,9 +150,11 @@ class _PlainOnnx(Evaluator):
     def __init__(self, data: bytes) -> None:
         import onnxruntime
 
+        from selfmate.evaluator.onnx import card_encoding
         from selfmate.nn.onnx import read_card_of
 
         card = read_card_of(data, PLAIN)
+        self._encoding = card_encoding(card, PLAIN)
         self.name, self.net_id, self.variant = PLAIN, card.net_id, card.variant
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = cores()
@@ -171,15 +173,16 @@ class _PlainOnnx(Evaluator):
         return Evaluation(*self._session.run(list(Evaluation._fields), inputs))
 
 
-def _leaves(variant: str, size: int) -> Leaves:
-    """Return one leaf from each of `size` random games."""
+def _leaves(evaluator: Evaluator, size: int) -> Leaves:
+    """Return one leaf from each of `size` random games, as an evaluator reads them."""
     pool = Pool(
-        variant,
+        evaluator.variant,
         SearchConfig(),
         SelfPlayConfig(visits=64, full_probability=1, random_plies=16, temperature=0),
         seed=1,
         slots=size,
         threads=1,
+        encoding=evaluator.encoding,
     )
     pool.start(0, size)
     return pool.gather()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from selfmate._core import Buffer, Pool, Samples, SearchConfig, SelfPlayConfig
+from selfmate._core import Buffer, Encoding, Pool, Samples, SearchConfig, SelfPlayConfig
 from selfmate.bench.report import BenchReport, BenchTable, Tell, load_note
 from selfmate.bench.untrained import untrained_net
 from selfmate.errors import SelfmateError
@@ -51,7 +51,7 @@ def train_speed(
 
     # 1. Games to learn from
     tell(0, 3, "games")
-    buffer = _games(variant)
+    buffer = _games(variant, wanted.encoding())
     seeds = itertools.count()
     sampling = _rate(lambda: buffer.sample(batch, next(seeds)), 1.0, now) * batch
     # 2. The learner
@@ -106,7 +106,7 @@ def _plain_step(learner: Learner, samples: Samples) -> Callable[[], None]:
     return step
 
 
-def _games(variant: str) -> Buffer:
+def _games(variant: str, encoding: Encoding) -> Buffer:
     """Return a buffer of games that heuristic-1 plays against itself."""
     pool = Pool(
         variant,
@@ -117,7 +117,7 @@ def _games(variant: str) -> Buffer:
     )
     pool.start(0, 512)
     pool.run("heuristic-1")
-    buffer = Buffer(variant, 10_000_000, 0)
+    buffer = Buffer(variant, 10_000_000, 0, encoding)
     for record in pool.drain():
         buffer.add(record)
     return buffer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from selfmate import _core
 from selfmate.errors import SelfmateError
 from selfmate.util.packages import install_hint
 
@@ -20,8 +19,8 @@ def untrained_net(variant: str, size: str, *, seed: int = 1, **changes: Any) -> 
     Raises `SelfmateError` where PyTorch is not installed.
     """
     try:
-        from selfmate.nn.config import NetConfig
+        from selfmate.nn.encodings import sized_for
         from selfmate.nn.net import Net
     except ModuleNotFoundError as error:
         raise SelfmateError(f"{install_hint(error.name)}, or name a net") from None
-    return Net(NetConfig.sized(_core.encoding(variant), size, **changes), seed=seed)
+    return Net(sized_for(variant, size, **changes), seed=seed)

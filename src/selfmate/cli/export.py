@@ -95,7 +95,7 @@ def export(spec: str, out: Path, *, int8: bool = False, force: bool = False) -> 
     except ModuleNotFoundError as error:
         raise EvaluatorError(f"{clip(spec)}: {install_hint(error.name)}", spec) from None
     # 3. Compare, and write.
-    leaves = leaves_of(game_positions(plain.variant, CHECKED_POSITIONS))
+    leaves = leaves_of(game_positions(plain.variant, CHECKED_POSITIONS), plain.encoding)
     found = difference(reference.evaluate(leaves), OnnxEvaluator(data).evaluate(leaves))
     report = ExportReport(
         path=out,

@@ -23,6 +23,7 @@ from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import demo, play, uci
 from selfmate.cli.recipe import recipe_app
+from selfmate.cli.starts import starts
 from selfmate.cli.studio import studio
 from selfmate.cli.training import pack, train
 from selfmate.errors import SelfmateError, clip
@@ -101,7 +102,7 @@ def _selfmate(
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, arena, ladder, rate, progress, pack, play, studio, uci, analyse, nets, export, demo, doctor)
+COMMANDS = (perft, train, starts, arena, ladder, rate, progress, pack, play, studio, uci, analyse, nets, export, demo, doctor)
 for command in COMMANDS:
     app.command()(command)
 for each in (*app.registered_commands, *bench_app.registered_commands, *recipe_app.registered_commands):

@@ -47,6 +47,15 @@ def train(
         Path | None,
         typer.Option("--from", help="Start a new run with the games of another run, and its weights that fit."),
     ] = None,
+    learn_only: Annotated[
+        bool, typer.Option("--learn-only", help="Play no games: learn from those that the run has.")
+    ] = False,
+    watchdog: Annotated[
+        float,
+        typer.Option(
+            "--watchdog", min=0, max=100_000, help="End when a thread stands still for so many minutes; 0: never."
+        ),
+    ] = 30,
     show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
     key: Annotated[
         str | None,
@@ -78,7 +87,7 @@ def train(
         from selfmate.train.session import train as train_run
     except ModuleNotFoundError as error:
         raise SelfmateError(install_hint(error.name)) from error
-    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source)
+    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source, learn_only, watchdog)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume
 

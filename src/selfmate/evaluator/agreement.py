@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from selfmate import _core
+from selfmate._core import Encoding
 from selfmate.board.position import Position
 from selfmate.evaluator.base import Evaluation
 from selfmate.nn.leaves import LeafBatch
@@ -14,10 +15,10 @@ from selfmate.nn.leaves import LeafBatch
 __all__ = ["difference", "leaves_of"]
 
 
-def leaves_of(positions: Sequence[Position]) -> LeafBatch:
-    """Return positions of one variant as encoded leaves, as a search encodes them."""
-    sizes = _core.encoding(positions[0].variant)
-    leaves = _core.encode_positions(positions)
+def leaves_of(positions: Sequence[Position], encoding: Encoding | None = None) -> LeafBatch:
+    """Return positions of one variant as encoded leaves, as a search encodes them for an evaluator of an encoding."""
+    sizes = encoding or _core.encoding(positions[0].variant)
+    leaves = _core.encode_positions(positions, encoding)
     return LeafBatch.of(leaves, sizes.bitboards, sizes.scalars, sizes.policy_size)
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from selfmate import _core
 from selfmate.errors import EvaluatorError
 from selfmate.nn.leaves import LeafBatch, Leaves
 
 if TYPE_CHECKING:
-    from selfmate._core import Pool
+    from selfmate._core import Encoding, Pool
 
 __all__ = [
     "NATIVE",
@@ -65,6 +66,12 @@ class Evaluator(ABC):
     net_id: str
     """Hash of the net: equal ids have equal evaluations up to rounding."""
     variant: str
+    _encoding: Encoding | None = None
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the leaves that it evaluates are encoded: the variant's own encoding unless its net names another."""
+        return self._encoding or _core.encoding(self.variant)
 
     @abstractmethod
     def evaluate(self, leaves: Leaves) -> Evaluation:

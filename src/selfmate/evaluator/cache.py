@@ -106,6 +106,7 @@ class CachedEvaluator(Evaluator):
         self.cache = EvaluationCache(capacity) if cache is None else cache
         self.net_id = evaluator.net_id
         self.variant = evaluator.variant
+        self._encoding = evaluator._encoding
         self.name = f"{evaluator.name}, cached"
         self.counts = CacheCounts(0, 0, 0)
         self._salt = np.frombuffer(hashlib.sha256(self.net_id.encode()).digest(), np.uint64, 1)

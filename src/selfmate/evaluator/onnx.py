@@ -14,8 +14,11 @@ from typing import Any, Final
 
 import onnxruntime
 
+from selfmate._core import Encoding
 from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
 from selfmate.nn.checkpoint import Card, WeightsError
+from selfmate.nn.config import NetConfig, NetError
+from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.nn.onnx import read_card_of, read_net
 from selfmate.util.cpu import cores
@@ -50,6 +53,7 @@ class OnnxEvaluator(Evaluator):
         self.card = read_card_of(net.data, net.where)
         self.net_id = self.card.net_id
         self.variant = self.card.variant
+        self._encoding = card_encoding(self.card, net.where)
         self.threads = max(1, cores() if threads is None else threads)
         self.name = f"onnx{' int8' if net.is_int8 else ''} on {many(self.threads, 'thread')}"
         self._bitboards, self._scalars = (self._session.get_inputs()[index].shape[1] for index in (0, 1))
@@ -89,6 +93,17 @@ def _open_session(data: bytes, where: str) -> Any:
     if inputs != INPUTS or [node.name for node in session.get_outputs()] != OUTPUTS:
         raise WeightsError(f"{where}: not an ONNX file of a Selfmate net: other inputs or outputs", where)
     return session
+
+
+def card_encoding(card: Card, where: str) -> Encoding | None:
+    """Return the encoding that the net of a card reads, None for the variant's own; refuse one that is not known."""
+    if not card.config.keys() & {"encoder", "policy", "history"}:
+        return None
+    try:
+        config = NetConfig.from_dict(card.config)
+        return None if config.is_usual else encoding_of(config)
+    except NetError as error:
+        raise WeightsError(f"{where}: {error}", where) from None
 
 
 def policy_size(card: Card, where: str) -> int:

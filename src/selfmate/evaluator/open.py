@@ -54,7 +54,7 @@ def open_evaluator(
         message = f"{source!r} is computed by the core; pass its name to Search.run or Pool.run"
         raise EvaluatorError(message, str(source))
     shown = str(source) if isinstance(source, str | Path) else "the net"
-    chosen = _choose(source, device, backend)
+    chosen, why = _choose(source, device, backend)
     if chosen is not None and device != "cpu" and chosen.module != "torch":
         raise EvaluatorError(f"the backend {chosen.name} computes on the CPU, not on {clip(device)!r}", device)
     if chosen is not None and chosen.reads == "tensors" and shown.endswith(".onnx"):
@@ -62,7 +62,9 @@ def open_evaluator(
     # 2. Open it.
     try:
         if chosen is None or chosen.reads == "onnx":
-            return _open_onnx(source, shown, threads, chosen, auto=backend == AUTO)
+            opened = _open_onnx(source, shown, threads, chosen, auto=backend == AUTO)
+            opened.choice_reason = opened.choice_reason or why
+            return opened
         if chosen.module == "torch":
             from selfmate.evaluator.torch import TorchEvaluator
 
@@ -77,16 +79,23 @@ def open_evaluator(
         raise EvaluatorError(f"{shown}: {install_hint(error.name)}", shown) from None
 
 
-def _choose(source: Net | str | Path, device: str, backend: str | None) -> Backend | None:
-    """Return the backend, or None where it depends on the ONNX files that there are."""
-    if backend not in (None, AUTO):
-        return find_backend(str(backend))
-    if device != "cpu":
-        return BACKENDS["cuda"]
-    from selfmate.nn.checkpoint import TENSORS_NAME
+def _choose(source: Net | str | Path, device: str, backend: str | None) -> tuple[Backend | None, str]:
+    """Return the backend, or None where it depends on the ONNX files that there are, and why it is not the usual one.
 
-    has_tensors = not isinstance(source, str | Path) or (Path(source) / TENSORS_NAME).exists()
-    return BACKENDS["winograd"] if has_tensors else None
+    The usual one of a net with tensors is the core itself; ONNX Runtime has also the layers that the core has not.
+    """
+    if backend not in (None, AUTO):
+        return find_backend(str(backend)), ""
+    if device != "cpu":
+        return BACKENDS["cuda"], ""
+    from selfmate.nn.checkpoint import TENSORS_NAME, read_net_config
+
+    if isinstance(source, str | Path) and not (Path(source) / TENSORS_NAME).exists():
+        return None, ""
+    from selfmate.evaluator.winograd import missing_kernel
+
+    missing = missing_kernel(read_net_config(source) if isinstance(source, str | Path) else source.config)
+    return (BACKENDS["onnx"], f"the core's kernels have no {missing}") if missing else (BACKENDS["winograd"], "")
 
 
 def _open_onnx(
@@ -99,7 +108,8 @@ def _open_onnx(
     reason = ""
     if backend is None and auto:
         int8_bytes = files[True].stat().st_size if True in files else None
-        name, reason = _fastest(int8_bytes=int8_bytes, has_f32=list(files) != [True])
+        computed = path is None or is_computed_by_openvino(path)
+        name, reason = _fastest(int8_bytes=int8_bytes, has_f32=list(files) != [True], openvino=computed)
         backend = BACKENDS[name]
     elif backend is None:
         is_int8_file = list(files) == [True] and path is not None and path.is_file()
@@ -155,19 +165,34 @@ def f32_onnx(source: Net | str | Path) -> bytes:
     return onnx_from_tensors(*read_net_tensors(source))
 
 
-def _fastest(*, int8_bytes: int | None, has_f32: bool) -> tuple[str, str]:
+def is_computed_by_openvino(path: Path) -> bool:
+    """Return whether OpenVINO is installed and computes the parts of the net in an ONNX file or in a folder of one."""
+    if not BACKENDS["openvino"].is_installed:
+        return False
+    from selfmate.evaluator.openvino import is_computed
+    from selfmate.nn.onnx import read_card_of, read_net
+
+    int8 = path.is_dir() and list(_onnx_files(path)) == [True]
+    return is_computed(read_card_of(read_net(path, int8=int8).data, str(path)).config)
+
+
+def _fastest(*, int8_bytes: int | None, has_f32: bool, openvino: bool | None = None) -> tuple[str, str]:
     """Return the backend for ONNX files by net, processor and installed packages, and the reason.
 
     Nothing is timed: the same net on the same machine always has the same backend, and so plays the same moves
     (measured in docs/results/cpu-play.md).
     """
-    has_openvino = BACKENDS["openvino"].is_installed
+    is_installed = BACKENDS["openvino"].is_installed
+    has_openvino = is_installed if openvino is None else openvino
+    other = "does not compute such a net" if is_installed else "is not installed"
     if int8_bytes is not None and (not has_f32 or cpu_flags() & INT8_FLAGS):
         if not has_openvino:
-            return "onnx-int8", "int8, and OpenVINO is not installed"
+            return "onnx-int8", f"int8, and OpenVINO {other}"
         if int8_bytes <= SMALL_NET:
             return "onnx-int8", "int8, and the net is small"
         return "openvino-int8", "int8, and the net is large"
     if has_openvino and cpu_flags() & BF16_FLAGS:
         return "openvino-bf16", "no int8 file, but the processor has bf16"
+    if is_installed and not has_openvino:
+        return "onnx", f"OpenVINO {other}"
     return "onnx", "neither int8 nor bf16 is faster here"

@@ -11,6 +11,7 @@ they are a model of their own, in f32.
 from __future__ import annotations
 
 import queue
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +20,10 @@ import numpy as np
 import openvino
 from numpy.typing import NDArray
 
+from selfmate.errors import EvaluatorError
 from selfmate.evaluator.backends import Precision
 from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
-from selfmate.evaluator.onnx import INPUTS, OUTPUTS, policy_size
+from selfmate.evaluator.onnx import INPUTS, OUTPUTS, card_encoding, policy_size
 from selfmate.nn.checkpoint import Card, WeightsError
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.nn.onnx import EXACT, OnnxNet, read_card_of, read_net
@@ -47,6 +49,8 @@ class OpenVinoEvaluator(Evaluator):
         model = _open_model(net)
         self.card = read_card_of(net.data, net.where)
         self._sizes = _sizes(model, self.card, net.where)
+        self._encoding = card_encoding(self.card, net.where)
+        _check_parts(self.card)
         # As many pieces at once as one caller has threads, or as there are cores if several callers evaluate.
         streams = max(self.threads, cores())
         _skip_rounding(model)
@@ -89,6 +93,17 @@ class OpenVinoEvaluator(Evaluator):
             out.assign(priors_of(logits, batch.moves, batch.counts), wdl, plies)
         finally:
             self._requests.put(requests)
+
+
+def is_computed(config: Mapping[str, Any]) -> bool:
+    """Return whether the parts of a net are those that this backend finds in the graph; `config` is of its card."""
+    parts = (config.get("encoder", "full"), config.get("policy", "planes"), config.get("heads", "conv"))
+    return parts in (("full", "planes", "conv"), ("full", "fromto", "conv"))
+
+
+def _check_parts(card: Card) -> None:
+    if not is_computed(card.config):
+        raise EvaluatorError("openvino computes only nets with the encoder full, a policy and heads conv; use onnx")
 
 
 def unpack(bits: NDArray[np.uint64], scalars: NDArray[np.float32], ranks: int, files: int) -> NDArray[np.float32]:

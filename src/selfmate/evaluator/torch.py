@@ -26,6 +26,7 @@ from selfmate.evaluator.backends import Precision
 from selfmate.evaluator.base import MAX_PLIES, Evaluation, Evaluator, EvaluatorLane, checked, pieces
 from selfmate.evaluator.cuda import LAUNCH_LOCK, capture, device_errors
 from selfmate.nn.checkpoint import Card, describe, load
+from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.nn.net import Net, fold, fuse_for_tensor_cores
 
@@ -76,6 +77,7 @@ class TorchEvaluator(Evaluator):
         self._largest = LARGEST_BATCH[self._device.type]
         self._compile = compile
         self.variant = net.config.variant
+        self._encoding = None if net.config.is_usual else encoding_of(net.config)
         self.net_id = card.net_id
         self.name = f"torch {self._precision} on {device}{', compiled' if compile else ''}"
         with device_errors():
@@ -232,7 +234,12 @@ class GpuLane(EvaluatorLane):
         self._arrays = [tensor.numpy() for tensor in self._pinned_inputs]
         bits, scalars, moves, counts = self._arrays
         self.leaves = LeafBuffers(
-            bits.view(np.uint64), scalars, moves.view(np.uint16), counts.view(np.uint16), self._widths
+            bits.view(np.uint64),
+            scalars,
+            moves.view(np.uint16),
+            counts.view(np.uint16),
+            self._widths,
+            evaluator.encoding,
         )
         self._size = self._width = 0
 

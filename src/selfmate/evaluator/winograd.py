@@ -10,22 +10,25 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from selfmate._core import CpuLayer, CpuNet, cpu_kernels
+from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
-from selfmate.nn.architecture import PLIES_UNIT, LayerSpec, folded_tensors, layers
+from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT, FoldedLayer, LayerSpec, folded_tensors, layers
 from selfmate.nn.checkpoint import Card, describe, read_net_tensors, tensors_of
 from selfmate.nn.config import NetConfig
+from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.util.cpu import cores
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from selfmate.nn.net import Net
 
-__all__ = ["WinogradEvaluator", "cpu_layer", "cpu_net"]
+__all__ = ["WinogradEvaluator", "cpu_layer", "cpu_net", "missing_kernel"]
 
 LARGEST_PIECE: Final = 64
 SMALLEST_PIECE: Final = 2
@@ -38,12 +41,15 @@ class WinogradEvaluator(Evaluator):
 
     def __init__(self, source: Net | str | Path, *, threads: int | None = None) -> None:
         config, tensors, card = _read(source)
+        if reason := missing_kernel(config):
+            raise EvaluatorError(f"the core's kernels have no {reason}; use onnx or torch", reason)
         self.threads = max(1, cores() if threads is None else threads)
         self.net_id = card.net_id
         self.variant = config.variant
+        self._encoding = None if config.is_usual else encoding_of(config)
         self.name = f"winograd ({cpu_kernels()}) on {many(self.threads, 'thread')}"
         self._config = config
-        work = config.blocks * config.channels**2 * config.ranks * config.files
+        work = max(1, config.blocks) * config.channels**2 * config.ranks * config.files
         self._smallest = min(LARGEST_PIECE, max(SMALLEST_PIECE, LEAST_WORK // work))
         self._net = cpu_net(config, tensors)
         self._executor = ThreadPoolExecutor(self.threads, "winograd") if self.threads > 1 else None
@@ -73,9 +79,26 @@ def _read(source: Net | str | Path) -> tuple[NetConfig, Mapping[str, NDArray[Any
     return source.config, tensors_of(source), describe(source)
 
 
+def missing_kernel(config: NetConfig) -> str:
+    """Return what a net has that the kernels of the core do not compute, or an empty text.
+
+    >>> from selfmate.nn.config import GARDNER
+    >>> missing_kernel(NetConfig.sized(GARDNER, activation="mish"))
+    'mish activation'
+    """
+    if config.activation != "relu":
+        return f"{config.activation} activation"
+    if config.heads != "conv":
+        return "full heads"
+    if config.policy == "none":
+        return "net without a policy"
+    return "" if config.value in ("wdl", "tanh") else f"value {config.value}"
+
+
 def cpu_net(config: NetConfig, tensors: Mapping[str, NDArray[Any]]) -> CpuNet:
     """Return the net of the core, from the tensors of a net on disk."""
     weights = folded_tensors(config, tensors)
+    specs = [_as_computed(layer, weights) for layer in layers(config) if layer.name != "policy.from"]
     return CpuNet(
         ranks=config.ranks,
         files=config.files,
@@ -83,8 +106,25 @@ def cpu_net(config: NetConfig, tensors: Mapping[str, NDArray[Any]]) -> CpuNet:
         scalars=config.scalars,
         planes=config.planes,
         plies_unit=PLIES_UNIT,
-        layers=[cpu_layer(layer, *weights[layer.name]) for layer in layers(config)],
+        layers=[cpu_layer(*spec) for spec in specs],
+        ones=config.encoder == "full",
     )
+
+
+def _as_computed(
+    layer: LayerSpec, weights: Mapping[str, FoldedLayer]
+) -> tuple[LayerSpec, NDArray[np.float32], NDArray[np.float32]]:
+    """Return a layer with its weights and bias, in a form that the core computes."""
+    weight, bias = weights[layer.name]
+    # The logit of a from-square is added to those of all its moves: in the weights.
+    if layer.name == "policy.planes" and "policy.from" in weights:
+        weight, bias = (one + other for one, other in zip((weight, bias), weights["policy.from"], strict=True))
+    # (1 + tanh x) / 2 and (1 - tanh x) / 2 are the softmax of x and -x; a draw has no chance.
+    if layer.name == "value.number":
+        weight = np.concatenate([weight, 0 * weight, -weight])
+        bias = np.concatenate([bias, np.full(1, PADDING_LOGIT, np.float32), -bias])
+        layer = layer._replace(outputs=3)
+    return layer, np.ascontiguousarray(weight, np.float32), np.ascontiguousarray(bias, np.float32)
 
 
 def cpu_layer(layer: LayerSpec, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> CpuLayer:

@@ -130,7 +130,9 @@ def _make_seats(
         if player.evaluator == RANDOM:
             seats.append(Seat(visits=0))
         else:
-            seats.append(Seat(visits=each, evaluator=_number(player.evaluator, evaluators), search=search))
+            encoding = None if isinstance(player.evaluator, str) else player.evaluator.encoding
+            number = _number(player.evaluator, evaluators)
+            seats.append(Seat(visits=each, evaluator=number, search=search, encoding=encoding))
     return seats, evaluators
 
 

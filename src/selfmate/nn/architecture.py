@@ -30,20 +30,23 @@ blocks.0.context.squeeze linear branch vector
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfmate.nn.config import NetConfig
+from selfmate.nn.config import Context, NetConfig
 
 __all__ = [
+    "LEAKY_SLOPE",
     "NORM_EPSILON",
     "OUTPUTS",
     "PADDING_LOGIT",
     "PLANES",
     "PLIES_UNIT",
+    "TURN_PLANE",
     "LayerSpec",
     "fold_norm",
     "folded_tensors",
@@ -53,10 +56,13 @@ __all__ = [
 ]
 
 PLANES: Final = "planes"
-"""The register of the input: bitboards, scalars and one plane of ones (which shows where the board ends)."""
+"""The register of the input: bitboards, scalars and, for the encoder `full`, one plane of ones (which shows where the
+board ends)."""
 OUTPUTS: Final = ("policy", "wdl", "plies")
-"""The registers of the outputs: logits [B, planes, R, F] of moves, logits [B, 3] of win, draw and loss, and [B, 1] of
-which softplus, times `PLIES_UNIT`, is the plies left."""
+"""The registers of the outputs: logits [B, planes, R, F] of moves; the value, as logits [B, 3] of win, draw and loss or
+as numbers (`nn/values.py`); and [B, 1] of which softplus, times `PLIES_UNIT`, is the plies left. A policy `none` writes
+none; a `factored` one also writes `from`, a logit [B, 1, R, F] of each from-square, to be added to those of its
+moves."""
 
 PLIES_UNIT: Final = 32.0
 """Plies left are learned in this unit, so that the output of the head is of order one."""
@@ -69,10 +75,10 @@ Kind = Literal["conv", "linear", "scale_shift", "shift"]
 """`conv` keeps the size of the board. `linear` maps vectors. The last two are linear layers whose output changes every
 channel of the board `onto`: `scale_shift` by sigmoid(first half) and second half (squeeze-and-excite with a bias, as in
 Lc0), `shift` by addition (global pooling, as in KataGo)."""
-Pooling = Literal["none", "mean", "mean_max"]
-"""How the board that a layer reads becomes a vector: not at all, the mean of each channel [B, C], or the means and then
-the maxima [B, 2 C]."""
-Activation = Literal["none", "relu"]
+Pooling = Literal["none", "mean", "mean_max", "flatten"]
+"""How the board that a layer reads becomes a vector: not at all, the mean of each channel [B, C], the means and then
+the maxima [B, 2 C], or every square of every channel [B, C R F]."""
+Activation = Literal["none", "relu", "mish", "leaky"]
 Start = Literal["normal", "zero", "small"]
 """Initial weights: Kaiming's normal distribution, zero (so that a block starts as the identity), or small ones (so that
 an untrained net is nearly uniform and even)."""
@@ -85,7 +91,8 @@ class LayerSpec(NamedTuple):
     """Path of the module in PyTorch, and prefix of the names of its tensors."""
     kind: Kind
     inputs: int
-    """Channels of what is multiplied by the weights: twice those of `reads` with the pooling `mean_max`."""
+    """Channels of what is multiplied by the weights: twice those of `reads` with the pooling `mean_max`, times the
+    squares with `flatten`."""
     outputs: int
     reads: str
     writes: str
@@ -122,53 +129,101 @@ NORM_TENSORS: Final = ("weight", "bias", "running_mean", "running_var")
 """The tensors of a batch norm, as PyTorch names them."""
 
 
+TURN_PLANE: Final = 12
+"""The bitboard of the encoder `pieces13` that is not empty if White is to move."""
+LEAKY_SLOPE: Final = 0.01
+"""Slope of the activation `leaky` below zero."""
+VALUES: Final = {"wdl": 3, "tanh": 1, "linear": 1, "two": 2}
+"""Numbers that each kind of value head puts out."""
+
+
 @functools.lru_cache(maxsize=64)
 def layers(config: NetConfig) -> tuple[LayerSpec, ...]:
-    """List the layers of a net in the order of computation: stem, blocks, policy head, value head."""
-    channels = config.channels
-    inputs = config.bitboards + config.scalars + 1
-    stem = LayerSpec("stem", "conv", inputs, channels, PLANES, "trunk", kernel=3, normed=True, activation="relu")
-    blocks = [layer for index in range(config.blocks) for layer in _block(f"blocks.{index}", config)]
-    return (stem, *blocks, *_policy_head(config), *_value_head(config))
+    """List the layers of a net in the order of computation: stem, tower, policy head, value head."""
+    tower = _plain_tower(config) if config.widths else _residual_tower(config)
+    return (*tower, *_policy_head(config), *_value_head(config))
 
 
-def _block(name: str, config: NetConfig) -> Iterator[LayerSpec]:
+def _residual_tower(config: NetConfig) -> Iterator[LayerSpec]:
+    yield _stem(config, config.channels)
+    first, last = config.blocks_with_context
+    for number in range(1, config.blocks + 1):
+        yield from _block(f"blocks.{number - 1}", config, config.context if first <= number <= last else "none")
+
+
+def _plain_tower(config: NetConfig) -> Iterator[LayerSpec]:
+    """Yield convolutions of the given widths, one after the other."""
+    stem = _stem(config, config.tower_widths[0])
+    yield stem
+    for index, (inputs, outputs) in enumerate(itertools.pairwise(config.tower_widths)):
+        yield stem._replace(name=f"tower.{index}", inputs=inputs, outputs=outputs, reads="trunk", int8=True)
+
+
+def _stem(config: NetConfig, width: int) -> LayerSpec:
+    stem = LayerSpec("stem", "conv", config.input_planes, width, PLANES, "trunk", kernel=3, normed=True)
+    return stem._replace(activation=config.activation)
+
+
+def _block(name: str, config: NetConfig, context: Context) -> Iterator[LayerSpec]:
     """Yield two convolutions beside the identity; the context of the whole board changes the second one's output."""
-    width = config.channels
+    width, activation = config.channels, config.activation
     first = LayerSpec(f"{name}.first", "conv", width, width, "trunk", "branch", kernel=3, normed=True, int8=True)
     second = first._replace(name=f"{name}.second", reads="branch", start="zero")
-    yield first._replace(activation="relu")
-    if config.context == "none":
-        yield second._replace(writes="trunk", residual="trunk", activation="relu")
+    yield first._replace(activation=activation)
+    if context == "none":
+        yield second._replace(writes="trunk", residual="trunk", activation=activation)
         return
     yield second
-    end: dict[str, Any] = {"onto": "branch", "residual": "trunk", "activation": "relu", "start": "zero"}
-    if config.context == "pool":
+    end: dict[str, Any] = {"onto": "branch", "residual": "trunk", "activation": activation, "start": "zero"}
+    if context == "pool":
         yield LayerSpec(f"{name}.context.bias", "shift", 2 * width, width, "branch", "trunk", pooling="mean_max", **end)
         return
     squeezed = max(16, width // 4)
     yield LayerSpec(
-        f"{name}.context.squeeze", "linear", width, squeezed, "branch", "vector", pooling="mean", activation="relu"
+        f"{name}.context.squeeze", "linear", width, squeezed, "branch", "vector", pooling="mean", activation=activation
     )
     yield LayerSpec(f"{name}.context.excite", "scale_shift", squeezed, 2 * width, "vector", "trunk", **end)
 
 
+def _reduced(name: str, config: NetConfig, width: int) -> LayerSpec:
+    """Return the 1x1 convolution that a head begins with."""
+    reduce = LayerSpec(name, "conv", config.channels, width, "trunk", "branch", normed=True)
+    return reduce._replace(activation=config.activation)
+
+
 def _policy_head(config: NetConfig) -> Iterator[LayerSpec]:
     """Yield the layers that give a logit for every plane and from-square."""
-    width = config.policy_channels
-    yield LayerSpec("policy.reduce", "conv", config.channels, width, "trunk", "branch", normed=True, activation="relu")
-    yield LayerSpec("policy.planes", "conv", width, config.planes, "branch", "policy", start="small")
+    if config.policy == "none":
+        return
+    width, squares = config.policy_channels, config.ranks * config.files
+    yield _reduced("policy.reduce", config, width)
+    full = LayerSpec("policy.full", "linear", width * squares, config.policy_size, "branch", "policy", start="small")
+    full = full._replace(pooling="flatten")
+    planes = LayerSpec("policy.planes", "conv", width, config.planes, "branch", "policy", start="small")
+    last, froms = (full, squares) if config.heads == "full" else (planes, 1)
+    if config.policy == "factored":
+        yield last._replace(name="policy.from", outputs=froms, writes="from")
+    yield last
 
 
 def _value_head(config: NetConfig) -> Iterator[LayerSpec]:
-    """Yield the layers that give win-draw-loss and plies left from the pooled board."""
-    width = config.value_channels
-    yield LayerSpec("value.reduce", "conv", config.channels, width, "trunk", "branch", normed=True, activation="relu")
-    yield LayerSpec(
-        "value.hidden", "linear", 2 * width, 2 * width, "branch", "vector", pooling="mean_max", activation="relu"
-    )
-    yield LayerSpec("value.wdl", "linear", 2 * width, 3, "vector", "wdl", start="small")
-    yield LayerSpec("value.plies", "linear", 2 * width, 1, "vector", "plies", start="small")
+    """Yield the layers that give the value and plies left, from the pooled board or from all its squares."""
+    width, outputs = config.value_channels, VALUES[config.value]
+    if width:
+        yield _reduced("value.reduce", config, width)
+    reads, inputs, hidden = "branch", 2 * width, 2 * width
+    pooling: Pooling = "flatten" if config.heads == "full" else "mean_max"
+    if config.heads == "full":
+        reads, hidden = "branch" if width else "trunk", config.value_hidden
+        inputs = (width or config.channels) * config.ranks * config.files
+    end: dict[str, Any] = {"reads": reads, "inputs": inputs, "pooling": pooling, "start": "small"}
+    if hidden:
+        value = LayerSpec("value.hidden", "linear", inputs, hidden, reads, "vector", activation=config.activation)
+        yield value._replace(pooling=pooling)
+        end = {"reads": "vector", "inputs": hidden, "start": "small"}
+    name = "value.wdl" if config.value == "wdl" else "value.number"
+    yield LayerSpec(name=name, kind="linear", outputs=outputs, writes="wdl", **end)
+    yield LayerSpec(name="value.plies", kind="linear", outputs=1, writes="plies", **end)
 
 
 # -- tensors --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from selfmate._core import Pool, SearchConfig, SelfPlayConfig, encoding
+from selfmate._core import Encoding, Pool, SearchConfig, SelfPlayConfig, encoding
 from selfmate.board.position import Position
 from selfmate.nn.leaves import LeafBatch
 
@@ -23,10 +23,13 @@ SAMPLED_SHARE: Final = 1 / 64
 """Share of the gathers whose leaves are kept: neighbours in a tree are alike."""
 
 
-def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES) -> LeafBatch:
-    """Return leaves of the searches in games of heuristic-1, from all phases of the game; always the same ones."""
-    facts = encoding(variant)
-    pool = _pool(variant, CALIBRATION_SEED)
+def calibration_leaves(variant: str, count: int = CALIBRATION_LEAVES, *, encoded: Encoding | None = None) -> LeafBatch:
+    """Return leaves of the searches in games of heuristic-1, from all phases of the game; always the same ones.
+
+    `encoded` is the encoding of a net, the variant's own by default.
+    """
+    facts = encoded or encoding(variant)
+    pool = _pool(variant, CALIBRATION_SEED, facts)
     pool.start(0, 64)
     chance = random.Random(CALIBRATION_SEED)
     seen: list[LeafBatch] = []
@@ -48,7 +51,7 @@ def game_positions(variant: str, count: int) -> list[Position]:
     >>> len(positions), [each.fen() for each in positions] == [each.fen() for each in game_positions("gardner", 5)]
     (5, True)
     """
-    pool = _pool(variant, POSITIONS_SEED)
+    pool = _pool(variant, POSITIONS_SEED, encoding(variant))
     pool.start(0, count + count // 4)
     pool.run("heuristic-1")
     chance = random.Random(POSITIONS_SEED)
@@ -63,7 +66,7 @@ def game_positions(variant: str, count: int) -> list[Position]:
     return list(found.values())[:count]
 
 
-def _pool(variant: str, seed: int) -> Pool:
+def _pool(variant: str, seed: int, encoded: Encoding) -> Pool:
     return Pool(
         variant,
         SearchConfig(gumbel=True),
@@ -73,4 +76,5 @@ def _pool(variant: str, seed: int) -> Pool:
         seed=seed,
         slots=64,
         threads=1,
+        encoding=encoded,
     )

@@ -33,6 +33,7 @@ from msgspec import Meta, Struct
 from selfmate.errors import SelfmateError, clip
 from selfmate.nn.architecture import tensor_shapes
 from selfmate.nn.config import NetConfig, NetError
+from selfmate.nn.encodings import encoding_of
 from selfmate.util.text import many, other_format
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ __all__ = [
     "open_regular",
     "pack_tensors",
     "read_card",
+    "read_net_config",
     "read_net_tensors",
     "read_tensors",
     "save",
@@ -196,7 +198,7 @@ def load(folder: str | Path) -> tuple[Net, Card]:
     boards = torch.tensor([[0], [-1]]).expand(2, config.bitboards)
     with torch.inference_mode():
         outputs = net(boards, torch.ones(2, config.scalars))
-    if not all(bool(output.isfinite().all()) for output in outputs):
+    if not all(bool(output.isfinite().all()) for output in outputs if output is not None):
         _refuse(Path(folder) / TENSORS_NAME, "the outputs of the net are not finite")
     return net, card
 
@@ -207,10 +209,7 @@ def read_net_tensors(folder: str | Path) -> tuple[NetConfig, dict[str, NDArray[A
     folder = Path(folder)
     card = read_card(folder)
     path = folder / TENSORS_NAME
-    try:
-        config = NetConfig.from_dict(card.config)
-    except NetError as error:
-        _refuse(folder / JSON_NAME, str(error))
+    config = _config_of(folder, card)
     # 2. Tensors of exactly the names, types and shapes that it implies.
     expected: dict[str, TensorSpec] = {name: ("F32", shape) for name, shape in tensor_shapes(config).items()}
     tensors, data = _read(path, expected, bfloat16=True)
@@ -219,6 +218,21 @@ def read_net_tensors(folder: str | Path) -> tuple[NetConfig, dict[str, NDArray[A
         _refuse(path, f"checksum mismatch: damaged, or not the net of {JSON_NAME}")
     _check_numbers(path, tensors)
     return config, tensors, card
+
+
+def read_net_config(folder: str | Path) -> NetConfig:
+    """Return the config of the net in a folder, checked; one that this version does not know raises `WeightsError`."""
+    return _config_of(Path(folder), read_card(folder))
+
+
+def _config_of(folder: Path, card: Card) -> NetConfig:
+    try:
+        config = NetConfig.from_dict(card.config)
+        if not config.is_usual:
+            encoding_of(config)  # its sizes are those of its encoder
+    except NetError as error:
+        _refuse(folder / JSON_NAME, str(error))
+    return config
 
 
 def read_card(folder: str | Path) -> Card:

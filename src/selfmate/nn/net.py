@@ -25,10 +25,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from selfmate.nn.architecture import (
+    LEAKY_SLOPE,
     NORM_EPSILON,
     PADDING_LOGIT,
     PLANES,
     PLIES_UNIT,
+    TURN_PLANE,
     LayerSpec,
     Pooling,
     fold_norm,
@@ -36,6 +38,7 @@ from selfmate.nn.architecture import (
     square_masks,
 )
 from selfmate.nn.config import NetConfig
+from selfmate.nn.values import expected_value, wdl_of
 
 __all__ = ["Net", "Norm", "fold", "fuse_for_tensor_cores", "rounded"]
 
@@ -43,7 +46,12 @@ NORM_MOMENTUM: Final = 0.05
 """Running statistics follow about the last twenty batches."""
 SMALL_WEIGHT: Final = 0.02
 """Standard deviation of weights that start small."""
-ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {"none": lambda x: x, "relu": functional.relu}
+ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
+    "none": lambda x: x,
+    "relu": functional.relu,
+    "mish": functional.mish,
+    "leaky": lambda x: functional.leaky_relu(x, LEAKY_SLOPE),
+}
 
 
 class Norm(nn.BatchNorm2d):
@@ -118,9 +126,11 @@ def _(x: Tensor, weight: Tensor, bias: Tensor, residual: Tensor | None) -> Tenso
 
 
 def pooled(x: Tensor, pooling: Pooling) -> Tensor:
-    """Map a board [B, C, R, F] to the means of its channels [B, C], or to means and maxima [B, 2 C]."""
+    """Map a board [B, C, R, F] to the means of its channels [B, C], means and maxima [B, 2 C], or all [B, C R F]."""
     if pooling == "none":
         return x
+    if pooling == "flatten":
+        return x.flatten(1)
     mean = x.mean((2, 3))
     if pooling == "mean":
         return mean
@@ -187,7 +197,10 @@ class Net(nn.Module):
     # -- computing ----------------------------------------------------------------------------------------------------
 
     def planes(self, bits: Tensor, scalars: Tensor) -> Tensor:
-        """Unpack int64[B, P] and float[B, S] to the input of the tower, [B, P + S + 1, R, F] (more ones if padded)."""
+        """Unpack int64[B, P] and float[B, S] to the input of the tower, [B, C, R, F].
+
+        C is at least P + S; the planes behind them, one for the encoder `full` or more if padded, are ones.
+        """
         ranks, files = self.config.ranks, self.config.files
         weight = self.weights("stem").weight
         boards = ((bits[:, :, None] & self.masks) != 0).to(weight.dtype).view(-1, self.config.bitboards, ranks, files)
@@ -196,15 +209,32 @@ class Net(nn.Module):
         return torch.cat([boards, flat[:, :, None, None].expand(-1, -1, ranks, files)], dim=1)
 
     def raw(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return logits of all moves and of win-draw-loss in the precision of the weights, and plies left in float32.
+        """Return logits of all moves and the value in the precision of the weights, and plies left in float32.
 
-        Shapes as in `forward`.
+        Shapes as in `forward`, but a value that is a number is [B, 1] and still without tanh, and a net without a
+        policy has equal logits.
         """
         values = {PLANES: self.planes(bits, scalars)}
         for layer in self.layers:
             values[layer.writes] = self.compute(layer, values)
         plies = functional.softplus(values["plies"].float()).squeeze(1) * PLIES_UNIT
-        return values["policy"].flatten(1), values["wdl"], plies
+        return self._policy_logits(values, bits.shape[0]), self._value(values["wdl"], bits), plies
+
+    def _policy_logits(self, values: Mapping[str, Tensor], size: int) -> Tensor:
+        """Return the logits of all moves: [B, planes * squares], in the order of the policy index."""
+        if self.config.policy == "none":
+            return self.weights("stem").weight.new_zeros(1, 1).expand(size, self.config.policy_size)
+        if self.config.policy == "planes" or self.config.policy == "fromto":
+            return values["policy"].flatten(1)
+        froms = values["from"].flatten(1)
+        moves = values["policy"].flatten(1).reshape(size, -1, froms.shape[1])
+        return (moves + froms[:, None]).flatten(1)
+
+    def _value(self, outputs: Tensor, bits: Tensor) -> Tensor:
+        """Return the outputs of the value head for the side to move: of `two`, the one of its colour."""
+        if self.config.value != "two":
+            return outputs
+        return torch.where(bits[:, TURN_PLANE, None] != 0, outputs[:, :1], outputs[:, 1:])
 
     def compute(self, layer: LayerSpec, values: Mapping[str, Tensor]) -> Tensor:
         """Compute a layer from the registers: what it writes."""
@@ -226,14 +256,17 @@ class Net(nn.Module):
             return values[layer.onto] * torch.sigmoid(scale)[:, :, None, None] + shift[:, :, None, None]
         return values[layer.onto] + out[:, :, None, None] if layer.kind == "shift" else out
 
-    def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         """Return float32 logits of all moves [B, policy_size], of win-draw-loss [B, 3], and plies left [B].
 
-        `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars` float[B, S]. The logits of moves are
-        in the order of the policy index.
+        A net without a policy has None in place of the first; one whose value is a number has [B] in place of [B, 3],
+        within -1 to 1 only for `tanh`. `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars`
+        float[B, S]. The logits of moves are in the order of the policy index.
         """
-        policy_logits, wdl_logits, plies = self.raw(bits, scalars)
-        return policy_logits.float(), wdl_logits.float(), plies
+        policy_logits, value, plies = self.raw(bits, scalars)
+        kind = self.config.value
+        logits = None if self.config.policy == "none" else policy_logits.float()
+        return logits, value.float() if kind == "wdl" else expected_value(value, kind), plies
 
     def evaluate(self, bits: Tensor, scalars: Tensor, moves: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].
@@ -243,14 +276,13 @@ class Net(nn.Module):
         """
         return self.finish(*self.raw(bits, scalars), moves, counts)
 
-    @staticmethod
     def finish(
-        policy_logits: Tensor, wdl_logits: Tensor, plies: Tensor, moves: Tensor, counts: Tensor
+        self, policy_logits: Tensor, value: Tensor, plies: Tensor, moves: Tensor, counts: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what `evaluate` returns, from the outputs of `raw`."""
         real = torch.arange(moves.shape[1], device=moves.device) < counts.long()[:, None]
         logits = policy_logits.gather(1, moves.long()).float().masked_fill(~real, PADDING_LOGIT)
-        return logits.softmax(1) * real, wdl_logits.float().softmax(1), plies
+        return logits.softmax(1) * real, wdl_of(value, self.config.value), plies
 
 
 # -- copies of a net ------------------------------------------------------------------------------
@@ -313,12 +345,16 @@ def fuse_for_tensor_cores(folded: Net) -> Net:
         # 1x1 convolutions are matrix products, which are fast without.
         if isinstance(module, ConvNorm) and layer.kernel > 1 and layer.activation == "relu":
             module.fused = True
-    stem, planes = folded.weights("stem"), folded.weights("policy.planes")
+    stem = folded.weights("stem")
     assert isinstance(stem, nn.Conv2d)
-    assert isinstance(planes, nn.Conv2d)
-    more_in, more_out = -stem.in_channels % 8, -planes.out_channels % 8
+    more_in = -stem.in_channels % 8
     stem.weight = nn.Parameter(functional.pad(stem.weight, (0, 0, 0, 0, 0, more_in)), requires_grad=False)
     stem.in_channels += more_in
+    if not any(layer.name == "policy.planes" for layer in folded.layers):
+        return folded
+    planes = folded.weights("policy.planes")
+    assert isinstance(planes, nn.Conv2d)
+    more_out = -planes.out_channels % 8
     assert planes.bias is not None
     planes.weight = nn.Parameter(functional.pad(planes.weight, (0, 0) * 3 + (0, more_out)), requires_grad=False)
     planes.bias = nn.Parameter(functional.pad(planes.bias, (0, more_out)), requires_grad=False)

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfmate.nn.architecture import (
+    LEAKY_SLOPE,
     PADDING_LOGIT,
     PLANES,
     PLIES_UNIT,
+    TURN_PLANE,
+    Activation,
     FoldedLayer,
     LayerSpec,
     Pooling,
@@ -38,6 +41,8 @@ def evaluator_model(config: NetConfig, tensors: Mapping[str, NDArray[Any]]) -> o
     weights = folded_tensors(config, tensors)
     for layer in layers(config):
         writer.layer(layer, weights[layer.name])
+    if config.policy == "none":
+        writer.equal_priors()
     return helper.make_model(
         helper.make_graph(
             writer.nodes,
@@ -95,20 +100,19 @@ class _Writer:
         # 2. Residual and activation.
         if layer.residual:
             out = self._add("Add", out, self._registers[layer.residual])
-        if layer.activation == "relu":
-            out = self._add("Relu", out)
+        out = self._activated(out, layer.activation)
         # 3. The outputs of the evaluator.
         if layer.writes == "policy":
             self._priors(out)
         elif layer.writes == "wdl":
-            self._add("Softmax", out, axis=1, output="wdl")
+            self._wdl(out)
         elif layer.writes == "plies":
             out = self._add("Mul", self._add("Softplus", out), self._constant(np.float32(PLIES_UNIT)))
             self._add("Squeeze", out, self._integers(1), output="plies")
         self._registers[layer.writes] = out
 
     def _planes(self) -> str:
-        """Unpack the bits; scalars and a one become planes."""
+        """Unpack the bits; scalars and, for the encoder `full`, a one become planes."""
         from onnx import TensorProto
 
         config = self._config
@@ -117,17 +121,68 @@ class _Writer:
         boards = self._add("Not", self._add("Equal", boards, self._integers(0)))
         boards = self._add("Cast", boards, to=TensorProto.FLOAT)
         boards = self._add("Reshape", boards, self._integers(-1, config.bitboards, config.ranks, config.files))
-        flat = self._add("Pad", "scalars", self._integers(0, 0, 0, 1), self._constant(np.float32(1)))
+        ones = config.input_planes - config.bitboards - config.scalars
+        if not config.scalars and not ones:
+            return boards
+        flat = "scalars"
+        if ones:
+            flat = self._add("Pad", flat, self._integers(0, 0, 0, ones), self._constant(np.float32(1)))
         flat = self._add("Unsqueeze", flat, self._integers(2, 3))
         flat = self._add("Expand", flat, self._integers(1, 1, config.ranks, config.files))
         return self._add("Concat", boards, flat, axis=1)
+
+    def _activated(self, x: str, activation: Activation) -> str:
+        if activation == "relu":
+            return self._add("Relu", x)
+        if activation == "leaky":
+            return self._add("LeakyRelu", x, alpha=LEAKY_SLOPE)
+        if activation == "mish":  # not ONNX's own operation, which few programs have
+            return self._add("Mul", x, self._add("Tanh", self._add("Softplus", x)))
+        return x
+
+    def _wdl(self, out: str) -> None:
+        """Write win, draw and loss, from the outputs of the value head (`wdl_of`)."""
+        value = self._config.value
+        if value == "wdl":
+            self._add("Softmax", out, axis=1, output="wdl")
+            return
+        if value == "two":
+            turn = self._add(
+                "Equal", self._add("Gather", "bits", self._integers(TURN_PLANE), axis=1), self._integers(0)
+            )
+            black, white = (self._add("Gather", out, self._integers(index), axis=1) for index in (1, 0))
+            out = self._add("Where", turn, black, white)
+        bounds = (self._constant(np.float32(bound)) for bound in (-1, 1))
+        out = self._add("Tanh", out) if value == "tanh" else self._add("Clip", out, *bounds)
+        half = self._constant(np.float32(0.5))
+        part = self._add("Mul", out, half)
+        draw = self._add("Mul", out, self._constant(np.float32(0)))
+        self._add("Concat", self._add("Add", half, part), draw, self._add("Sub", half, part), axis=1, output="wdl")
 
     def _priors(self, logits: str) -> None:
         """Pick the logits of the legal moves, and take their softmax."""
         from onnx import TensorProto
 
-        logits = self._add("Reshape", logits, self._integers(-1, self._config.policy_size))
-        logits = self._add("GatherElements", logits, self._add("Cast", "moves", to=TensorProto.INT32), axis=1)
+        config = self._config
+        if config.policy == "factored":
+            squares = config.ranks * config.files
+            froms = self._add("Reshape", self._registers["from"], self._integers(-1, 1, squares))
+            logits = self._add("Reshape", logits, self._integers(-1, config.planes, squares))
+            logits = self._add("Add", logits, froms)
+        logits = self._add("Reshape", logits, self._integers(-1, config.policy_size))
+        self._softmax(self._add("GatherElements", logits, self._add("Cast", "moves", to=TensorProto.INT32), axis=1))
+
+    def equal_priors(self) -> None:
+        """Write the priors of a net without a policy: equal for all legal moves."""
+        from onnx import TensorProto
+
+        moves = self._add("Cast", "moves", to=TensorProto.FLOAT)
+        self._softmax(self._add("Mul", moves, self._constant(np.float32(0))))
+
+    def _softmax(self, logits: str) -> None:
+        """Write the softmax over the legal moves, of logits [B, M]."""
+        from onnx import TensorProto
+
         number = self._add(
             "Range",
             self._constant(np.int64(0)),
@@ -142,6 +197,8 @@ class _Writer:
     def _pooled(self, x: str, pooling: Pooling) -> str:
         if pooling == "none":
             return x
+        if pooling == "flatten":
+            return self._add("Flatten", x)
         pooled = self._add("GlobalAveragePool", x)
         if pooling == "mean_max":
             pooled = self._add("Concat", pooled, self._add("GlobalMaxPool", x), axis=1)

@@ -25,6 +25,7 @@ from selfmate.nn.architecture import LayerSpec, layers
 from selfmate.nn.calibration import CALIBRATION_LEAVES, CALIBRATION_SEED, calibration_leaves
 from selfmate.nn.checkpoint import WeightsError
 from selfmate.nn.config import NetConfig
+from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.onnx import CARD_KEY, EXACT, INT8_KEY, read_card_of, with_checksum
 
@@ -57,8 +58,10 @@ def quantize(data: bytes) -> bytes:
     # 1. The convolutions, and a sample of their inputs and outputs on positions of games.
     card = read_card_of(data, "the ONNX net")
     model = onnx.load_from_string(data)
-    convolutions = _int8_convolutions(model, layers(NetConfig.from_dict(card.config)))
-    samples = _sample_values(model, convolutions, calibration_leaves(card.variant))
+    config = NetConfig.from_dict(card.config)
+    convolutions = _int8_convolutions(model, layers(config))
+    leaves = calibration_leaves(card.variant, encoded=encoding_of(config))
+    samples = _sample_values(model, convolutions, leaves)
     # 2. Replace each of them by its int8 form.
     graph, writer = model.graph, _Int8Writer()
     weights = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -11,7 +12,12 @@ from selfmate.nn.architecture import PLANES
 from selfmate.nn.config import NetError
 from selfmate.nn.net import Net
 
-__all__ = ["copy_matching_weights", "transfer_tower", "without_context"]
+__all__ = ["copy_matching_weights", "means_the_same", "transfer_tower", "without_context"]
+
+SAME_MEANING: Final = ("encoder", "history", "activation", "widths")
+"""Keys of a config that must be equal for the weights of a tower to mean the same."""
+HEADS: Final = ("policy", "underpromotions", "heads", "value")
+"""Likewise for the weights of the heads."""
 
 
 def transfer_tower(source: Net, target: Net) -> int:
@@ -26,7 +32,7 @@ def transfer_tower(source: Net, target: Net) -> int:
     >>> transfer_tower(small_board, large_board)
     4
     """
-    for key in ("bitboards", "scalars", "channels", "context"):
+    for key in ("bitboards", "scalars", "channels", "context", *SAME_MEANING, "context_blocks"):
         if (here := getattr(source.config, key)) != (there := getattr(target.config, key)):
             raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
     copied = min(source.config.blocks, target.config.blocks)
@@ -39,7 +45,7 @@ def transfer_tower(source: Net, target: Net) -> int:
 
 
 def copy_matching_weights(source: Net, target: Net) -> bool:
-    """Copy all tensors of equal name and shape into another net; return False if the nets differ in width.
+    """Copy all tensors of equal name and shape into another net; return False if they differ in width or meaning.
 
     Blocks that only the target has stay as they are: in a new net, the identity.
 
@@ -49,13 +55,19 @@ def copy_matching_weights(source: Net, target: Net) -> bool:
     >>> copy_matching_weights(old, new), torch.equal(old.eval()(bits, scalars)[0], new.eval()(bits, scalars)[0])
     (True, True)
     """
-    if source.config.channels != target.config.channels:
+    if not means_the_same(source, target):
         return False
     old = source.state_dict()
     for name, tensor in target.state_dict().items():
         if name in old and old[name].shape == tensor.shape:
             tensor.copy_(old[name])
     return True
+
+
+def means_the_same(source: Net, target: Net) -> bool:
+    """Return whether the weights of two nets are of one width, read the same planes and give the same outputs."""
+    keys = ("channels", *SAME_MEANING, *HEADS)
+    return all(getattr(source.config, key) == getattr(target.config, key) for key in keys)
 
 
 @torch.no_grad()
@@ -65,7 +77,7 @@ def without_context(net: Net, bits: Tensor, scalars: Tensor) -> Net:
     The mean effect of each context at the given positions (a scale and a shift of each channel, by least squares) is
     folded into the norm before it. `bits` is int64[B, P], `scalars` float[B, S].
     """
-    result = Net(dataclasses.replace(net.config, context="none"), seed=0).eval()
+    result = Net(dataclasses.replace(net.config, context="none", context_blocks=""), seed=0).eval()
     copy_matching_weights(net, result)
     net.eval()
     values = {PLANES: net.planes(bits, scalars)}

@@ -99,9 +99,9 @@ def _problem(error: ErrorDetails) -> Problem:
     expected = declared.expected
     if not indices and declared.is_scheduled and kind in ("int_type", "float_type"):
         expected += " or a schedule [[cycle, value], ...]"
-    elif len(indices) == 1:
+    elif declared.is_scheduled and len(indices) == 1:
         expected = "[cycle, value]"
-    elif len(indices) == 2 and indices[1] == 0:
+    elif declared.is_scheduled and len(indices) == 2 and indices[1] == 0:
         expected = f"a cycle from 0 to {MAX_CYCLE:,}"
     return Problem(where, f"expected {expected}, not {show_value(value)}")
 

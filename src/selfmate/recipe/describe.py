@@ -81,7 +81,7 @@ def explain(name: str) -> str:
     width = max(map(len, names())) + 2
     for recipe in names():
         value = load(recipe).flat()[name]
-        lines.append(f"  {recipe.ljust(width)}{'as in net.size' if value is None else toml_value(value)}")
+        lines.append(f"  {recipe.ljust(width)}{absent_text(declared) if value is None else toml_value(value)}")
     return "\n".join(lines)
 
 
@@ -89,4 +89,13 @@ def default_text(key: Key) -> str:
     """Return the default of a key in words."""
     if key.is_required:
         return "none; a recipe must have it"
-    return "as in net.size" if key.default is None else toml_value(key.default)
+    return absent_text(key) if key.default is None else toml_value(key.default)
+
+
+def absent_text(key: Key) -> str:
+    """Return where the value of a key comes from that a recipe does not have, in words.
+
+    >>> absent_text(KEYS["gate.cpuct"])
+    'as in search.cpuct'
+    """
+    return f"as in search.{key.name}" if key.section == "gate" else "as in net.size"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Final
@@ -59,6 +60,21 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
 - The run archives its recipe as `recipe.toml`, whole, with every key: it depends on no other file. A run cannot be
   resumed with a recipe that has changed; keys marked *resume* below may be changed by `--set`.
 
+## How games begin and end
+
+- A game begins at the start of the variant, followed by `random_plies`. With `starts`, a share of the games
+  (`starts_share`) begins elsewhere instead: at the positions of a file, or at middlegames and endgames of random
+  games (`generated`). A file has Lichess's CSV of puzzles, or FENs or EPDs, one per line; its path is relative to the
+  working directory. Rows that cannot be used are skipped, counted and shown. The run keeps the positions in
+  `starts.fen`, and needs the file no more.
+- `selfmate starts RUN -o puzzles.csv` writes such a file from games of a run or a PGN file.
+- The first moves may be those of the bare policy (`policy_plies`), in some games all moves (`policy_games`); the
+  policy itself is the target of these positions.
+- A side resigns by the values of its own searches (`resign`). In a share of the games (`resign_played_out`) it plays
+  on: `resign_false_rate` in `metrics.jsonl` is how often such a game was not lost after all.
+- A game of `max_plies` is truncated. It has no value target, unless `judge` values its last position. The target is
+  then a value instead of a result.
+
 ## Time, results, and how a run is watched
 
 - `--minutes` ends a session. The last fifth of the time, or less, goes to the final matches against the untrained net
@@ -73,6 +89,13 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
   cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger
   `learner.window` helps.
 - `selfmate progress RUN` draws the strength over training ([progress.md](progress.md)).
+- `console.log` in the run's directory has every line that was printed, with its time, and the traceback of a crash. A
+  lane or the learner that stands still for `--watchdog` minutes is named there, and ends the session.
+- `--learn-only` plays no games: each cycle learns from the window as it is, a cycle without new games `reuse` times
+  from all of it.
+- With `progress.engine` every new champion plays a UCI engine. The games are in the folder `engine`; the metrics have
+  the result and the rating by BayesElo's model with its 95 % interval, on a scale where the engine has `engine_elo`.
+  Stockfish limits itself with `uci:stockfish?nodes=100000&option.UCI_LimitStrength=true&option.UCI_Elo=1350`.
 
 ## Keys
 
@@ -89,9 +112,10 @@ def page() -> str:
     blocks = [HEAD.format(recipes="\n".join(lines))]
     for section, field in Recipe.model_fields.items():
         part = field.annotation
-        lines = [f"### [{section}]", "", str(part.__doc__), ""]
+        lines = [f"### [{section}]", "", inspect.cleandoc(str(part.__doc__)), ""]
         lines += ["| key | value | default | may | meaning |", "|---|---|---|---|---|"]
-        lines += [_row(key) for key in KEYS.values() if key.section == section]
+        keys = [key for key in KEYS.values() if key.section == section]
+        lines += [_row(key) for key in keys if not (section == "gate" and f"search.{key.name}" in KEYS)]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -20,9 +20,9 @@ MAY_CHANGE: Final = frozenset(
     f"{part}.{key}"
     for part, keys in {
         "selfplay": "cycles slots visits fast_visits full_probability temperature",
-        "learner": "learning_rate weight_decay reuse window value_mix",
-        "gate": "games visits threshold every final_games final_visits",
-        "progress": "games every visits",
+        "learner": "learning_rate weight_decay reuse window value_mix keep_every log_every",
+        "gate": "games visits rule threshold p0 p1 alpha beta every final_games final_visits",
+        "progress": "games every visits engine engine_games engine_elo",
     }.items()
     for key in keys.split()
 )
@@ -37,7 +37,7 @@ class Key(NamedTuple):
 
     section: str
     name: str
-    type: Literal["integer", "number", "boolean", "string"]
+    type: Literal["integer", "number", "boolean", "string", "array"]
     help: str
     is_required: bool
     default: Any
@@ -63,12 +63,15 @@ class Key(NamedTuple):
             return f"above {self.above:,.12g}, at most {self.maximum:,.12g}"
         if self.minimum is not None and self.below is not None:
             return f"from {self.minimum:,.12g} to below {self.below:,.12g}"
+        if self.above is not None and self.below is not None:
+            return f"above {self.above:,.12g} and below {self.below:,.12g}"
         return ""
 
     @property
     def expected(self) -> str:
         """What a value of the key is, in words, without the possibility of a schedule."""
         kinds = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+        kinds["array"] = "a list [[move, number], ...]"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return f"{kinds[self.type]} {self.bounds}".rstrip()
@@ -81,7 +84,9 @@ def _declared() -> Iterator[Key]:
         schema = part.model_json_schema()
         for name, entry in schema["properties"].items():
             # A schedule is the second of two choices, "absent" is a null among them.
-            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind["type"] != "null"]
+            kinds = [kind for kind in entry.get("oneOf") or entry.get("anyOf") or [entry] if kind.get("type") != "null"]
+            is_scheduled = "oneOf" in entry or "oneOf" in kinds[0]
+            kinds = kinds[0].get("oneOf", kinds)
             yield Key(
                 section=section,
                 name=name,
@@ -90,7 +95,7 @@ def _declared() -> Iterator[Key]:
                 is_required=name in schema.get("required", ()),
                 default=entry.get("default"),
                 choices=TRAINABLE if part is VariantPart else tuple(kinds[0].get("enum", ())),
-                is_scheduled="oneOf" in entry,
+                is_scheduled=is_scheduled,
                 minimum=kinds[0].get("minimum"),
                 maximum=kinds[0].get("maximum"),
                 above=kinds[0].get("exclusiveMinimum"),

@@ -209,7 +209,7 @@ def change(recipe: Recipe, settings: Iterable[str]) -> Recipe:
         else:
             section, _, name = key.partition(".")
             try:
-                document[section][name] = _read_value(text)
+                document[section][name] = _read_value(text, is_text=KEYS[key].type == "string")
             except ValueError as error:
                 problems.append(Problem(key, str(error)))
     try:
@@ -239,7 +239,12 @@ def smoke(recipe: Recipe) -> Recipe:
     8
     """
     document = _document(recipe)
-    return check({section: table | SMOKE.get(section, {}) for section, table in document.items()})
+    net = document["net"]
+    if widths := net["widths"]:  # a plain tower has no blocks, and its last width are its channels
+        small: dict[str, Any] = {"widths": re.sub(r"\d+", "8", widths)}
+    else:
+        small = SMOKE["net"] | {"context_blocks": net["context_blocks"] and "1-1"}
+    return check({section: table | (SMOKE | {"net": small}).get(section, {}) for section, table in document.items()})
 
 
 def _document(recipe: Recipe) -> dict[str, dict[str, Any]]:
@@ -247,13 +252,17 @@ def _document(recipe: Recipe) -> dict[str, dict[str, Any]]:
     return recipe.model_dump(exclude_none=True)
 
 
-def _read_value(text: str) -> Any:
-    """Return a value as TOML has it; a bare word is text. Raises ValueError for anything else."""
+def _read_value(text: str, *, is_text: bool = False) -> Any:
+    """Return a value as TOML has it; a bare word is text. Raises ValueError for anything else.
+
+    `is_text`: the key is a text, such as the path of a file, and needs no quotes.
+    """
     if len(text) <= 1000 and "\n" not in text:
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except (ValueError, RecursionError):
-            if re.fullmatch(r"[\w-]+", text):
+            plain = r"[^\"']+" if is_text else r"[\w,-]+"
+            if re.fullmatch(plain, text) and text.isprintable():
                 return text
     kinds = "a number, a word, true, false or a schedule [[cycle, value], ...]"
     raise ValueError(f"cannot read the value {clip(text)!r}; write {kinds}")

@@ -118,20 +118,27 @@ class CorePart(Part):
         def __getattr__(self, name: str) -> Any: ...  # the core's keys are known at run time only
 
     def core_values(self, cycle: int) -> dict[str, Any]:
-        """Return the values of the core's keys at a cycle, as keyword arguments of their struct."""
-        return {name: at(value, cycle) for name, value in self if name in self.core_keys}
+        """Return the values of the core's keys at a cycle, without absent ones, as arguments of their struct."""
+        return {name: at(value, cycle) for name, value in self if name in self.core_keys and value is not None}
 
 
 AnyCorePart = TypeVar("AnyCorePart", bound=CorePart)
 
 
-def core_keys(fields: Iterable[ConfigField], **defaults: Any) -> Callable[[type[AnyCorePart]], type[AnyCorePart]]:
-    """Add the fields of a struct of the core to a section, after its own keys; `defaults` replace the struct's."""
+def core_keys(
+    fields: Iterable[ConfigField], *, optional: bool = False, **defaults: Any
+) -> Callable[[type[AnyCorePart]], type[AnyCorePart]]:
+    """Add the fields of a struct of the core to a section, after its own keys; `defaults` replace the struct's.
+
+    `optional`: a key that the recipe does not have is None, for a section that overrides another one.
+    """
 
     def add(part: type[AnyCorePart]) -> type[AnyCorePart]:
         keys = {}
         for field in fields:
-            if field.in_recipe:
+            if field.in_recipe and optional:
+                keys[field.name] = (_core_type(field) | None, key(field.help, None))
+            elif field.in_recipe:
                 default = ... if field.is_required else defaults.get(field.name, field.default)
                 keys[field.name] = (_core_type(field), key(field.help, default))
         made = create_model(part.__name__, __base__=part, __module__=part.__module__, __doc__=part.__doc__, **keys)  # type: ignore[call-overload]
@@ -142,9 +149,11 @@ def core_keys(fields: Iterable[ConfigField], **defaults: Any) -> Callable[[type[
 
 
 def _core_type(field: ConfigField) -> Any:
-    """Return the type of a field of the core: a flag, or a number that may be a schedule."""
+    """Return the type of a field of the core: a flag, one of some names, or a number that may be a schedule."""
     if field.type is bool:
         return Annotated[bool, Field(strict=True)]
+    if field.type is str:
+        return Literal[tuple(field.choices)]
     if field.type is int:
         bounds = whole(field.minimum, field.maximum)
     elif field.is_above_minimum:

@@ -1,6 +1,7 @@
 """A run is one directory.
 
     recipe.toml      the recipe as it ran, with every key
+    starts.fen       start positions of self-play, where the recipe names a file of them
     manifest.json    format, variant, seed, versions, commit, hardware, what `--set` changed later
     state.json       THE COMMIT: names every file that counts, replaced last
     games/           shards of compressed game records
@@ -41,6 +42,7 @@ from selfmate.rundir.format import (
     FORMAT,
     MISSING,
     RESTORE,
+    STARTS,
     Appendix,
     Checkpoint,
     Manifest,
@@ -90,11 +92,13 @@ class Run:
         settings: Sequence[str] = (),
         smoke: bool = False,
         parent: Parent | None = None,
+        starts: Sequence[str] = (),
     ) -> Self:
         """Start a run in an empty or new directory, or resume the one in it.
 
         `recipe` is without `settings` (`section.key=value`), which are applied here. `seed` is 1 for a new run unless
-        given; `parent` is the run whose games a new one begins with. Raises `RunError` for a run of another recipe,
+        given; `parent` is the run whose games a new one begins with; `starts` are the start positions (FENs) of a new
+        run's `selfplay.starts`. Raises `RunError` for a run of another recipe,
         variant, seed or format, and for a directory that holds anything else.
         """
         manifest_path = directory / "manifest.json"
@@ -108,7 +112,7 @@ class Run:
                 manifest, wanted, state = _resume(directory, recipe, name, seed, settings, smoke)
             else:
                 first = 1 if seed is None else seed
-                manifest, wanted, state = _begin(directory, recipe, name, first, settings, smoke, parent)
+                manifest, wanted, state = _begin(directory, recipe, name, first, settings, smoke, parent, starts)
             _clean(directory, state)
             return cls(directory, wanted, manifest, state, lock)
         except BaseException:
@@ -203,6 +207,12 @@ class Run:
         """Return the records of a shard, lowest game id first."""
         return unpack_games(read_committed(self.directory, shard.name, shard.stamp), str(self.directory / shard.name))
 
+    def read_starts(self) -> list[str]:
+        """Return the start positions (FENs) that the run was begun with; none where its recipe names no file."""
+        if self.manifest.starts_stamp is None:
+            return []
+        return read_committed(self.directory, STARTS, self.manifest.starts_stamp).decode("ascii").splitlines()
+
     def verify(self, checkpoint: Checkpoint) -> Path:
         """Check every file of a checkpoint against the commit; return the path of its folder."""
         for name, stamp in checkpoint.files.items():
@@ -229,7 +239,7 @@ def _refuse_foreign(directory: Path) -> None:
     if not directory.is_dir():
         raise RunError(f"{directory}: not a directory; use another --run", str(directory))
     for entry in directory.iterdir():
-        if entry.name not in ("lock", "recipe.toml") and not TEMPORARY.fullmatch(entry.name):
+        if entry.name not in ("lock", "recipe.toml", STARTS) and not TEMPORARY.fullmatch(entry.name):
             raise RunError(
                 f"{directory}: not a run directory, and not empty (it has {clip(entry.name)!r}); use another --run",
                 str(directory),
@@ -244,10 +254,12 @@ def _begin(
     settings: Sequence[str],
     smoke: bool,
     parent: Parent | None,
+    starts: Sequence[str],
 ) -> tuple[Manifest, Recipe, State]:
-    """Write recipe.toml and, last, manifest.json, which makes the directory a run."""
+    """Write recipe.toml, the start positions and, last, manifest.json, which makes the directory a run."""
     wanted = change(recipe, settings)
     stamp = write_file(directory / "recipe.toml", to_toml(wanted).encode("utf-8"))
+    starts_text = "".join(f"{fen}\n" for fen in starts).encode("ascii")
     manifest = Manifest(
         format=FORMAT,
         variant=wanted.variant.name,
@@ -262,6 +274,7 @@ def _begin(
         hardware=describe_hardware(),
         name=directory.resolve().name,
         parent=parent,
+        starts_stamp=write_file(directory / STARTS, starts_text) if starts else None,
     )
     _write_json(directory / "manifest.json", manifest)
     return manifest, wanted, State()

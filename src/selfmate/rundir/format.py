@@ -15,6 +15,7 @@ from selfmate.util.text import other_format
 __all__ = [
     "FIRST_NET",
     "FORMAT",
+    "STARTS",
     "Checkpoint",
     "Manifest",
     "Parent",
@@ -32,6 +33,9 @@ __all__ = [
 
 FORMAT: Final = 2
 """Version of the directory's format. A directory of another version is refused."""
+
+STARTS: Final = "starts.fen"
+"""File of the start positions that the recipe's `starts` had when the run was begun, a FEN per line."""
 
 FIRST_NET: Final = "00000"
 """Folder of the untrained net, which the first commit names."""
@@ -96,12 +100,14 @@ class State(Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     cycle: int = 0
     first_game: int = 0
+    first_step: int = 0  # at which the learner began the cycle
     goal: int = 0
     owed: int = 0  # samples due for the positions so far that did not fill a batch
     champion: int = 0
     shards: tuple[Shard, ...] = ()
     flight: Shard | None = None  # unfinished games of the last session, with their moves so far
     checkpoints: tuple[Checkpoint, ...] = ()
+    kept_nets: tuple[Checkpoint, ...] = ()  # made at the steps that the recipe names, and never removed
     learner: Checkpoint | None = None
     matches: tuple[Name, ...] = ()
     pgn: tuple[Name, ...] = ()
@@ -125,7 +131,7 @@ class State(Struct, frozen=True, kw_only=True):
 
     def names(self) -> set[str]:
         """Return every file and folder that this commit names, relative to the run's directory."""
-        kept = {shard.name for shard in self.shards} | {checkpoint.name for checkpoint in self.checkpoints}
+        kept = {shard.name for shard in self.shards} | {each.name for each in (*self.checkpoints, *self.kept_nets)}
         kept |= {each.name for each in (self.learner, self.flight) if each is not None}
         return kept | {*self.matches, *self.pgn}
 
@@ -163,6 +169,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     name: str = ""  # of its first directory; its nets keep this name wherever the run is copied
     parent: Parent | None = None
     appendices: tuple[Appendix, ...] = ()
+    starts_stamp: Stamp | None = None  # of starts.fen; None where the recipe names no file of start positions
 
 
 class Format(Struct):

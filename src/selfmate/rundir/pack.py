@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,17 +23,23 @@ from selfmate.rundir.format import (
     LEARNER_JSON,
     LEARNER_TENSORS,
     MOMENT_PREFIX,
+    STARTS,
     Checkpoint,
+    Manifest,
     RunError,
+    Shard,
     State,
     read_committed,
     read_run,
 )
-from selfmate.util.files import Stamp, new_folder, stamp_folder, write_file
+from selfmate.rundir.games import decode_games, pack_games, unpack_games
+from selfmate.util.files import Stamp, new_folder, stamp_folder, stamp_of, write_file
 
 __all__ = ["Packed", "pack"]
 
 PLAIN_FILES: Final = ("manifest.json", "recipe.toml")
+SPARE: Final = 0.98
+"""Fewer games than the mean size says, because newer ones may be longer."""
 
 
 class Packed(Struct, frozen=True, kw_only=True):
@@ -45,7 +52,7 @@ class Packed(Struct, frozen=True, kw_only=True):
     all_games: int
     bytes: int
     mib_for_games: int
-    """Smallest size of a copy, in MiB, that has the newest file of games."""
+    """A size of a copy, in MiB, that has room for games."""
 
 
 def pack(run: Path, to: Path, mebibytes: float) -> Packed:
@@ -56,21 +63,12 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
     if not to.parent.is_dir():
         raise RunError(f"{to}: there is no folder {to.parent}", str(to))
     with Run.hold(run), new_folder(to) as folder:
-        _, state = read_run(run)
+        manifest, state = read_run(run)
         if state.learner is None:
             raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
         # 1. Everything but games
-        for name in PLAIN_FILES:
-            _copy(run, folder, name)
-        with (run / "metrics.jsonl").open("rb") as metrics:
-            (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
         kept = tuple(each for each in state.checkpoints if each.cycle in (state.champion, state.newest().cycle))
-        for each in kept:
-            for name, stamp in each.files.items():
-                _copy(run, folder, f"{each.name}/{name}", stamp)
-        measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
-        for name in (*state.matches, *state.pgn, *measured):
-            _copy(run, folder, name)
+        _copy_all_but_games(run, folder, manifest, state, kept)
         learner = _light_learner(run, folder, state.learner)
         # 2. The newest games that fit, and the unfinished ones
         needed = _size(folder) + len(state.to_json())
@@ -78,20 +76,21 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         if room < 0:
             least = math.ceil(needed / (1 << 20))
             raise RunError(f"{run}: a copy needs at least {least} MiB even without games", str(run))
-        shards = []
-        newest_first = sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True)
-        for shard in newest_first:
-            if shard.stamp.bytes > room:
+        shards: list[Shard] = []
+        for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first), reverse=True):
+            copied = _copy_newest_games(run, folder, shard, room)
+            if copied is None:
                 break
-            room -= shard.stamp.bytes
-            _copy(run, folder, shard.name, shard.stamp)
-            shards.append(shard)
+            shards.append(copied)
+            room -= copied.stamp.bytes
+            if copied.games < shard.games:
+                break
         flight = state.flight if state.flight is not None and state.flight.stamp.bytes <= room else None
         if flight is not None:
             _copy(run, folder, flight.name, flight.stamp)
         # 3. The commit, last
-        changes = {"shards": tuple(reversed(shards)), "flight": flight, "checkpoints": kept, "learner": learner}
-        changed: State = msgspec.structs.replace(state, **changes)
+        changes = {"shards": tuple(reversed(shards)), "flight": flight, "learner": learner}
+        changed: State = msgspec.structs.replace(state, **changes, checkpoints=kept, kept_nets=())
         write_file(folder / "state.json", changed.to_json())
         size = _size(folder)
     return Packed(
@@ -101,8 +100,50 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         positions=sum(shard.positions for shard in shards),
         all_games=state.games,
         bytes=size,
-        mib_for_games=math.ceil((needed + sum(shard.stamp.bytes for shard in newest_first[:1])) / (1 << 20)),
+        mib_for_games=math.ceil(needed / (1 << 20)) + 1,
     )
+
+
+def _copy_all_but_games(
+    run: Path, folder: Path, manifest: Manifest, state: State, checkpoints: Sequence[Checkpoint]
+) -> None:
+    for name in PLAIN_FILES:
+        _copy(run, folder, name)
+    if manifest.starts_stamp is not None:
+        _copy(run, folder, STARTS, manifest.starts_stamp)
+    with (run / "metrics.jsonl").open("rb") as metrics:
+        (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
+    for each in checkpoints:
+        for name, stamp in each.files.items():
+            _copy(run, folder, f"{each.name}/{name}", stamp)
+    measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
+    for name in (*state.matches, *state.pgn, *measured):
+        _copy(run, folder, name)
+
+
+def _copy_newest_games(run: Path, folder: Path, shard: Shard, room: int) -> Shard | None:
+    """Copy a file of games, or the newest of them that fit into `room` bytes; return its entry, None without games."""
+    data = read_committed(run, shard.name, shard.stamp)
+    if len(data) > room:
+        records = unpack_games(data, shard.name)
+        while len(data) > room:
+            count = int(SPARE * len(records) * room / len(data))
+            if not count:
+                return None
+            records = records[-count:]
+            data = pack_games(records)
+        games = decode_games(records)
+        changes = {
+            "first": min(game.game_id for game in games),
+            "games": len(games),
+            "positions": sum(game.positions for game in games),
+            "stamp": stamp_of(data),
+        }
+        shard = msgspec.structs.replace(shard, **changes)
+    target = folder / shard.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    return shard
 
 
 def _light_learner(run: Path, folder: Path, learner: Checkpoint) -> Checkpoint:

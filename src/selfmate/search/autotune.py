@@ -92,6 +92,7 @@ def _batch_speed(evaluator: Evaluator, rows: int) -> float | None:
         seed=1,
         slots=rows,
         threads=1,
+        encoding=evaluator.encoding,
     )
     pool.start(0, rows)
     try:

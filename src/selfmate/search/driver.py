@@ -66,9 +66,15 @@ def drive(
     """
     if len(evaluators) < pool.evaluators:
         raise EvaluatorError(f"{pool.evaluators} evaluators are asked for, not {len(evaluators)}")
+    for number, each in enumerate(evaluators[: pool.evaluators]):
+        if isinstance(each, Evaluator) and each.encoding != pool.encoding(number):
+            raise EvaluatorError(f"the games are not encoded as {each.name} reads them", each.name)
     chosen = evaluators[: pool.evaluators] or NATIVE[:1]  # never asked, but gathering leaves advances the games
     driver = _Driver(pool, chosen, stopping, prepare, tell, watch)
-    threads = [threading.Thread(target=driver.run_lane, args=(lane,), daemon=True) for lane in range(lanes)]
+    threads = [
+        threading.Thread(target=driver.run_lane, args=(lane,), name=f"lane {lane}", daemon=True)
+        for lane in range(lanes)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -98,7 +104,7 @@ class _Driver:
         self.watch = watch
         self.natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
         self.nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
-        self.lock = threading.Lock()  # for the pool, whose calls are short, and for `tell`; not for the evaluators
+        self.lock = threading.Lock()  # for `tell`; the pool has its own, which a lane gets without the interpreter's
         self.failures: list[BaseException] = []
 
     def run_lane(self, lane: int) -> None:
@@ -132,24 +138,21 @@ class _Driver:
         """Run one batch for the evaluator of this number; return whether there was one."""
         pool, evaluator = self.pool, self.evaluators[index]
         asked = time.perf_counter()
-        with self.lock:
-            began = time.perf_counter()
-            leaves = buffers.gather(pool, index) if buffers else pool.gather(index)
-        gathered = time.perf_counter()
+        leaves = buffers.gather(pool, index) if buffers else pool.gather(index)
+        began, gathered = asked + Pool.seconds_waited(), time.perf_counter()
         if not leaves.size:
             return False
         if buffers is None:
             assert isinstance(evaluator, str)
+            pool.apply_native(leaves.ticket, evaluator)
             with self.lock:
-                pool.apply_native(leaves.ticket, evaluator)
                 self.tell(leaves.size)
             return True
         priors, wdl, _ = buffers.evaluate(leaves)
         answered = time.perf_counter()
+        pool.apply(leaves.ticket, priors, wdl)
+        applying, applied = answered + Pool.seconds_waited(), time.perf_counter()
         with self.lock:
-            applying = time.perf_counter()
-            pool.apply(leaves.ticket, priors, wdl)
-            applied = time.perf_counter()
             self.tell(leaves.size)
         if self.watch is not None:
             times = (asked, began, gathered, answered, applying, applied)

@@ -93,7 +93,7 @@ def _native(position: Position, name: str) -> PositionEvaluation:
 
 
 def _by_net(evaluator: Evaluator, positions: list[Position]) -> list[PositionEvaluation]:
-    leaves = _core.encode_positions(positions)
+    leaves = _core.encode_positions(positions, evaluator.encoding)
     answer: Evaluation = checked_evaluation(evaluator.evaluate(leaves), leaves, evaluator.name)
     plies = [None] * len(positions) if answer.plies is None else answer.plies.tolist()
     found = []

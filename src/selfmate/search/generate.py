@@ -59,6 +59,7 @@ def selfplay_games(
         seed=whole_number("seed", seed, 0, (1 << 64) - 1, PlayerError),
         slots=min(count, SLOTS),
         threads=1,
+        encoding=None if isinstance(player.evaluator, str) else player.evaluator.encoding,
     )
     pool.start(0, count)
     if isinstance(player.evaluator, str):

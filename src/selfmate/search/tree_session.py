@@ -121,7 +121,8 @@ class TreeSession:
         self.config = (config or play_config()).with_max_bytes(self._tree_bytes)
         visits = self._limit.visits or MAX_VISITS
         if self._search is None or self.config.noise_epsilon:
-            self._search = Search(position, self.config, visits, seed, list(moves))
+            encoding = self.evaluator.encoding if isinstance(self.evaluator, Evaluator) else None
+            self._search = Search(position, self.config, visits, seed, list(moves), encoding)
             return False
         return self._search.move_to(position, self.config, visits, seed, list(moves))
 

@@ -31,6 +31,9 @@ class Batch(NamedTuple):
     wdl: Tensor
     value_weight: Tensor
     plies: Tensor
+    played: Tensor
+    material: Tensor
+    final_material: Tensor
     root_value: Tensor
     root_draw: Tensor
 
@@ -47,6 +50,9 @@ def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
         samples.wdl,
         samples.value_weight,
         samples.plies,
+        samples.played,
+        samples.material,
+        samples.final_material,
         samples.root_value,
         samples.root_draw,
     ]

@@ -31,9 +31,12 @@ def write_learner(run: Run, learner: Learner) -> Checkpoint:
     return run.stamp(name, run.state.cycle, learner.step)
 
 
-def write_net(run: Run, learner: Learner, cycle: int) -> Checkpoint:
-    """Write the averaged net, rounded so that every device computes with the same weights, as the net of a cycle."""
-    name = f"checkpoints/{cycle:05}"
+def write_net(run: Run, learner: Learner, cycle: int, *, by_step: bool = False) -> Checkpoint:
+    """Write the averaged net, rounded so that every device computes with the same weights, as the net of a cycle.
+
+    The folder of a net that is kept for its step (`by_step`) is named by it, as `checkpoints/000012000-step`.
+    """
+    name = f"checkpoints/{learner.step:09}-step" if by_step else f"checkpoints/{cycle:05}"
     parent = run.manifest.parent
     with run.new_folder(name) as folder:
         weights.save(

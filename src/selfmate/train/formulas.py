@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from selfmate.util.random_streams import stream
 
-__all__ = ["count_steps", "ema_decay", "is_held_out", "learning_rate"]
+__all__ = ["cosine", "count_steps", "ema_decay", "is_held_out", "learning_rate", "swa_share"]
 
 EMA_DELAY: Final = 10
 """Steps by which the start of the average is damped; see `ema_decay`."""
@@ -33,6 +34,32 @@ def learning_rate(rate: float, step: int, warmup: int) -> float:
     (0.001, 0.1, 0.1)
     """
     return rate * min(1.0, (step + 1) / max(1, warmup))
+
+
+def cosine(step: int, first: int, goal: int, end: float) -> float:
+    """Return the factor of the learning rate at a step of a cycle that trains from step `first` up to `goal`.
+
+    It falls from 1 to `end` along half a cosine: end + (1 - end) · (1 + cos(π · (step - first) / (goal - first))) / 2.
+
+    >>> [round(cosine(step, 100, 104, 0.1), 3) for step in range(100, 105)]
+    [1.0, 0.868, 0.55, 0.232, 0.1]
+    """
+    if end == 1 or goal <= first:
+        return 1.0
+    share = min(1.0, max(0.0, (step - first) / (goal - first)))
+    return end + (1 - end) * (1 + math.cos(math.pi * share)) / 2
+
+
+def swa_share(steps: int, every: int, snapshots: int) -> float:
+    """Return the share that the weights after `steps` steps get in their stochastic average; 0 between snapshots.
+
+    Every `every` steps a snapshot is taken: average ← (1 - share) · average + share · weights. The share of snapshot
+    number n is 1 / n, so that all count alike, up to n = `snapshots`; then older ones fade away.
+
+    >>> [swa_share(steps, 25, 3) for steps in (25, 30, 50, 75, 100)]
+    [1.0, 0.0, 0.5, 0.3333333333333333, 0.3333333333333333]
+    """
+    return 0.0 if steps % every else 1 / min(steps // every, snapshots)
 
 
 def ema_decay(decay: float, steps: int) -> float:

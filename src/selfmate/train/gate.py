@@ -22,10 +22,13 @@ from selfmate.match.record_pgn import as_game
 from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
+from selfmate.recipe.searches import match_search
 from selfmate.rundir.directory import Run
 from selfmate.search.player import Player
 from selfmate.search.spec import label, net_name
-from selfmate.train.selfplay import search_config
+from selfmate.train.engine_match import FOLDER as ENGINE_FOLDER
+from selfmate.train.engine_match import play_engine
+from selfmate.train.gate_rules import GateTest, passes
 from selfmate.train.status import MeasuredElo, TrainingStatus
 from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
@@ -50,7 +53,8 @@ class Log(Protocol):
 class Matches:
     """Plays the matches of a run. Every method that plays returns early when `stop` is true.
 
-    `rest` is called before a match, so that self-play leaves the device to it.
+    `rest` is called before a match, so that self-play leaves the device to it, `beat` by the lanes of a match (see
+    `Watchdog`).
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Matches:
         device: str,
         lanes: int,
         rest: Callable[[], None] = lambda: None,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -73,6 +78,7 @@ class Matches:
         self.device = device
         self.lanes = lanes
         self.rest = rest
+        self.beat = beat
 
     def evaluator(self, cycle: int) -> Evaluator:
         """Return the net of a cycle, loaded from its committed files."""
@@ -94,13 +100,21 @@ class Matches:
             return champion
         self._show("gate match", "candidate", "champion")
         openings = self._openings(games, stream(self.run.manifest.seed, "gate", cycle), cycle)
-        match = self._match(candidate, self.evaluator(champion), openings, at(part.visits, cycle), cycle)
-        if match is None:
+        test = GateTest(part, cycle) if part.rule == "sprt" else None
+        played = self._match(candidate, self._opponent(champion), openings, at(part.visits, cycle), cycle, test)
+        if played is None:
             return None
-        passed = match[0].score >= at(part.threshold, cycle)
-        self.status.scores["champion"] = (candidate, match[0])
-        self.log("gate", cycle, champion=champion, passed=passed, **match[0].as_json())
+        match = played[0]
+        passed = passes(part, match, cycle) if test is None else test.state.verdict == "H1"
+        self.status.scores["champion"] = (candidate, match)
+        tested = {} if test is None else {"llr": test.state.llr, "verdict": test.state.verdict}
+        self.log("gate", cycle, champion=champion, passed=passed, **tested, **match.as_json())
         return candidate if passed else champion
+
+    def _opponent(self, champion: int) -> Evaluator | str:
+        """Return what a candidate plays: the champion, or, until one has passed, what plays the games instead."""
+        explorer = self.recipe.selfplay.explorer
+        return explorer if champion == 0 and explorer != "net" else self.evaluator(champion)
 
     # -- measurements of strength -----------------------------------------------------------------
 
@@ -111,6 +125,8 @@ class Matches:
         strongest fixed player of the curve, and the newest kept checkpoint that was measured before. For a variant
         without a shipped ladder the fixed players play each other, once in a run.
         """
+        if not self._play_engine(cycle, champion):
+            return False
         part = self.recipe.progress
         games, visits = at(part.games, cycle), at(part.visits, cycle)
         if games == 0 or (cycle + 1) % at(part.every, cycle) or self.stop.late():
@@ -154,6 +170,34 @@ class Matches:
         facts = {"champion": champion, "visits": visits, "elo": rating.elo, "error": rating.error}
         spent = {"games": cost.games, "evaluations": cost.evaluations, "seconds": round(cost.seconds, 3)}
         self.log("progress", cycle, **facts, **spent)
+        return True
+
+    def _play_engine(self, cycle: int, champion: int) -> bool:
+        """Let a new champion play the recipe's engine; return False when a stop was requested."""
+        part = self.recipe.progress
+        if not part.engine or champion == self.run.state.champion or self.stop.late():
+            return True
+        self._show("match against an engine", "champion", "engine")
+
+        def tell(done: int, total: int) -> None:
+            self.status.stage = f"match against an engine, {done} of {many(total, 'game')}"
+
+        seed = stream(self.run.manifest.seed, "engine", cycle)
+        result = play_engine(
+            self.run.directory / ENGINE_FOLDER,
+            self.variant,
+            (self.name(champion), Player(self.evaluator(champion))),
+            part.engine,
+            self._openings(at(part.engine_games, cycle), seed, cycle),
+            engine_elo=part.engine_elo,
+            visits=at(part.visits, cycle),
+            max_plies=at(self.recipe.selfplay.max_plies, cycle),
+            stopping=self.stop,
+            tell=tell,
+        )
+        if result is None:
+            return self.stop.late() and not self.stop.asked
+        self.log("engine", cycle, champion=champion, visits=at(part.visits, cycle), **result.as_json())
         return True
 
     # -- the final matches ------------------------------------------------------------------------
@@ -228,25 +272,41 @@ class Matches:
         return balanced_openings(self.variant, games // 2, seed, at(self.recipe.gate.random_plies, cycle))
 
     def _match(
-        self, first: int, second: Evaluator | str, openings: Sequence[str], visits: int, cycle: int
+        self,
+        first: int,
+        second: Evaluator | str,
+        openings: Sequence[str],
+        visits: int,
+        cycle: int,
+        test: GateTest | None = None,
     ) -> tuple[Match, list[GameRecord]] | None:
-        """Play a match of the net of cycle `first`, both sides with the same search; return None when stopped."""
+        """Play a match of the net of cycle `first`, both sides with the same search; return None when stopped.
+
+        A sequential test ends it as soon as it is decided.
+        """
 
         def tell(progress: MatchProgress) -> None:
             self.status.match = progress
+            if test is not None:
+                test.follow(progress.finished)
 
-        return play_match(
+        def stopping() -> bool:
+            self.beat()
+            return self.stop() or (test is not None and test.state.verdict is not None)
+
+        played = play_match(
             self.variant,
             self.evaluator(first),
             second,
             openings,
-            search=search_config(self.recipe.search, cycle, noise=False),
+            search=match_search(self.recipe, cycle),
             visits=visits,
             max_plies=at(self.recipe.selfplay.max_plies, cycle),
             lanes=self.lanes,
-            stopping=self.stop,
+            stopping=stopping,
             tell=tell,
         )
+        return test.result() if test is not None and test.state.verdict is not None else played
 
     def _show(self, stage: str, first: str, second: str) -> None:
         """Give the device to a match, and bring the status up to date before it; while it is played `_match` does."""

@@ -1,13 +1,11 @@
 """The learner: batches of the window's positions become a better net.
 
-The loss of a position is the cross-entropy of the policy with the search's weights over the legal moves, plus the
-weighted cross-entropy of win-draw-loss with the result of the game, plus a small weighted error in plies left. The
-weights learn; their moving average plays.
+The weights learn, by the losses of train/losses.py on the positions that train/sampling.py draws; their average plays.
 
 To add a loss term, declare its weight in `LearnerPart` (recipe/schema.py), add a field to `Losses`, and compute it in
-`Learner._losses`, which adds it to the total with the weight of the cycle. A new output of the net belongs to
-nn/architecture.py. Metrics, TensorBoard, the captured steps of a GPU and the reference of recipe keys follow from these
-declarations.
+`compute_losses` (train/losses.py), which adds it to the total with the weight of the cycle. A new output of the net
+belongs to nn/architecture.py. Metrics, TensorBoard, the captured steps of a GPU and the reference of recipe keys follow
+from these declarations.
 
 Everything is a function of the state that `save` writes, the window and the run's seed: batch number `step` is drawn
 by the counter (seed, step), never by a generator whose state would have to be stored.
@@ -17,7 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -28,12 +26,10 @@ import numpy as np
 import torch
 from msgspec import Meta, Struct
 from torch import Tensor
-from torch.nn import functional
 
 from selfmate._core import Buffer, Samples
 from selfmate.errors import SelfmateError
 from selfmate.evaluator.cuda import device_errors
-from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT
 from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
 from selfmate.nn.net import Net
 from selfmate.recipe.schedule import at, values_at
@@ -41,15 +37,14 @@ from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
 from selfmate.train.batch import Batch, as_tensors
 from selfmate.train.cuda_step import CudaSteps
-from selfmate.train.formulas import ema_decay, learning_rate
+from selfmate.train.formulas import cosine, ema_decay, learning_rate, swa_share
+from selfmate.train.losses import Losses, compute_losses, is_taught
+from selfmate.train.optimizer import empty_state, make_optimizer
+from selfmate.train.sampling import Sampler, needs_endings
 from selfmate.util.files import write_file
 from selfmate.util.random_streams import stream
 
 __all__ = ["Diverged", "Learner", "LearnerError", "Losses"]
-
-MOMENTUM: Final = 0.9
-BETAS: Final = (0.9, 0.95)
-"""Of AdamW. The squared gradient is averaged over twenty steps rather than a thousand: runs here are short."""
 
 BATCHES_AHEAD: Final = 3
 """Batches that are sampled before they are needed."""
@@ -81,15 +76,6 @@ class _Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rate_scale: Annotated[float, Meta(gt=0)]
     has_moments: bool = True
     """Whether the optimizer's state is saved too; a copy by `selfmate pack` is without it."""
-
-
-class Losses(NamedTuple):
-    """Means over positions; `total` is minimised, the others are its terms before they are weighted."""
-
-    total: float
-    policy: float
-    value: float
-    plies: float
 
 
 class _StepResult(NamedTuple):
@@ -151,6 +137,8 @@ class Learner:
         self.gpu = CudaSteps(self.device) if self.device.type == "cuda" else None
         self.step = 0
         self.rate_scale = 1.0
+        self.adjust: Callable[[Samples], None] = lambda samples: None
+        """Called with each batch before it is learned from: a teacher replaces values."""
         # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
         self.net = net.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average: Net = copy.deepcopy(self.net).eval().requires_grad_(False)
@@ -158,18 +146,10 @@ class Learner:
         self._weights = list(self.net.state_dict().values())
         self._parameters = list(self.net.parameters())
         self._forward: Callable[..., Any] = torch.compile(self.net, dynamic=False) if compile else self.net
-        self.optimizer = self._make_optimizer()
-
-    def _make_optimizer(self) -> torch.optim.Optimizer:
-        """Return the recipe's optimizer, which decays matrices only."""
-        matrices = [parameter for parameter in self._parameters if parameter.ndim >= 2]
-        vectors = [parameter for parameter in self._parameters if parameter.ndim < 2]
-        groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
         # A CUDA graph reads the learning rate from memory.
         rate = 0.0 if self.gpu is None else torch.zeros((), device=self.device)
-        if self.part.optimizer == "adamw":
-            return torch.optim.AdamW(groups, lr=rate, betas=BETAS, fused=True, capturable=self.gpu is not None)
-        return torch.optim.SGD(groups, lr=rate, momentum=MOMENTUM, nesterov=True, fused=True)
+        self.optimizer = make_optimizer(part, self._parameters, rate)
+        self._span = (0, 0)  # first and last step of the cycle that was learned last
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -179,19 +159,24 @@ class Learner:
         goal: int,
         cycle: int,
         *,
+        first: int | None = None,
         stopping: Callable[[], bool] = lambda: False,
         tell: Callable[[int, Losses], None] = lambda step, losses: None,
+        keep: Callable[[], None] = lambda: None,
     ) -> Losses | None:
         """Train up to step `goal`, or until `stopping` is true; return the mean losses of these steps.
 
-        `tell` is called with the number and losses of every step. Returns None when no step was made; raises
-        `Diverged` when a loss is not finite.
+        The cycle began at step `first`, the present one when None. `tell` is called with the number and losses of every
+        step, and `keep` every `keep_every` steps. Returns None when no step was made; raises `Diverged` when a loss is
+        not finite.
         """
         means = _LossMeans(tell)
+        self._span = (self.step if first is None else first, goal)
         if self.gpu is not None:
             self.gpu.stream.wait_stream(torch.cuda.current_stream())
         with closing(self._sample_batches(buffer, goal, cycle, stopping)) as batches:
             for samples in batches:
+                self.adjust(samples)
                 if self.gpu is None:
                     numbers = self._compute_gradient(as_tensors(samples), cycle)
                     means.add(_StepResult(self.step, numbers, None), ahead=0)
@@ -202,6 +187,11 @@ class Learner:
                     # The next steps are launched while this one is computed, so its losses are read later; one that
                     # is not finite leads back to the last commit in any case.
                     means.add(self._step_on_gpu(samples, cycle), ahead=STEPS_AHEAD)
+                if self.part.keep_every and self.step % self.part.keep_every == 0:
+                    means.read()
+                    if self.gpu is not None:
+                        self.gpu.stream.synchronize()
+                    keep()
         means.read()
         if self.gpu is not None:
             self.gpu.stream.synchronize()
@@ -215,15 +205,14 @@ class Learner:
         The helper thread only samples, without the GIL. If it also copied batches to the device it would wait for the
         GIL at each of many small calls, and the GPU for it.
         """
-        size, mirror = at(self.part.batch, cycle), self.part.mirror
+        sampler = Sampler(buffer, self.part, self.seed, cycle, self._span[0])
         with ThreadPoolExecutor(1) as helper:
             coming: deque[Future[Samples]] = deque()
             drawn = self.step
             try:
                 while self.step < goal and not stopping():
                     while drawn < goal and len(coming) < BATCHES_AHEAD:
-                        seed = stream(self.seed, "batch", drawn)
-                        coming.append(helper.submit(buffer.sample, size, seed, mirror))
+                        coming.append(helper.submit(sampler.sample, drawn))
                         drawn += 1
                     yield coming.popleft().result()
             finally:
@@ -242,8 +231,6 @@ class Learner:
     def _step_on_gpu(self, samples: Samples, cycle: int) -> _StepResult:
         """Launch a step and return its result, which is valid later."""
         assert self.gpu is not None
-        # The learning rate is in memory; every other number of the recipe is a constant of the captured graph.
-        constants = tuple(value for key, value in values_at(self.part, cycle).items() if key != "learning_rate")
 
         def compute(batch: Batch) -> Tensor:
             numbers = self._compute_gradient(batch, cycle)
@@ -252,10 +239,18 @@ class Learner:
 
         with device_errors(), torch.cuda.stream(self.gpu.stream):
             self._set_rate(cycle)
-            numbers, written = self.gpu.step(samples, constants, compute)
+            numbers, written = self.gpu.step(samples, self._constants(cycle), compute)
             result = _StepResult(self.step, numbers, written)
             self._finish_step()
         return result
+
+    def _constants(self, cycle: int) -> Hashable:
+        """Return what a step depends on beside the batch, the weights and the rate, which is in memory.
+
+        A graph that was captured with the same constants may be launched.
+        """
+        numbers = values_at(self.part, cycle).items()
+        return is_taught(self.part, cycle), *(value for key, value in numbers if key != "learning_rate")
 
     def _set_rate(self, cycle: int) -> None:
         """Set learning rate and weight decay of the next step."""
@@ -267,12 +262,17 @@ class Learner:
     def _finish_step(self) -> None:
         """Count the step, and update the averaged weights."""
         self.step += 1
-        with torch.no_grad():
-            torch._foreach_lerp_(self._averages, self._weights, 1.0 - ema_decay(self.part.ema, self.step))
+        part = self.part
+        share = swa_share(self.step, part.swa, part.swa_snapshots) if part.swa else 1.0 - ema_decay(part.ema, self.step)
+        if share:
+            with torch.no_grad():
+                torch._foreach_lerp_(self._averages, self._weights, share)
 
     def rate(self, cycle: int) -> float:
         """Return the learning rate of the next step; rollbacks scale it down."""
-        return learning_rate(at(self.part.learning_rate, cycle), self.step, self.part.warmup) * self.rate_scale
+        part = self.part
+        falling = cosine(self.step, *self._span, at(part.cosine_end, cycle))
+        return learning_rate(at(part.learning_rate, cycle), self.step, part.warmup) * falling * self.rate_scale
 
     def _bring(self, samples: Samples) -> Batch:
         """Return samples as tensors on the device."""
@@ -280,35 +280,9 @@ class Learner:
 
     def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, ...]:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
-        part = self.part
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            logits, wdl_logits, plies = net(batch.bits, batch.scalars)
-
-        # 1. Policy: the search's weights against the softmax over the legal moves
-        width = batch.legal_index.shape[1]
-        real = torch.arange(width, device=self.device) < batch.legal_counts.long()[:, None]
-        legal = logits.gather(1, batch.legal_index.long()).masked_fill(~real, PADDING_LOGIT)
-        weight = batch.policy_weight
-        weighed = (logits.gather(1, batch.policy_index.long()) * weight).sum(1)
-        policy_loss = (legal.logsumexp(1) * weight.sum(1) - weighed).mean()
-
-        # 2. Win-draw-loss: the result, mixed with what the search expects: of value v and draws d,
-        #    wins are (1 - d + v) / 2 and losses (1 - d - v) / 2
-        mix = at(part.value_mix, cycle)
-        value, draw = batch.root_value, batch.root_draw
-        searched = torch.stack([(1 - draw + value) / 2, draw, (1 - draw - value) / 2], dim=1).clamp(min=0)
-        target = (1 - mix) * batch.wdl + mix * searched
-        known = batch.value_weight  # 0 for truncated games
-        count = known.sum().clamp(min=1)
-        value_loss = ((target * -wdl_logits.log_softmax(1)).sum(1) * known).sum() / count
-
-        # 3. Plies left, in the unit in which the net predicts them
-        error = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
-        plies_loss = (error * known).sum() / count
-
-        # 4. The weighted sum
-        total = policy_loss + at(part.value_weight, cycle) * value_loss + at(part.plies_weight, cycle) * plies_loss
-        return total, policy_loss, value_loss, plies_loss
+            outputs = net(batch.bits, batch.scalars)
+        return compute_losses(outputs, batch, self.part, cycle)
 
     @torch.no_grad()
     def validate(self, buffer: Buffer, cycle: int, batches: int = 4) -> Losses | None:
@@ -318,15 +292,11 @@ class Learner:
         """
         if not buffer.positions:
             return None
-        size = at(self.part.batch, cycle)
-        found = [
-            self._losses(
-                self.average,
-                self._bring(buffer.sample(size, stream(self.seed, "validate", cycle, number), False)),
-                cycle,
-            )
-            for number in range(batches)
-        ]
+        size, endings, found = at(self.part.batch, cycle), needs_endings(self.part, cycle), []
+        for number in range(batches):
+            samples = buffer.sample(size, stream(self.seed, "validate", cycle, number), False, endings)
+            self.adjust(samples)
+            found.append(self._losses(self.average, self._bring(samples), cycle))
         return Losses(*torch.tensor(found).mean(0).tolist())
 
     def is_finite(self) -> bool:
@@ -383,8 +353,4 @@ class Learner:
         self.optimizer.state.clear()
         if begun:
             for parameter in self.net.parameters():
-                if self.part.optimizer == "adamw":
-                    moments = {key: torch.zeros_like(parameter.detach()) for key in ("exp_avg", "exp_avg_sq")}
-                    self.optimizer.state[parameter] = {"step": torch.zeros((), device=self.device), **moments}
-                else:
-                    self.optimizer.state[parameter] = {"momentum_buffer": torch.zeros_like(parameter.detach())}
+                self.optimizer.state[parameter] = empty_state(self.part, parameter)

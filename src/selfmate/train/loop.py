@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from selfmate import _core
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
@@ -24,21 +23,23 @@ from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
-from selfmate.rundir.format import Parent, RunError
+from selfmate.rundir.format import Parent
 from selfmate.rundir.games import decode_games, encode_games
 from selfmate.search.driver import one_thread
 from selfmate.train.checkpoints import write_learner, write_net, write_sample_games
 from selfmate.train.dashboard import View
 from selfmate.train.formulas import count_steps
 from selfmate.train.gate import Matches
-from selfmate.train.learner import Diverged, Learner, Losses
+from selfmate.train.learner import Learner, Losses
+from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
+from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
-from selfmate.train.window import Window, read_cycle, read_window
-from selfmate.util.cpu import cores
+from selfmate.train.watchdog import Watchdog
+from selfmate.train.window import read_cycle
 from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
 from selfmate.util.text import many
@@ -48,8 +49,6 @@ __all__ = ["Trainer", "net_config"]
 OVERFITTING_CYCLES: Final = 3
 """Overfitted cycles in a row after which a warning is printed."""
 
-MAX_ROLLBACKS: Final = 5
-
 
 def net_config(recipe: Recipe) -> NetConfig:
     """Return the net that a recipe describes.
@@ -58,7 +57,7 @@ def net_config(recipe: Recipe) -> NetConfig:
     >>> net_config(load("gardner-laptop")).policy_size
     1225
     """
-    return NetConfig.sized(_core.encoding(recipe.variant.name), recipe.net.size, **recipe.net.changes())
+    return recipe.net_config()
 
 
 def _rows(records: list[GameRecord]) -> list[tuple[int, int, bytes]]:
@@ -79,11 +78,21 @@ class CycleTask(NamedTuple):
 class Trainer:
     """A run in training: `begin`, then `run_cycle` until it is complete, then `save_in_flight`.
 
-    `source` is the run whose weights a new one begins with, as far as they fit.
+    `source` is the run whose weights a new one begins with, as far as they fit. With `learn_only` no game of self-play
+    is played: every cycle learns from the games that there are.
     """
 
     def __init__(
-        self, run: Run, stop: Stop, status: TrainingStatus, view: View, *, device: str, source: Path | None = None
+        self,
+        run: Run,
+        stop: Stop,
+        status: TrainingStatus,
+        view: View,
+        *,
+        device: str,
+        source: Path | None = None,
+        learn_only: bool = False,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -92,11 +101,14 @@ class Trainer:
         self.view = view
         self.device = device
         self.source = source
+        self.learn_only = learn_only
         self.log = MetricsLog(run, status)
         self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
         flight = () if run.state.flight is None else decode_games(run.read_shard(run.state.flight))
-        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight)
+        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight, starts=run.read_starts())
+        watchdog = Watchdog(0, stop, say=view.say) if watchdog is None else watchdog
+        self.selfplay.beat = watchdog.beat
         self.matches = Matches(
             run,
             status,
@@ -105,11 +117,12 @@ class Trainer:
             device=device,
             lanes=self.selfplay.lanes,
             rest=self.selfplay.pause,
+            beat=watchdog.beat,
         )
         net = Net(net_config(self.recipe), seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
         compiled = should_compile(self.recipe, device)
         self.learner = Learner(net, self.recipe.learner, seed, device, compile=compiled)
-        self.window = self._read_window()
+        self.lessons = Lessons(run, self.learner, stop, status, view, self.log, watchdog)
         self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
         self._plies = 0.0  # mean length of the games of the newest whole cycle of the session
@@ -122,7 +135,7 @@ class Trainer:
         if run.state.learner is None:
             untrained = write_net(run, self.learner, 0)
             if self.source is not None:
-                inherit_weights(self.learner, self.source, self.window.learned)
+                inherit_weights(self.learner, self.source, self.lessons.window.learned)
             run.commit(learner=write_learner(run, self.learner), checkpoints=(untrained,))
         else:
             self.learner.restore(run.verify(run.state.learner))
@@ -132,8 +145,9 @@ class Trainer:
 
     def _learn_from_parent(self, parent: Parent) -> None:
         """Learn from the inherited games before the first own game is played; commit the result as champion."""
-        state, part, learned = self.run.state, self.recipe.learner, self.window.learned
-        steps, _ = count_steps(0, at(part.reuse, state.cycle), learned.positions, at(part.batch, state.cycle))
+        state, part, learned = self.run.state, self.recipe.learner, self.lessons.window.learned
+        times = at(part.epochs, state.cycle) or at(part.reuse, state.cycle)
+        steps, _ = count_steps(0, times, learned.positions, at(part.batch, state.cycle))
         steps = max(1, steps)
         self.run.commit(goal=steps)
         self._show()
@@ -144,8 +158,9 @@ class Trainer:
                 f"({many(learned.positions, 'position')}) from run {parent.name!r}."
             )
         self.stop.deadline = self.status.deadline
-        losses = self._learn(state.cycle)
+        losses = self.lessons.learn(state.cycle)
         changes: dict[str, Any] = {"learner": write_learner(self.run, self.learner), "seconds": self.status.elapsed()}
+        changes["kept_nets"] = (*state.kept_nets, *self.lessons.take_kept())
         if self.learner.step >= steps:
             net = write_net(self.run, self.learner, state.cycle)
             changes |= {"checkpoints": (*state.checkpoints, net), "champion": state.cycle}
@@ -170,14 +185,11 @@ class Trainer:
         champion = self.matches.gate(task.cycle)
         if champion is None or not self.matches.measure(task.cycle, champion):
             return False
-        # 5. Commit the cycle, and with it the steps that its games are worth in the next one
+        # 5. Window: the games of the cycle are learned from in the next one
         fresh = read_cycle(self.run, task.cycle)
-        self._commit_cycle(task, champion, self.window.count_learned(fresh))
-        # 6. Window: the games of the cycle are learned from in the next one
-        if self.window.fits(task.cycle + 1):
-            self.window.add(fresh)
-        else:
-            self.window = self._read_window()
+        self.lessons.add_games(fresh, task.cycle + 1)
+        # 6. Commit the cycle, and with it the steps that its games are worth in the next one
+        self._commit_cycle(task, champion, fresh)
         self._show()
         self.status.completed = self._completed(task.cycle)
         return True
@@ -187,30 +199,36 @@ class Trainer:
         ids = range(state.first_game, state.first_game + at(self.recipe.selfplay.games, state.cycle))
         committed = read_cycle(self.run, state.cycle)
         missing = sorted(set(ids) - {record.game_id for record in committed})
+        if self.learn_only:
+            ids, missing = ids if committed else range(ids.start, ids.start), []
         return CycleTask(state.cycle, ids, committed, missing)
 
     def _play_and_learn(self, task: CycleTask) -> tuple[CycleGames, Losses | None]:
         """Play the missing games and go on to the goal step, each in a thread; return the games and the mean losses."""
         state, status = self.run.state, self.status
         status.stage, status.match = "playing and learning" if state.goal else "playing", None
+        if self.learn_only:
+            status.stage = "learning"
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing and self.selfplay.needs_net(task.cycle):
+        if task.missing and self.selfplay.native_evaluator(task.cycle, state.champion) is None:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began = time.monotonic()
         pause = began - self._work_ended
-        with ThreadPoolExecutor(1, initializer=one_thread) as helper:
-            learning = helper.submit(self._learn, task.cycle)
+        with ThreadPoolExecutor(1, "learner", initializer=one_thread) as helper:
+            learning = helper.submit(self.lessons.learn, task.cycle)
 
             def stopping() -> bool:
                 return self.stop() or (learning.done() and learning.exception() is not None)
 
             try:
                 if task.missing:
-                    tell = self._shows_games(len(task.committed))
-                    games = self.selfplay.play(task.cycle, task.missing, stopping=stopping, tell=tell)
+                    show, champion = self._shows_games(len(task.committed)), state.champion
+                    games = self.selfplay.play(
+                        task.cycle, task.missing, champion=champion, stopping=stopping, tell=show
+                    )
             except BaseException:
                 self.stop.asked = True  # else the learner would first reach its goal
                 raise
@@ -230,7 +248,8 @@ class Trainer:
                 "positions_per_second": status.positions_per_second,
                 "evaluations_per_second": status.evaluations_per_second,
             }
-            self.log("play", task.cycle, **describe_games(games.records), **speeds)
+            extras = describe_options(self.selfplay.starts, task.cycle, games.records)
+            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds)
             self._estimate_final_game(task, games)
         return games, losses
 
@@ -266,64 +285,33 @@ class Trainer:
             changes["positions"] = state.positions + shard.positions
         if state.learner is None or state.learner.step < self.learner.step:
             changes["learner"] = write_learner(run, self.learner)
+            changes["kept_nets"] = (*state.kept_nets, *self.lessons.take_kept())
         if complete and cycle + 1 not in {checkpoint.cycle for checkpoint in state.checkpoints}:
-            held_out, learned = self._validate(cycle)
+            held_out, learned = self.lessons.validate(cycle)
             changes["alarms"] = self._count_alarms(held_out, learned)
             changes["checkpoints"] = (*state.checkpoints, write_net(run, self.learner, cycle + 1))
             measured = name_losses(losses, "loss") | name_losses(held_out, "held_out") | name_losses(learned, "learned")
             self.log("learn", cycle, step=self.learner.step, rate=self.learner.rate(cycle), **measured)
-            changes["pgn"] = (*state.pgn, write_sample_games(run, cycle, records or task.committed))
+            if games := records or task.committed:
+                changes["pgn"] = (*state.pgn, write_sample_games(run, cycle, games))
         if changes:
             run.commit(**changes, seconds=self.status.elapsed())
         self._show()
 
-    def _commit_cycle(self, task: CycleTask, champion: int, positions: int) -> None:
-        """Commit the end of the cycle; `positions` of its games are learned from."""
-        part, state = self.recipe.learner, self.run.state
-        batch = at(part.batch, task.cycle + 1)
-        steps, owed = count_steps(state.owed, at(part.reuse, task.cycle), positions, batch)
+    def _commit_cycle(self, task: CycleTask, champion: int, fresh: list[GameRecord]) -> None:
+        """Commit the end of the cycle; `fresh` are its games."""
+        steps, owed = self.lessons.count_steps(fresh, task.cycle + 1, is_learning_only=self.learn_only)
         self.run.commit(
             cycle=task.cycle + 1,
             first_game=task.ids.stop,
             champion=champion,
+            first_step=self.learner.step,
             goal=self.learner.step + steps,
             owed=owed,
             seconds=self.status.elapsed(),
         )
 
     # -- learning ---------------------------------------------------------------------------------
-
-    def _learn(self, cycle: int) -> Losses | None:
-        """Train up to the goal step. When the loss is not finite, restore the last commit and halve the rate."""
-        status, state = self.status, self.run.state
-        status.goal = state.goal
-
-        def tell(step: int, losses: Losses) -> None:
-            status.step, status.losses, status.learning_rate = step, losses, self.learner.rate(cycle)
-
-        for rollback in range(MAX_ROLLBACKS + 1):
-            try:
-                losses = self.learner.learn(self.window.learned, state.goal, cycle, stopping=self.stop, tell=tell)
-                if not self.learner.is_finite():
-                    raise Diverged(self.learner.step)
-                return losses
-            except Diverged as error:
-                assert state.learner is not None
-                self.learner.restore(self.run.verify(state.learner))
-                self.learner.rate_scale *= 0.5 ** (rollback + 1)  # the restored scale is that of the commit
-                rate = self.learner.rate(cycle)
-                self.view.say(f"{error}: back to step {self.learner.step}, with a learning rate of {rate:.2g}.")
-                self.log("rollback", cycle, step=error.step, rate=rate)
-        raise RunError(f"{self.run.directory}: the loss is not finite at any learning rate", str(self.run.directory))
-
-    def _validate(self, cycle: int) -> tuple[Losses | None, Losses | None]:
-        """Return the candidate's losses on held-out games and on learned ones."""
-        if cycle == 0:  # nothing was learned yet
-            return None, None
-        held_out = self.learner.validate(self.window.held_out, cycle)
-        learned = self.learner.validate(self.window.learned, cycle)
-        self.status.held_out, self.status.learned = held_out, learned
-        return held_out, learned
 
     def _count_alarms(self, held_out: Losses | None, learned: Losses | None) -> int:
         """Return the number of overfitted cycles in a row, this one included; warn now and then."""
@@ -336,10 +324,6 @@ class Trainer:
                 f"learned ones; a smaller learner.reuse or a larger learner.window may help."
             )
         return alarms
-
-    def _read_window(self) -> Window:
-        threads = 1 if self.device == "cpu" else max(1, cores() // 2)  # self-play needs the others
-        return read_window(self.run, threads)
 
     # -- the final matches ------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class MetricsLog:
         if self._tensorboard is not None:
             for name, value in values.items():
                 if isinstance(value, int | float):
-                    self._tensorboard.add_scalar(f"{stage}/{name}", value, cycle)
+                    self._tensorboard.add_scalar(f"{stage}/{name}", value, values["step"] if stage == "step" else cycle)
 
     def close(self) -> None:
         """Close TensorBoard's file; metrics.jsonl belongs to the run."""

@@ -9,18 +9,19 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
-from selfmate.board.position import chess960_fen
+from selfmate._core import GameRecord, Pool, SelfPlayConfig
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
-from selfmate.recipe.schema import Recipe, SearchPart
+from selfmate.recipe.schema import Recipe, SelfPlayPart
+from selfmate.recipe.searches import selfplay_search
 from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.search.driver import drive, one_thread
+from selfmate.train.judge import judge_games
+from selfmate.train.starts import StartPositions
 from selfmate.util.cpu import cores
 from selfmate.util.memory import gibibytes, memory_bytes
-from selfmate.util.random_streams import stream
 from selfmate.util.text import many
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
     "SelfPlay",
     "check_memory",
     "choose_concurrency",
-    "search_config",
+    "selfplay_config",
     "selfplay_pool",
     "should_compile",
 ]
@@ -66,16 +67,25 @@ def check_memory(recipe: Recipe) -> None:
 
 
 def _most_visits(recipe: Recipe) -> int:
-    """Return the visits of the longest search that self-play will make at any cycle of the run."""
-    part = recipe.selfplay
-    cycles = [cycle for cycle in start_cycles((part.visits, part.fast_visits)) if cycle < part.cycles]
-    return max(int(at(schedule, cycle)) for schedule in (part.visits, part.fast_visits) for cycle in cycles)
+    """Return the visits of the longest search that self-play will make at any cycle of the run.
+
+    A narrow position may have twice the visits (`search.budget_moves`), and so may a tree that is kept from move to
+    move (`search.reuse`), for the subtree of the played move is about half of it.
+    """
+    part, search = recipe.selfplay, recipe.search
+    schedules = (part.visits, part.fast_visits)
+    cycles = [cycle for cycle in start_cycles((*schedules, search.budget_moves)) if cycle < part.cycles]
+
+    def largest(cycle: int) -> int:
+        visits = max(int(at(schedule, cycle)) for schedule in schedules)
+        return visits * (2 if at(search.budget_moves, cycle) else 1) * (2 if search.reuse else 1)
+
+    return max(largest(cycle) for cycle in cycles)
 
 
-def search_config(part: SearchPart, cycle: int, *, noise: bool) -> SearchConfig:
-    """Return the search of a recipe at a cycle; matches are played without noise."""
-    config = SearchConfig(**part.core_values(cycle))
-    return config if noise else config.without_noise()
+def selfplay_config(part: SelfPlayPart, cycle: int) -> SelfPlayConfig:
+    """Return the self-play of a recipe at a cycle."""
+    return SelfPlayConfig(**part.core_values(cycle), judge_search=part.judge == "search")
 
 
 class Concurrency(NamedTuple):
@@ -113,10 +123,10 @@ def selfplay_pool(
     recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int, cache: bool = True
 ) -> Pool:
     """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
-    return Pool(
+    pool = Pool(
         recipe.variant.name,
-        search_config(recipe.search, cycle, noise=True),
-        SelfPlayConfig(**recipe.selfplay.core_values(cycle)),
+        selfplay_search(recipe, cycle),
+        selfplay_config(recipe.selfplay, cycle),
         seed=seed,
         slots=concurrency.slots,
         lanes=lanes,
@@ -124,7 +134,10 @@ def selfplay_pool(
         leaves_per_slot=recipe.selfplay.leaves,
         batch=concurrency.batch,
         cache=cache,
+        encoding=recipe.encoding(),
     )
+    pool.set_temperature_by_move(recipe.selfplay.temperature_by_move)
+    return pool
 
 
 def should_compile(recipe: Recipe, device: str) -> bool:
@@ -160,10 +173,12 @@ class SelfPlay:
         in_flight: Sequence[GameRecord] = (),
         *,
         continuous: bool | None = None,
+        starts: Sequence[str] = (),
     ) -> None:
         self.recipe = recipe
         self.seed = seed
         self.device = device
+        self.starts = StartPositions(recipe, seed, starts)
         self.continuous = device != "cpu" if continuous is None else continuous
         self.lanes = cores() if device == "cpu" else GPU_LANES
         self.concurrency: Concurrency | None = None  # measured once per session
@@ -171,6 +186,8 @@ class SelfPlay:
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
         self._pool: Pool | None = None
         self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
+        self.beat: Callable[[], None] = lambda: None
+        """Called by the lanes again and again (`Watchdog.beat`)."""
         self._pausing = False
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
@@ -179,9 +196,16 @@ class SelfPlay:
         self._evaluations_counted = 0  # of them, those of earlier calls of `play`
         self._counted_from = 0.0  # when it returned, or when the pool began after a rest (`time.monotonic`)
 
-    def needs_net(self, cycle: int) -> bool:
-        """Return whether the games of a cycle are played with the champion."""
-        return cycle >= self.recipe.selfplay.uniform_cycles
+    def native_evaluator(self, cycle: int, champion: int) -> str | None:
+        """Return the evaluator of the core that plays the games of a cycle; None if the champion does.
+
+        `champion` is the cycle that made it, 0 for the untrained net: no candidate has passed the gate yet.
+        """
+        part = self.recipe.selfplay
+        if cycle < part.uniform_cycles:
+            return "uniform"
+        explores = part.explorer != "net" and (champion == 0 or cycle < part.explorer_cycles)
+        return part.explorer if explores else None
 
     def prepare(self, champion: Path) -> None:
         """Load the champion's folder. A GPU keeps one evaluator and replaces its weights: compiling takes a while."""
@@ -203,16 +227,19 @@ class SelfPlay:
         cycle: int,
         missing: Sequence[int],
         *,
+        champion: int = 0,
         stopping: Callable[[], bool],
         tell: Callable[[CycleGames], None],
     ) -> CycleGames:
         """Play the games with the ids `missing` (rising, at least one); fewer come back when `stopping` is true.
 
+        `champion` is the cycle that made the net which `prepare` has loaded.
+
         `tell` is called with the games so far several times a second, and at the end. Finished games, evaluations and
         seconds are counted since the call before, if the pool has not rested since then.
         """
-        if not self.needs_net(cycle):
-            return self._play_uniform(cycle, missing, stopping, tell)
+        if (native := self.native_evaluator(cycle, champion)) is not None:
+            return self._play_native(native, cycle, missing, stopping, tell)
         self._stopping = stopping
         self._start(cycle, missing)
         wanted = set(missing)
@@ -242,12 +269,17 @@ class SelfPlay:
         self._stopping = lambda: False
         self._evaluations_counted += games.evaluations
         self._counted_from = time.monotonic()
-        return games._replace(records=sorted(mine, key=lambda record: record.game_id))
+        return games._replace(records=judge_games(self.recipe, sorted(mine, key=lambda record: record.game_id)))
 
-    def _play_uniform(
-        self, cycle: int, missing: Sequence[int], stopping: Callable[[], bool], tell: Callable[[CycleGames], None]
+    def _play_native(
+        self,
+        evaluator: str,
+        cycle: int,
+        missing: Sequence[int],
+        stopping: Callable[[], bool],
+        tell: Callable[[CycleGames], None],
     ) -> CycleGames:
-        """Play games without a net, on all cores: what an untrained net knows, in a small part of its time."""
+        """Play games without a net, on all cores: `uniform` is what an untrained net knows, in a part of its time."""
         records: list[GameRecord] = []
         began, evaluations = time.monotonic(), 0
         for first in range(0, len(missing), UNIFORM_GAMES):
@@ -256,9 +288,9 @@ class SelfPlay:
             concurrency = Concurrency(UNIFORM_GAMES, 0, "")
             pool = selfplay_pool(self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=1, threads=0)
             for start, count in ranges(missing[first : first + UNIFORM_GAMES]):
-                self._queue(start, count, pool)
-            pool.run("uniform")
-            records += pool.drain()
+                self.starts.queue(pool, range(start, start + count), cycle)
+            pool.run(evaluator)
+            records += judge_games(self.recipe, pool.drain())
             evaluations += pool.playouts
             tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
         return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
@@ -295,13 +327,11 @@ class SelfPlay:
             self._resume(cycle, missing, begun)
         else:
             part = self.recipe.selfplay
-            self._pool.configure(
-                search_config(self.recipe.search, cycle, noise=True), SelfPlayConfig(**part.core_values(cycle))
-            )
+            self._pool.configure(selfplay_search(self.recipe, cycle), selfplay_config(part, cycle))
         if self.continuous:
             # Enough for every slot until the next call. A learner that is slower than self-play makes it wait.
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
-            self._queue(self._queued, max(0, ahead - self._queued), self._pool)
+            self.starts.queue(self._pool, range(self._queued, max(self._queued, ahead)), cycle)
             self._queued = max(self._queued, ahead)
         if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
             self.pause()
@@ -311,6 +341,7 @@ class SelfPlay:
             threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
 
     def _is_pausing(self) -> bool:
+        self.beat()
         return self._pausing or self._stopping()
 
     def _drive(self, pool: Pool, playing: Future[None]) -> None:
@@ -336,22 +367,21 @@ class SelfPlay:
         last, wanted = missing[-1], set(missing)
         longest = at(self.recipe.selfplay.max_plies, cycle)
         kept = [record for record in begun if record.game_id in wanted or record.game_id > last]
-        over = [record for record in kept if record.outcome is not None or len(record.moves) >= longest]
+        is_judged = self.recipe.selfplay.judge == "search"  # then a truncated game goes on with the search that judges
+        over = [
+            record
+            for record in kept
+            if record.outcome is not None
+            or record.judgement is not None
+            or (len(record.moves) >= longest and not is_judged)
+        ]
         self._finished = {record.game_id: record for record in over}
         known = {record.game_id for record in kept}
         self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])
         for first, count in ranges([game for game in (*missing, *range(last + 1, newest + 1)) if game not in known]):
-            self._queue(first, count, self._pool)
+            self.starts.queue(self._pool, range(first, first + count), cycle)
         self._queued = newest + 1
-
-    def _queue(self, first: int, count: int, pool: Pool) -> None:
-        """Queue games by their ids; those of a 960 variant begin at start positions drawn by seed and id."""
-        if not self.recipe.variant.name.endswith("960"):
-            pool.start(first, count)
-            return
-        starts = (stream(self.seed, "start position", game) % 960 for game in range(first, first + count))
-        pool.start_games([(chess960_fen(number), 0, 0) for number in starts], first)
 
 
 def ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:

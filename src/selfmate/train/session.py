@@ -21,20 +21,28 @@ from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.recipe.schedule import at
 from selfmate.rundir.directory import Run
-from selfmate.rundir.format import RunError
+from selfmate.rundir.format import RunError, read_state
 from selfmate.search.driver import one_thread
+from selfmate.train.console_log import CONSOLE_LOG, LoggedView
 from selfmate.train.dashboard import View, make_view
+from selfmate.train.engines import check_engines
 from selfmate.train.gate import ANCHOR, UNTRAINED
+from selfmate.train.judge import check_judge
 from selfmate.train.loop import Trainer, net_config
 from selfmate.train.selfplay import check_memory
+from selfmate.train.starts import describe_starts, read_starts
 from selfmate.train.status import TrainingStatus
 from selfmate.train.warm_start import find_parent, inherit
+from selfmate.train.watchdog import Watchdog
 from selfmate.util.signals import Stop, stop_on_signals
 from selfmate.util.text import many
 
 __all__ = ["Summary", "command_line", "find_device", "program_name", "train"]
 
 DEVICES: Final = ("auto", "cpu", "cuda")
+
+WATCHDOG_MINUTES: Final = 30.0
+"""Compiling a net on a GPU takes some minutes, in which its lane tells nothing."""
 
 SWITCH_SECONDS: Final = 0.0002
 """Python's switch interval while training; see `_shared_processor`."""
@@ -60,32 +68,44 @@ def train(
     seed: int | None = None,
     device: str = "auto",
     source: str | Path | None = None,
+    learn_only: bool = False,
+    watchdog: float = WATCHDOG_MINUTES,
 ) -> Summary:
     """Train by a recipe until the run is complete, `minutes` have passed or a stop was requested.
 
     The same call resumes the run. Its directory is `run`, by default `runs/NAME`. `overrides` are `section.key=value`.
     `device` is `auto` (a GPU where torch sees one), `cpu` or `cuda`. `source` is the directory of another run whose
-    games, and weights as far as they fit, a new run begins with; it is not given again to resume.
+    games, and weights as far as they fit, a new run begins with; it is not given again to resume. With `learn_only` the
+    session plays no games of self-play: its cycles learn from the games that there are. A lane or the learner that has
+    stood still for `watchdog` minutes (0: any time) ends the session.
     """
     began = time.monotonic()
     # 1. Check the arguments before anything is written
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
     changed = change(wanted, overrides)
-    net_config(changed)
-    check_memory(changed)
+    for check in (net_config, check_memory, check_judge, check_engines):
+        check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
-    parent = None if source is None else find_parent(Path(source), directory, wanted)
+    given = None if source is None else Path(source)
+    parent = None if given is None else find_parent(given, directory, wanted)
+    if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
+        raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
+    begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
+    starts = read_starts(changed) if begins else None
     command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
     device = find_device(device)
     # 2. Lock the directory, then train
-    with Run.open(directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent) as opened:
+    fens = () if starts is None else starts.fens
+    with Run.open(
+        directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent, starts=fens
+    ) as opened:
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
-        if source is not None:
-            inherit(opened, Path(source))
+        if given is not None:
+            inherit(opened, given)
         elif opened.manifest.parent is not None and not opened.state.shards:
-            given = opened.manifest.parent.name
-            raise RunError(f"{directory}: the games of run {given!r} are not copied yet; give --from again")
+            missing = opened.manifest.parent.name
+            raise RunError(f"{directory}: the games of run {missing!r} are not copied yet; give --from again")
         status = TrainingStatus(
             variant=wanted.variant.name,
             recipe=name,
@@ -94,12 +114,15 @@ def train(
             deadline=None if minutes is None else began + 60 * minutes,
         )
         stop = Stop()
-        with make_view(status) as view:
+        with make_view(status) as shown, LoggedView(shown, status, directory / CONSOLE_LOG) as view:
+            guard = Watchdog(60 * watchdog, stop, say=view.say, write=view.write, close=view.close)
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
-            with stop_on_signals(stop, view.say, view.close), _shared_processor():
+            with stop_on_signals(stop, view.say, view.close), _shared_processor(), guard:
                 _say_where(opened, view)
+                if starts is not None:
+                    view.say(describe_starts(opened.recipe.selfplay, starts))
                 trainer = Trainer(
-                    opened, stop, status, view, device=device, source=None if source is None else Path(source)
+                    opened, stop, status, view, device=device, source=given, learn_only=learn_only, watchdog=guard
                 )
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)
@@ -116,6 +139,7 @@ def _train(trainer: Trainer) -> dict[str, Match]:
         scores = trainer.final()
     finally:
         trainer.selfplay.pause()
+        trainer.lessons.close()
     trainer.log.close()
     return scores
 

@@ -16,7 +16,7 @@ from selfmate._core import Buffer
 from selfmate.nn.checkpoint import read_card
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
-from selfmate.nn.transfer import copy_matching_weights, without_context
+from selfmate.nn.transfer import copy_matching_weights, means_the_same, without_context
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
@@ -102,6 +102,8 @@ def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
     tensors = read_safetensors(read_committed(source, name, state.learner.files[LEARNER_TENSORS]))
     for key, tensor in theirs.state_dict().items():
         tensor.copy_(torch.from_numpy(tensors[f"{AVERAGE_PREFIX}{key}"]))
+    if not means_the_same(theirs, learner.net):
+        return False
     if learner.net.config.context == "none" != theirs.config.context:
         batch = as_tensors(games.sample(CONTEXT_POSITIONS, 0, False))
         theirs = without_context(theirs, batch.bits, batch.scalars)

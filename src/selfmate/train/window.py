@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from selfmate._core import Buffer, GameRecord
+from selfmate._core import Buffer, Encoding, GameRecord
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.directory import Run
 from selfmate.rundir.games import decode_games
 from selfmate.train.formulas import is_held_out
 
-__all__ = ["Window", "read_cycle", "read_window"]
+__all__ = ["Window", "first_cycle", "oldest_game", "read_cycle", "read_window"]
 
 
 class Window:
     """Two buffers of positions, newest games last: `learned` is sampled for training, `held_out` only validates."""
 
-    def __init__(self, variant: str, part: LearnerPart, cycle: int, threads: int = 1) -> None:
+    def __init__(
+        self, variant: str, part: LearnerPart, cycle: int, threads: int = 1, *, encoding: Encoding | None = None
+    ) -> None:
         self.part = part
         self.capacity = at(part.window, cycle)
         self.held_out_capacity = self.capacity // part.holdout if part.holdout else 0
-        self.learned = Buffer(variant, self.capacity, threads)
-        self.held_out = Buffer(variant, max(1, self.held_out_capacity), threads)
+        self.learned = Buffer(variant, self.capacity, threads, encoding)
+        self.held_out = Buffer(variant, max(1, self.held_out_capacity), threads, encoding)
 
     def fits(self, cycle: int) -> bool:
         """Return whether the capacity is the one that the recipe has at a cycle."""
@@ -32,6 +34,11 @@ class Window:
         """Add newer games; the oldest games are dropped beyond the capacity."""
         for record in records:
             (self.held_out if self.is_held_out(record.game_id) else self.learned).add(record)
+
+    def forget_before(self, game_id: int) -> None:
+        """Drop the oldest games, as long as their ids are below `game_id`."""
+        self.learned.forget_before(game_id)
+        self.held_out.forget_before(game_id)
 
     def is_held_out(self, game_id: int) -> bool:
         """Return whether a game only validates."""
@@ -57,12 +64,23 @@ def read_cycle(run: Run, cycle: int) -> list[GameRecord]:
     return sorted(records, key=lambda record: record.game_id)
 
 
-def read_window(run: Run, threads: int) -> Window:
-    """Return a window with the newest committed games before the run's present cycle, up to its capacity."""
-    cycle = run.state.cycle
-    window = Window(run.recipe.variant.name, run.recipe.learner, cycle, threads)
+def first_cycle(part: LearnerPart, cycle: int) -> int:
+    """Return the oldest cycle whose games may be in the window of a cycle."""
+    cycles = at(part.window_cycles, cycle)
+    return max(0, cycle - cycles) if cycles else 0
+
+
+def oldest_game(run: Run, cycle: int) -> int:
+    """Return the smallest id that a game in the window of a cycle may have; 0 where all may be in it."""
+    first = first_cycle(run.recipe.learner, cycle)
+    return min((shard.first for shard in run.state.shards if shard.cycle >= first), default=0) if first else 0
+
+
+def read_window(run: Run, threads: int, cycle: int) -> Window:
+    """Return a window with the newest committed games before a cycle, up to its capacity."""
+    window = Window(run.recipe.variant.name, run.recipe.learner, cycle, threads, encoding=run.recipe.encoding())
     newest_first: list[list[GameRecord]] = []
-    for earlier in reversed(range(cycle)):
+    for earlier in reversed(range(first_cycle(run.recipe.learner, cycle), cycle)):
         newest_first.append(read_cycle(run, earlier))
         if window.would_be_full(newest_first):
             break
