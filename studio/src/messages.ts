@@ -185,6 +185,18 @@ export interface HintFound {
   text: string;
 }
 
+/** Input planes of a position, as the side to move sees them (Black's are turned), and the opinions of nets. */
+export interface InsideNet {
+  type: "net.inside";
+  ask: number;
+  fen: string;
+  files: number;
+  ranks: number;
+  planes: NetPlane[];
+  /** Of the player, and of the untrained net of its run or of equal priors. */
+  opinions: NetOpinion[];
+}
+
 /** A player of a ladder with its rating and half of its 95 % interval. */
 export interface LadderRow {
   name: string;
@@ -233,6 +245,16 @@ export interface LookAtRun {
   id: string;
 }
 
+/** Ask what a net sees and says of a position without a search; answered by `InsideNet`. */
+export interface LookInside {
+  type: "net.inside";
+  ask: number;
+  variant: string;
+  fen?: string | null;
+  moves?: string[];
+  player?: string | null;
+}
+
 /** A net with what is known of it. */
 export interface NetCard {
   id: string;
@@ -250,6 +272,23 @@ export interface NetList {
   nets: NetCard[];
   ladder: LadderRow[];
   variant: string;
+}
+
+/** What a net says of a position without a search. */
+export interface NetOpinion {
+  player: string;
+  name: string;
+  wdl: [number, number, number];
+  /** By move. */
+  priors: Record<string, number>;
+  /** Expected plies to the end of the game. */
+  plies: number | null;
+}
+
+/** An input plane: one number for each square in the order of ranks from the first, files from a; or one for all. */
+export interface NetPlane {
+  name: string;
+  values: number[];
 }
 
 /** Result of a match that measured a net, with the ends of its 95 % interval. */
@@ -665,6 +704,7 @@ export type AnyRequest =
   | AskPosition
   | StartAnalysis
   | StepPlayouts
+  | LookInside
   | StopAnalysis
   | ReviewGame
   | LoadPgn
@@ -686,6 +726,7 @@ export type AnyEvent =
   | PositionView
   | AnalysisUpdate
   | PlayoutTrace
+  | InsideNet
   | ReviewedMove
   | StudyGame
   | PgnText

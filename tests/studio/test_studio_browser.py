@@ -379,7 +379,7 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
 
 # -- all views ---------------------------------------------------------------------------------------------------------
 
-VIEWS = ["", "#play?variant=atomic", "#study?variant=gardner", "#study/tree?variant=gardner", "#train", "#nets"]
+VIEWS = ["", "#play?variant=atomic", "#study?variant=gardner", "#study/tree?variant=gardner", "#study/net?variant=gardner", "#train", "#nets"]
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])

@@ -268,3 +268,20 @@ def test_a_flood_is_cut_off_and_others_are_still_answered(server: StudioServer) 
         flood()
     with server.page() as page:
         assert page.ask("hello")["type"] == "welcome"
+
+
+def test_the_inside_of_a_net_is_seen_by_the_side_to_move(server: StudioServer) -> None:
+    with server.page() as page:
+        for fen, turn in (("4k/5/5/5/K1Q2 w - - 0 1", "white"), ("k1q2/5/5/5/4K b - - 0 1", "black")):
+            inside = page.ask("net.inside", variant="gardner", fen=fen)
+            planes = {plane["name"]: plane["values"] for plane in inside["planes"]}
+            # Black's board is turned: the king is on its own first rank, at the a-file, in both positions.
+            assert [number for number, value in enumerate(planes["own king"]) if value] == [0]
+            assert sum(planes["own queen"]) == 1
+            assert planes["their queen"] == [0]
+            net, equal = inside["opinions"]
+            assert (net["name"], equal["name"]) == ("gardner-laptop", "equal priors")
+            assert len(set(equal["priors"].values())) == 1
+            assert abs(sum(net["priors"].values()) - 1) < 0.01
+            ahead = net["wdl"][0] - net["wdl"][2]
+            assert ahead > 0 if turn == "white" else ahead < 0  # win-draw-loss is White's

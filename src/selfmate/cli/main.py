@@ -102,7 +102,9 @@ def _selfmate(
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, starts, arena, ladder, rate, progress, pack, play, studio, uci, analyse, nets, export, demo, doctor)
+COMMANDS = (
+    perft, train, starts, arena, ladder, rate, progress, pack, play, studio, uci, analyse, nets, export, demo, doctor
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 for each in (*app.registered_commands, *bench_app.registered_commands, *recipe_app.registered_commands):

@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from selfmate.errors import SelfmateError
 from selfmate.studio import messages
 from selfmate.studio.analysis import AnalysisWorker
+from selfmate.studio.inside import look_inside
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
 from selfmate.studio.playouts import trace_playouts
 from selfmate.studio.recipes import recipe_form
@@ -220,6 +221,9 @@ class Connection:
     async def _playouts(self, request: messages.StepPlayouts) -> Event:
         return await asyncio.to_thread(trace_playouts, self._studio.catalog, request)
 
+    async def _look_inside(self, request: messages.LookInside) -> Event:
+        return await asyncio.to_thread(look_inside, self._studio.catalog, request)
+
     async def _stop_analysis(self, request: messages.StopAnalysis) -> None:
         self._analysis.stop()
 
@@ -278,6 +282,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.AskPosition: "_position",
     messages.StartAnalysis: "_start_analysis",
     messages.StepPlayouts: "_playouts",
+    messages.LookInside: "_look_inside",
     messages.StopAnalysis: "_stop_analysis",
     messages.ReviewGame: "_review",
     messages.LoadPgn: "_load_pgn",

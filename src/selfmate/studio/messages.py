@@ -202,6 +202,25 @@ class PlayoutStep(Struct, frozen=True, kw_only=True):
     proven: list[int | None]
 
 
+class NetPlane(Struct, frozen=True, kw_only=True):
+    """An input plane: one number for each square in the order of ranks from the first, files from a; or one for all."""
+
+    name: str
+    values: list[float]
+
+
+class NetOpinion(Struct, frozen=True, kw_only=True):
+    """What a net says of a position without a search."""
+
+    player: str
+    name: str
+    wdl: Wdl
+    priors: dict[str, float]
+    """By move."""
+    plies: float | None
+    """Expected plies to the end of the game."""
+
+
 class StudyNode(Struct, frozen=True, kw_only=True):
     """A move of a game tree. `parent` is its index in the list, -1: the start; the first child is the main line."""
 
@@ -406,6 +425,15 @@ class StepPlayouts(Request, frozen=True, kw_only=True, tag="analysis.playouts"):
     playouts: Annotated[int, Meta(ge=1, le=400)] = 120
 
 
+class LookInside(Request, frozen=True, kw_only=True, tag="net.inside"):
+    """Ask what a net sees and says of a position without a search; answered by `InsideNet`."""
+
+    variant: Name
+    fen: FenText | None = None
+    moves: UciLine = []
+    player: Name | None = None
+
+
 class StopAnalysis(Request, frozen=True, kw_only=True, tag="analysis.stop"):
     """Stop the analysis or review of this page."""
 
@@ -589,6 +617,17 @@ class PlayoutTrace(Event, frozen=True, kw_only=True, tag="analysis.trace"):
     playouts: list[PlayoutStep]
 
 
+class InsideNet(Event, frozen=True, kw_only=True, tag="net.inside"):
+    """Input planes of a position, as the side to move sees them (Black's are turned), and the opinions of nets."""
+
+    fen: str
+    files: int
+    ranks: int
+    planes: list[NetPlane]
+    opinions: list[NetOpinion]
+    """Of the player, and of the untrained net of its run or of equal priors."""
+
+
 class ReviewedMove(Event, frozen=True, kw_only=True, tag="review.move"):
     """A move of a game with the loss that searches found; `ply` counts from 0."""
 
@@ -667,12 +706,12 @@ class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
 
 REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
-    | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | StopAnalysis | ReviewGame | LoadPgn
-    | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun | AskRecipe | AskNets
+    | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | LookInside | StopAnalysis | ReviewGame
+    | LoadPgn | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun | AskRecipe | AskNets
 )  # fmt: skip
 EVENTS = (
-    Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | ReviewedMove
-    | StudyGame | PgnText | RunList | RunView | RecipeForm | RunStarted | NetList
+    Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | InsideNet
+    | ReviewedMove | StudyGame | PgnText | RunList | RunView | RecipeForm | RunStarted | NetList
 )  # fmt: skip
 AnyRequest = REQUESTS
 AnyEvent = EVENTS

@@ -30,8 +30,10 @@ from selfmate.search.spec import HEURISTIC, RANDOM, net_name
 from selfmate.search.strength import HIGHEST, LOWEST, StrengthTable, read_strength_table, strength_at
 from selfmate.studio.messages import PlayerCard, VariantCard
 
-__all__ = ["GameStrength", "PlayerCatalog", "variant_cards"]
+__all__ = ["UNIFORM", "GameStrength", "PlayerCatalog", "variant_cards"]
 
+UNIFORM: Final = "uniform"
+"""Equal priors, to compare nets with; it is not listed."""
 MOST_OPEN: Final = 8
 """Nets that are kept in memory."""
 MOST_CHECKPOINTS: Final = 12
@@ -145,7 +147,7 @@ class PlayerCatalog:
         return _table(player.path, player.evaluator.net_id)
 
     def _source(self, player_id: str) -> str | Path:
-        if player_id in (HEURISTIC, RANDOM):
+        if player_id in (HEURISTIC, RANDOM, UNIFORM):
             return player_id
         if (folder := nets.named(player_id)) is not None:
             return folder

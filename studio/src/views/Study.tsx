@@ -16,16 +16,18 @@ import { useKeys } from "../ui/keys";
 import { ValueGraph } from "../ui/ValueGraph";
 import { BoardEditor } from "./BoardEditor";
 import { Candidates } from "./study/Candidates";
+import { InsidePanel } from "./study/InsidePanel";
 import { MoveTree } from "./study/MoveTree";
 import { OpenDialog } from "./study/OpenDialog";
 import { SearchTreePanel } from "./study/SearchTreePanel";
 import { useAnalysis, type Review } from "./study/useAnalysis";
 import { useStudy, type Study } from "./study/useStudy";
 
-type Tab = "lines" | "tree" | "game";
+type Tab = "lines" | "tree" | "net" | "game";
 const TABS: readonly (readonly [Tab, string])[] = [
   ["lines", "Candidates"],
   ["tree", "Search tree"],
+  ["net", "Inside the net"],
   ["game", "Game"],
 ];
 const DRAWINGS: readonly (readonly [BoardDrawing, string])[] = [
@@ -48,7 +50,7 @@ export function StudyView() {
   const variant = query.get("variant") ?? "atomic";
   const study = useStudy(variant, query.get("fen"), query.get("moves"));
   const { tree, at, board } = study;
-  const tab: Tab = rest[0] === "tree" || rest[0] === "game" ? rest[0] : "lines";
+  const tab: Tab = TABS.find(([id]) => id === rest[0])?.[0] ?? "lines";
   const [isOn, setOn] = useState(true);
   const [player, setPlayer] = useState(query.get("player") ?? "");
   const [visits, setVisits] = useState("4000");
@@ -125,7 +127,7 @@ export function StudyView() {
         </button>
         <IconButton class="only-s" icon="sun" label="Theme" onClick={toggleTheme} />
       </div>
-      <div class={`study ${tab === "tree" ? "wide" : ""} ${tab === "game" ? "moves-tab" : ""}`}>
+      <div class={`study ${tab === "tree" || tab === "net" ? "wide" : ""} ${tab === "game" ? "moves-tab" : ""}`}>
         <div class="sb">
           <div class="sbrow">
             <WdlColumn wdl={update?.wdl ?? EVEN} flipped={orientation === "black"} />
@@ -222,6 +224,11 @@ export function StudyView() {
           {tab === "tree" && (
             <div class="body" role="tabpanel" aria-label="Search tree">
               <SearchTreePanel tree={tree} at={at} player={player} update={update} onArrows={setPathArrows} />
+            </div>
+          )}
+          {tab === "net" && (
+            <div class="body" role="tabpanel" aria-label="Inside the net">
+              <InsidePanel tree={tree} at={at} player={player} update={update} />
             </div>
           )}
           {tab === "game" && <GameColumn study={study} review={review} />}
