@@ -379,7 +379,8 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
 
 # -- all views ---------------------------------------------------------------------------------------------------------
 
-VIEWS = ["", "#play?variant=atomic", "#study?variant=gardner", "#study/tree?variant=gardner", "#study/net?variant=gardner", "#train", "#nets"]
+STUDIES = [f"#study{tab}?variant=gardner" for tab in ("", "/tree", "/net")]
+VIEWS = ["", "#play?variant=atomic", *STUDIES, "#train", "#nets"]
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
