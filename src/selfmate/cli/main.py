@@ -25,6 +25,7 @@ from selfmate.cli.perft import perft
 from selfmate.cli.programs import demo, play, uci
 from selfmate.cli.recipe import recipe_app
 from selfmate.cli.starts import starts
+from selfmate.cli.studio import studio
 from selfmate.cli.training import pack, train
 from selfmate.errors import SelfmateError, clip
 
@@ -103,7 +104,9 @@ def _selfmate(
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, starts, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo, doctor)
+COMMANDS = (
+    perft, train, starts, arena, ladder, rate, progress, pack, play, studio, uci, analyse, nets, export, demo, doctor
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 GROUPS = (app, bench_app, recipe_app, lab_app)
