@@ -22,6 +22,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 from websockets.asyncio.client import connect
+from websockets.typing import Origin
 
 PORT = 8791
 ADDRESS = f"http://127.0.0.1:{PORT}/"
@@ -113,7 +114,7 @@ async def load(cookie: str) -> tuple[int, int]:
         try:
             headers = {"cookie": cookie}
             async with connect(
-                f"ws://127.0.0.1:{PORT}/ws", origin=ADDRESS.rstrip("/"), additional_headers=headers
+                f"ws://127.0.0.1:{PORT}/ws", origin=Origin(ADDRESS.rstrip("/")), additional_headers=headers
             ) as page:
                 end = time.monotonic() + LOAD_SECONDS
                 number = 0

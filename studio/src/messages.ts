@@ -419,7 +419,7 @@ export interface RecipeKeyCard {
   key: string;
   section: string;
   name: string;
-  type: "boolean" | "integer" | "number" | "string";
+  type: "array" | "boolean" | "integer" | "number" | "string";
   help: string;
   /** Empty where the recipe does not have the key. */
   value: string;

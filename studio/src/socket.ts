@@ -25,6 +25,8 @@ export class Connection {
     private readonly url: string,
     private readonly onState: (state: ConnectionState) => void,
     private readonly makeSocket: (url: string) => WebSocket = (address) => new WebSocket(address),
+    /** Called before every new attempt: a server that was started again has another token. */
+    private readonly beforeRetry: () => Promise<unknown> = () => Promise.resolve(),
   ) {}
 
   connect(): void {
@@ -47,7 +49,7 @@ export class Connection {
       for (const { reject } of this.waiting.values()) reject(new RequestFailed("The connection was lost."));
       this.waiting.clear();
       const wait = RETRY_MS[Math.min(this.attempts++, RETRY_MS.length - 1)] ?? 4000;
-      setTimeout(() => this.connect(), wait);
+      setTimeout(() => void this.beforeRetry().then(() => this.connect()), wait);
     });
   }
 

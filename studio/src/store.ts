@@ -10,9 +10,14 @@ export const toast = signal<{ text: string; number: number } | null>(null);
 export const isTraining = computed(() => (runs.value ?? []).some((run) => run.status === "running"));
 
 const protocol = location.protocol === "https:" ? "wss" : "ws";
-export const server = new Connection(`${protocol}://${location.host}/ws`, (state) => {
-  connectionState.value = state;
-});
+export const server = new Connection(
+  `${protocol}://${location.host}/ws`,
+  (state) => {
+    connectionState.value = state;
+  },
+  undefined,
+  () => fetch("/", { cache: "no-store" }).catch(() => undefined),
+);
 
 /** Say something at the bottom of the page for a moment; screen readers read it. */
 export function say(text: string): void {

@@ -88,7 +88,7 @@ it("connects again, rejects what waited, and keeps a move that was made meanwhil
   socket.close();
   await expect(waiting).rejects.toThrow("lost");
   connection.send("game.move", { id: "00000001", ply: 0, uci: "e2e4" });
-  vi.advanceTimersByTime(300);
+  await vi.advanceTimersByTimeAsync(300);
   const second = FakeSocket.all[1];
   second?.open();
   expect(opened).toHaveBeenCalledTimes(2);

@@ -38,7 +38,7 @@ class StudioServer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if token:
-            given.setdefault("cookie", f"{COOKIE}={self.access.token}")
+            given.setdefault("cookie", f"{COOKIE}={self.access.cookie_value}")
         connection.putrequest(method, path, skip_host="host" in given, skip_accept_encoding=True)
         for name, value in given.items():
             connection.putheader(name, value)
@@ -52,7 +52,7 @@ class StudioServer:
 
     def page(self, **headers: str) -> Page:
         """Return a new connection, as a page of this server makes it; `headers` replace its own."""
-        given = {"cookie": f"{COOKIE}={self.access.token}", "origin": self.url.rstrip("/")} | headers
+        given = {"cookie": f"{COOKIE}={self.access.cookie_value}", "origin": self.url.rstrip("/")} | headers
         origin = given.pop("origin")
         opened = connect(
             f"ws://{self.host}/ws",
@@ -125,11 +125,11 @@ class Page:
 
 
 @contextmanager
-def studio_server(runs: Path, *, port: int = 0) -> Iterator[StudioServer]:
+def studio_server(runs: Path, *, port: int = 0, token: str | None = None) -> Iterator[StudioServer]:
     """Run a server in a thread while the block runs."""
     listener = bind("127.0.0.1", port)
     chosen = listener.getsockname()[1]
-    access = Access("127.0.0.1", chosen)
+    access = Access("127.0.0.1", chosen, token)
     config = uvicorn.Config(
         make_app(Studio(runs), access),
         log_level="critical",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from selfmate.studio.security import COOKIE, TOKEN_VARIABLE, Access, AccessError
 from selfmate.studio.server import ServerError, bind
-from studio_server import StudioServer
+from studio_server import StudioServer, studio_server
 
 TRAVERSALS = [
     f"{prefix}{path}"
@@ -42,12 +45,12 @@ def test_the_page_comes_with_its_token_and_a_policy_without_inline_script(server
     status, headers, body = server.get("/", token=False)
     assert status == 200
     cookie = headers["set-cookie"]
-    assert cookie.startswith(f"{COOKIE}={server.access.token};")
+    assert cookie.startswith(f"{COOKIE}={server.access.cookie_value};")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    assert server.access.token.encode() not in body
+    assert server.access.cookie_value.encode() not in body
     text = body.decode()
     assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>|\son\w+=|\sstyle=", text)
     for path in re.findall(r'(?:src|href)="(/[^"]+)"', text):
@@ -58,7 +61,7 @@ def test_the_page_comes_with_its_token_and_a_policy_without_inline_script(server
 
 def test_the_api_needs_the_token(server: StudioServer) -> None:
     assert server.get("/api/info")[0] == 200
-    for wrong in ("", f"{COOKIE}=", f"{COOKIE}=x{server.access.token}", f"other={server.access.token}"):
+    for wrong in ("", f"{COOKIE}=", f"{COOKIE}=x{server.access.cookie_value}", f"other={server.access.cookie_value}"):
         assert server.get("/api/info", token=False, cookie=wrong)[0] == 401
     assert server.get("/api/games/0123456789abcdef/pgn")[0] == 404
 
@@ -113,7 +116,8 @@ def test_another_host_needs_a_token_of_the_environment(monkeypatch: pytest.Monke
         Access.for_host("0.0.0.0", 80)
     monkeypatch.setenv(TOKEN_VARIABLE, "a secret of some length")
     access = Access.for_host("192.0.2.1", 80)
-    assert not access.is_local
+    assert not access.is_open
+    assert not Access.for_host("127.0.0.1", 80).is_open
     assert access.token == "a secret of some length"
     assert access.knows_host("192.0.2.1:80")
     assert not access.knows_host("192.0.2.2:80")
@@ -122,3 +126,20 @@ def test_another_host_needs_a_token_of_the_environment(monkeypatch: pytest.Monke
 def test_a_port_in_use_is_one_sentence(server: StudioServer) -> None:
     with pytest.raises(ServerError, match=f"port {server.port} of 127.0.0.1: is in use; choose another with --port"):
         bind("127.0.0.1", server.port)
+
+
+def test_a_set_token_is_asked_for_in_a_form(tmp_path: Path) -> None:
+    secret = 'a secret; "more" & = 100 %'
+    with studio_server(tmp_path, token=secret) as server:
+        status, headers, body = server.get("/", token=False)
+        assert status == 200
+        assert "set-cookie" not in headers
+        assert b"<form" in body
+        origin = server.url.rstrip("/")
+        form: dict[str, Any] = {"method": "POST", "token": False, "origin": origin}
+        assert server.get("/api/login", body=urlencode({"token": "guess"}).encode(), **form)[0] == 401
+        status, headers, _ = server.get("/api/login", body=urlencode({"token": secret}).encode(), **form)
+        assert (status, headers["location"]) == (303, "/")
+        assert "HttpOnly" in headers["set-cookie"]
+        page = server.get("/", token=False, cookie=headers["set-cookie"].partition(";")[0])
+        assert b"/assets/" in page[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import time
@@ -12,6 +13,9 @@ from websockets.exceptions import ConnectionClosed
 
 from selfmate._core import VARIANTS
 from selfmate.board.position import Position
+from selfmate.studio.games import MOST_TREES, Games
+from selfmate.studio.messages import NewGame
+from selfmate.studio.players import PlayerCatalog
 from studio_server import StudioServer
 
 INJECTIONS = [
@@ -285,3 +289,23 @@ def test_the_inside_of_a_net_is_seen_by_the_side_to_move(server: StudioServer) -
             assert abs(sum(net["priors"].values()) - 1) < 0.01
             ahead = net["wdl"][0] - net["wdl"][2]
             assert ahead > 0 if turn == "white" else ahead < 0  # win-draw-loss is White's
+
+
+def test_trees_of_many_games_are_freed() -> None:
+    async def play() -> tuple[int, int]:
+        games = Games(PlayerCatalog(None))
+        tables = []
+        for number in range(MOST_TREES + 4):
+            request = NewGame(ask=number, variant="gardner", color="black", player="heuristic-1", visits=2)
+            tables.append(await games.new(request))
+            while not tables[-1].game.moves:
+                await asyncio.sleep(0.01)
+        tables[-1].game.resign("black")
+        games._keep_tree(tables[-2])
+        kept = [table for table in tables if table.searcher._kept is not None]
+        await games.close()
+        return len(kept), tables[-1] in kept
+
+    kept, is_over_kept = asyncio.run(play())
+    assert kept == MOST_TREES - 1
+    assert not is_over_kept

@@ -41,7 +41,7 @@ MOST_SECONDS: Final = 300.0
 """Longest analysis that a page can ask for."""
 MOST_ANALYSES: Final = 16
 """Analyses of all pages at a time."""
-MEMORY_BYTES: Final = 192 << 20
+MEMORY_BYTES: Final = 96 << 20
 REVIEW_VISITS: Final = 120
 SHOWN_CANDIDATES: Final = 40
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.applications import Starlette
@@ -124,7 +125,7 @@ def make_app(studio: Studio, access: Access) -> Starlette:
     connections: set[Connection] = set()
 
     async def index(request: HttpRequest) -> Response:
-        if not access.is_local and not access.knows_token(request.headers.get("cookie")):
+        if not access.is_open and not access.knows_token(request.headers.get("cookie")):
             return Response(LOGIN_PAGE, media_type="text/html")
         headers = {"cache-control": "no-cache", "set-cookie": access.cookie()}
         return FileResponse(folder / "index.html", headers=headers)
@@ -134,7 +135,7 @@ def make_app(studio: Studio, access: Access) -> Starlette:
 
     async def login(request: HttpRequest) -> Response:
         form = (await request.body()).decode("utf-8", "replace")
-        given = next((part[6:] for part in form.split("&") if part.startswith("token=")), "")
+        given = parse_qs(form).get("token", [""])[0]
         if not access.is_token(given):
             return PlainTextResponse("wrong token\n", 401)
         return RedirectResponse("/", 303, headers={"set-cookie": access.cookie()})

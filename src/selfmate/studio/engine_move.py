@@ -58,11 +58,21 @@ class GameSearcher:
     def __init__(self, player: Player, skill: GameStrength) -> None:
         self.player = player
         self.skill = skill
-        self._session = None if player.evaluator == RANDOM else TreeSession(player.evaluator, memory=MEMORY_BYTES)
+        self._kept: TreeSession | None = None
+
+    def release(self) -> None:
+        """Free the tree; the next search begins with a new one. Not during a search."""
+        self._kept = None
+
+    @property
+    def _session(self) -> TreeSession | None:
+        if self._kept is None and self.player.evaluator != RANDOM:
+            self._kept = TreeSession(self.player.evaluator, memory=MEMORY_BYTES)
+        return self._kept
 
     def choose(self, position: Position, clock: Clock | None, stopped: Callable[[], bool]) -> ChosenMove | None:
         """Search a position and return the move to play; None if it was stopped before the first evaluation."""
-        if self._session is None:
+        if self.player.evaluator == RANDOM:
             move = random.choice(position.legal_moves)
             return ChosenMove(position.uci(move), None, 0.0)
         result = self._search(position, clock, stopped)
@@ -73,13 +83,14 @@ class GameSearcher:
 
     def hint(self, position: Position, stopped: Callable[[], bool]) -> tuple[Move, str] | None:
         """Return a good move and a sentence on it, at full strength whatever the skill."""
-        if self._session is None:
+        session = self._session
+        if session is None:
             return None
-        self._session.begin(position, Limit(visits=max(400, self.skill.visits), seconds=2.0))
-        for _ in self._session.steps(stopped):
+        session.begin(position, Limit(visits=max(400, self.skill.visits), seconds=2.0))
+        for _ in session.steps(stopped):
             pass
-        self._session.stop()
-        result = self._session.result()
+        session.stop()
+        result = session.result()
         return None if result is None else (result.best, hint_text(position, result))
 
     def _search(self, position: Position, clock: Clock | None, stopped: Callable[[], bool]) -> Result | None:

@@ -7,6 +7,7 @@ runs, so that a page that is loaded again finds it; the oldest ones make room fo
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import secrets
 from collections import OrderedDict
@@ -36,8 +37,11 @@ from selfmate.studio.players import GameStrength, PlayerCatalog
 __all__ = ["Games", "UnknownGame"]
 
 MOST_GAMES: Final = 500
+MOST_TREES: Final = 12
+"""Games whose search trees are kept; others begin anew with the next move."""
 WORKERS: Final = 8
 """Threads that search for games; more moves than that wait for one."""
+log = logging.getLogger("selfmate.studio")
 Follower = Callable[[GameView], None]
 
 
@@ -112,6 +116,8 @@ class Games:
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._workers = ThreadPoolExecutor(WORKERS, "game")
         self._tasks: set[asyncio.Task[None]] = set()
+        self._trees: OrderedDict[str, Table] = OrderedDict()
+        """Games with a tree, the one that was searched last at the end."""
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -282,6 +288,15 @@ class Games:
         if table.thinking:
             self._spawn(self._think(table, table.search_number))
 
+    def _keep_tree(self, table: Table) -> None:
+        """Note that a game has searched; free the trees of games that are over, and the oldest ones."""
+        self._trees[table.id] = table
+        self._trees.move_to_end(table.id)
+        for game_id, each in list(self._trees.items()):
+            if not each.thinking and (each.game.is_over or len(self._trees) > MOST_TREES):
+                del self._trees[game_id]
+                each.searcher.release()
+
     async def _think(self, table: Table, number: int) -> None:
         game = table.game
         position = game.position.copy()
@@ -292,8 +307,11 @@ class Games:
             chosen: ChosenMove | None = await self._in_thread(
                 lambda: table.searcher.choose(position, clock, lambda: table.search_number != number)
             )
-        except SelfmateError as error:
-            table.thinking, table.notice = False, str(error)
+        except Exception as error:
+            if not isinstance(error, SelfmateError):
+                log.exception("a search failed")
+            table.thinking = False
+            table.notice = str(error) if isinstance(error, SelfmateError) else "The search failed; see the terminal."
             self._changed(table)
             return
         if table.search_number != number or chosen is None:
@@ -302,6 +320,7 @@ class Games:
             game.play(chosen.uci)
             table.explanation, table.opponent_value = chosen.explanation, chosen.value
         self._go_on(table)
+        self._keep_tree(table)
 
     def _set_flag(self, table: Table) -> None:
         """End the game when the running clock has run out."""

@@ -248,7 +248,7 @@ class RecipeKeyCard(Struct, frozen=True, kw_only=True):
     key: str
     section: str
     name: str
-    type: Literal["integer", "number", "boolean", "string"]
+    type: Literal["integer", "number", "boolean", "string", "array"]
     help: str
     value: str
     """Empty where the recipe does not have the key."""

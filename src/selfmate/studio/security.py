@@ -7,6 +7,7 @@ which the page has as a cookie that other sites cannot send and scripts cannot r
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import ipaddress
 import os
@@ -63,8 +64,11 @@ class Access:
     """The token of a server and the hosts that it answers to."""
 
     def __init__(self, host: str, port: int, token: str | None = None) -> None:
-        self.is_local = is_loopback(host)
+        self.is_open = is_loopback(host) and token is None
+        """Whether the page needs no login: only this machine can reach it, and no token was set."""
         self.token = token or secrets.token_urlsafe(32)
+        self.cookie_value = hashlib.sha256(self.token.encode()).hexdigest()
+        """What the page keeps: a secret with any letters, as letters that a cookie may have."""
         names = {host} if host not in ("0.0.0.0", "::") else set()
         names |= {"127.0.0.1", "localhost", "::1"}
         self._any_host = host in ("0.0.0.0", "::")
@@ -97,7 +101,7 @@ class Access:
     def knows_token(self, cookies: str | None) -> bool:
         """Return whether the cookies of a request hold the token."""
         given = cookie_parser(cookies or "").get(COOKIE, "")
-        return self.is_token(given)
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.cookie_value.encode())
 
     def is_token(self, given: str) -> bool:
         """Return whether a text is the token, in a time that does not depend on where they differ."""
@@ -105,7 +109,7 @@ class Access:
 
     def cookie(self) -> str:
         """Return the value of the header that gives the page its token."""
-        return f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+        return f"{COOKIE}={self.cookie_value}; HttpOnly; SameSite=Strict; Path=/"
 
 
 class Guard:
