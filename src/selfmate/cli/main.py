@@ -24,6 +24,7 @@ from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import demo, play, uci
 from selfmate.cli.recipe import recipe_app
+from selfmate.cli.records import records
 from selfmate.cli.starts import starts
 from selfmate.cli.studio import studio
 from selfmate.cli.training import pack, train
@@ -105,7 +106,8 @@ def _selfmate(
 
 
 COMMANDS = (
-    perft, train, starts, arena, ladder, rate, progress, pack, play, studio, uci, analyse, nets, export, demo, doctor
+    perft, train, starts, records, arena, ladder, rate, progress, pack,
+    play, studio, uci, analyse, nets, export, demo, doctor,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
