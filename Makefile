@@ -62,6 +62,28 @@ run: .venv/installed  ## train Gardner chess for two minutes, then play against 
 	@echo "Your turn. quit ends the game; make run trains two minutes more."
 	selfmate play runs/first
 
+# -- the studio's page --------------------------------------------------------------------------
+
+studio/node_modules: studio/package-lock.json
+	cd studio && npm ci
+	@touch $@
+
+.PHONY: messages page checkpage teststudio
+messages: .venv/installed  ## renew the page's types of messages from src/selfmate/studio/messages.py
+	python -m selfmate.studio.typescript >studio/src/messages.ts
+
+page: studio/node_modules  ## build the studio's page into the package (needs Node)
+	cd studio && npm run build
+
+checkpage: studio/node_modules  ## types, linter and tests of the page, and that the committed build is its build
+	cd studio && npm run check
+	cd studio && npm run build -- --outDir ../build/page
+	diff -r build/page src/selfmate/studio/static
+
+teststudio: .venv/installed-dev  ## the studio in a real browser (needs Chromium)
+	$(INSTALL) playwright
+	pytest -m browser
+
 # -- packaging --------------------------------------------------------------------------------
 
 .PHONY: wheel wheels

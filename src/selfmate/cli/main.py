@@ -24,7 +24,9 @@ from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import demo, play, uci
 from selfmate.cli.recipe import recipe_app
+from selfmate.cli.records import records
 from selfmate.cli.starts import starts
+from selfmate.cli.studio import studio
 from selfmate.cli.training import pack, train
 from selfmate.errors import SelfmateError, clip
 
@@ -103,7 +105,10 @@ def _selfmate(
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, starts, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo, doctor)
+COMMANDS = (
+    perft, train, starts, records, arena, ladder, rate, progress, pack,
+    play, studio, uci, analyse, nets, export, demo, doctor,
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 GROUPS = (app, bench_app, recipe_app, lab_app)
