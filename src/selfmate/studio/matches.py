@@ -22,7 +22,7 @@ from selfmate.search.player import Player
 from selfmate.studio.messages import MatchBoard, MatchView, StartMatch
 from selfmate.studio.players import PlayerCatalog
 
-__all__ = ["Matches"]
+__all__ = ["LiveMatches"]
 
 MOST_RUNNING: Final = 2
 MOST_KEPT: Final = 20
@@ -115,7 +115,7 @@ class LiveMatch:
             send(view)
 
 
-class Matches:
+class LiveMatches:
     """All matches of the server."""
 
     def __init__(self, catalog: PlayerCatalog) -> None:
