@@ -255,6 +255,47 @@ export interface LookInside {
   player?: string | null;
 }
 
+/** A game of a match as it stands. */
+export interface MatchBoard {
+  game: number;
+  /** First field of the FEN. */
+  board: string;
+  /** Last move; empty before the first. */
+  last: string;
+  plies: number;
+  first_is_white: boolean;
+  /** Empty while it is played. */
+  result: string;
+}
+
+/** A match as it stands; results are the first player's, over the pairs of games that are complete. */
+export interface MatchView {
+  type: "match.view";
+  ask: number;
+  id: string;
+  variant: string;
+  first: string;
+  second: string;
+  visits: number;
+  games: number;
+  wins: number;
+  draws: number;
+  losses: number;
+  score: number;
+  /** The 95 % interval. */
+  score_range: [number, number];
+  elo: number;
+  /** The 95 % interval; None: without bound. */
+  elo_range: [number | null, number | null];
+  llr: number;
+  /** Of the sequential test of 0 against 20 normalised Elo. */
+  llr_bounds: [number, number];
+  verdict: "H0" | "H1" | null;
+  boards: MatchBoard[];
+  seconds: number;
+  status: "done" | "playing" | "preparing" | "stopped";
+}
+
 /** A net with what is known of it. */
 export interface NetCard {
   id: string;
@@ -555,6 +596,17 @@ export interface StartAnalysis {
   tree_nodes?: number;
 }
 
+/** Let two players play each other, every opening with both colours; answered by `MatchView`s. */
+export interface StartMatch {
+  type: "match.start";
+  ask: number;
+  variant: string;
+  first: string;
+  second: string;
+  games?: number;
+  visits?: number;
+}
+
 /** Start a training run of a recipe, or resume the run `resume`; answered by `RunStarted`. */
 export interface StartRun {
   type: "run.start";
@@ -581,6 +633,13 @@ export interface StepPlayouts {
 export interface StopAnalysis {
   type: "analysis.stop";
   ask: number;
+}
+
+/** End a match; what was played counts. */
+export interface StopMatch {
+  type: "match.stop";
+  ask: number;
+  id: string;
 }
 
 /** Stop a run that this server started; everything is saved, and `StartRun` resumes it. */
@@ -669,6 +728,13 @@ export interface VariantCard {
   rule: string;
 }
 
+/** Follow a match; an empty id means the newest one, if there is one. */
+export interface WatchMatch {
+  type: "match.watch";
+  ask: number;
+  id?: string;
+}
+
 /** Follow a run; answered by `RunView` now and after every change. An empty id follows none. */
 export interface WatchRun {
   type: "run.watch";
@@ -715,6 +781,9 @@ export type AnyRequest =
   | StartRun
   | StopRun
   | AskRecipe
+  | StartMatch
+  | WatchMatch
+  | StopMatch
   | AskNets;
 
 export type AnyEvent =
@@ -734,4 +803,5 @@ export type AnyEvent =
   | RunView
   | RecipeForm
   | RunStarted
+  | MatchView
   | NetList;

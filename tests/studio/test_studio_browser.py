@@ -377,6 +377,20 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
         context.close()
 
 
+def test_a_match_is_watched(open_page: Open) -> None:
+    page = open_page("#nets/gardner")
+    page.locator(".matchv select").first.select_option("heuristic-1")
+    page.locator(".matchv select").last.select_option("random")
+    page.get_by_label("Games", exact=True).fill("10")
+    page.get_by_role("button", name="Play the match").click()
+    expect(page.locator(".match-result .pill")).to_have_text("played", timeout=60_000)
+    expect(page.locator(".figures b").last).to_have_text("10 of 10")
+    wins = int(page.locator(".scorebar .a").inner_text())
+    assert wins >= 8
+    assert page.locator(".match-result .wb").count() >= 8
+    picture(page, "match-light-1440.png")
+
+
 # -- all views ---------------------------------------------------------------------------------------------------------
 
 STUDIES = [f"#study{tab}?variant=gardner" for tab in ("", "/tree", "/net")]

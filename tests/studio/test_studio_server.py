@@ -183,10 +183,25 @@ def test_values_are_whites_whoever_moves(server: StudioServer) -> None:
     with server.page() as page:
         for turn in "wb":
             fen = f"4k/5/5/2Q2/K4 {turn} - - 0 1"
-            ask = page.send("analysis.start", variant="gardner", fen=fen, player="heuristic-1", visits=200)
+            choice: dict[str, Any] = {
+                "variant": "gardner",
+                "fen": fen,
+                "player": "heuristic-1",
+                "visits": 200,
+                "tree_nodes": 300,
+            }
+            ask = page.send("analysis.start", **choice)
             update = page.until("analysis.update", ask=ask, done=True)
             assert update["value"] > 0.5, turn
             assert update["candidates"][0]["value"] > 0.5
+            assert update["wdl"][0] > update["wdl"][2]
+            # In the tree, values are those of the side that makes the move: here White's moves, there Black's.
+            tree = update["tree"]
+            for node in tree[1:]:
+                is_root_move = node["parent"] == 0
+                is_reply = node["parent"] > 0 and tree[node["parent"]]["parent"] == 0
+                if (is_root_move or is_reply) and node["visits"] > 5:
+                    assert (node["value"] > 0) == ((turn == "w") == is_root_move), node
 
 
 def test_only_one_move_is_searched_when_one_is_named(server: StudioServer) -> None:

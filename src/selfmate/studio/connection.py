@@ -120,6 +120,7 @@ class Connection:
                 task.cancel()
             self._analysis.stop()
             self._studio.runs.unfollow(self.send_run)
+            self._studio.matches.unfollow(self._outbox_match)
             for game_id in self._followed:
                 self._studio.games.leave(game_id, self._send_game)
 
@@ -254,6 +255,18 @@ class Connection:
     async def _recipe(self, request: messages.AskRecipe) -> Event:
         return await asyncio.to_thread(recipe_form, request)
 
+    async def _start_match(self, request: messages.StartMatch) -> Event:
+        return await self._studio.matches.start(request, self._outbox_match)
+
+    async def _watch_match(self, request: messages.WatchMatch) -> Event | None:
+        return self._studio.matches.follow(request.id, self._outbox_match, request.ask)
+
+    async def _stop_match(self, request: messages.StopMatch) -> None:
+        self._studio.matches.stop(request.id)
+
+    def _outbox_match(self, view: messages.MatchView) -> None:
+        self._outbox.put_from_thread(view, ("match", view.id))
+
     async def _nets(self, request: messages.AskNets) -> Event:
         return await asyncio.to_thread(self._studio.nets, request)
 
@@ -293,6 +306,9 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.StartRun: "_start_run",
     messages.StopRun: "_stop_run",
     messages.AskRecipe: "_recipe",
+    messages.StartMatch: "_start_match",
+    messages.WatchMatch: "_watch_match",
+    messages.StopMatch: "_stop_match",
     messages.AskNets: "_nets",
 }
 """The method that answers each request."""

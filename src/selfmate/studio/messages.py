@@ -288,6 +288,20 @@ class RunGame(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class MatchBoard(Struct, frozen=True, kw_only=True):
+    """A game of a match as it stands."""
+
+    game: int
+    board: str
+    """First field of the FEN."""
+    last: str
+    """Last move; empty before the first."""
+    plies: int
+    first_is_white: bool
+    result: str
+    """Empty while it is played."""
+
+
 class NetScore(Struct, frozen=True, kw_only=True):
     """Result of a match that measured a net, with the ends of its 95 % interval."""
 
@@ -507,6 +521,28 @@ class StopRun(Request, frozen=True, kw_only=True, tag="run.stop"):
     id: Annotated[str, Meta(max_length=100)]
 
 
+class StartMatch(Request, frozen=True, kw_only=True, tag="match.start"):
+    """Let two players play each other, every opening with both colours; answered by `MatchView`s."""
+
+    variant: Name
+    first: Name
+    second: Name
+    games: Annotated[int, Meta(ge=2, le=1000)] = 40
+    visits: Annotated[int, Meta(ge=1, le=10_000)] = 32
+
+
+class WatchMatch(Request, frozen=True, kw_only=True, tag="match.watch"):
+    """Follow a match; an empty id means the newest one, if there is one."""
+
+    id: Annotated[str, Meta(max_length=40)] = ""
+
+
+class StopMatch(Request, frozen=True, kw_only=True, tag="match.stop"):
+    """End a match; what was played counts."""
+
+    id: Annotated[str, Meta(max_length=40)]
+
+
 class AskNets(Request, frozen=True, kw_only=True, tag="net.list"):
     """Ask for `NetList`."""
 
@@ -696,6 +732,33 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
     id: str
 
 
+class MatchView(Event, frozen=True, kw_only=True, tag="match.view"):
+    """A match as it stands; results are the first player's, over the pairs of games that are complete."""
+
+    id: str
+    variant: str
+    first: str
+    second: str
+    visits: int
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    score: float
+    score_range: tuple[float, float]
+    """The 95 % interval."""
+    elo: float
+    elo_range: tuple[float | None, float | None]
+    """The 95 % interval; None: without bound."""
+    llr: float
+    llr_bounds: tuple[float, float]
+    """Of the sequential test of 0 against 20 normalised Elo."""
+    verdict: Literal["H0", "H1"] | None
+    boards: list[MatchBoard]
+    seconds: float
+    status: Literal["preparing", "playing", "done", "stopped"]
+
+
 class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
     """Nets and the ladder of a variant."""
 
@@ -707,11 +770,13 @@ class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
 REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
     | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | LookInside | StopAnalysis | ReviewGame
-    | LoadPgn | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun | AskRecipe | AskNets
+    | LoadPgn | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun | AskRecipe | StartMatch
+    | WatchMatch | StopMatch | AskNets
 )  # fmt: skip
 EVENTS = (
     Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | InsideNet
-    | ReviewedMove | StudyGame | PgnText | RunList | RunView | RecipeForm | RunStarted | NetList
+    | ReviewedMove | StudyGame | PgnText | RunList | RunView | RecipeForm | RunStarted | MatchView
+    | NetList
 )  # fmt: skip
 AnyRequest = REQUESTS
 AnyEvent = EVENTS

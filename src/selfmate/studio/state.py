@@ -13,6 +13,7 @@ from selfmate.ladder.calibration import CalibrationError, read_calibration
 from selfmate.nn import shipped as nets
 from selfmate.recipe.describe import ShippedRecipe, shipped_recipes
 from selfmate.studio.games import Games
+from selfmate.studio.matches import LiveMatches
 from selfmate.studio.messages import AskNets, LadderRow, NetCard, NetList, NetScore, Welcome
 from selfmate.studio.players import PlayerCatalog, variant_cards
 from selfmate.studio.runs import Runs
@@ -27,6 +28,7 @@ class Studio:
         self.catalog = PlayerCatalog(runs)
         self.games = Games(self.catalog)
         self.runs = Runs(runs)
+        self.matches = LiveMatches(self.catalog)
         self._recipes: list[ShippedRecipe] | None = None
 
     async def __aenter__(self) -> Self:
@@ -37,6 +39,7 @@ class Studio:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.games.close()
+        self.matches.close()
         await self.runs.close()
 
     def recipes(self) -> list[ShippedRecipe]:

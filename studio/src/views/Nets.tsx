@@ -5,6 +5,7 @@ import { count, percent } from "../format";
 import type { LadderRow, NetCard, NetList } from "../messages";
 import { formatRoute, replaceRoute, route } from "../router";
 import { sayError, server, variantName, welcome } from "../store";
+import { MatchPanel } from "./MatchPanel";
 
 export function NetsView() {
   const variant = route.value.rest[0] ?? "gardner";
@@ -51,18 +52,21 @@ export function NetsView() {
             </div>
           )}
         </div>
-        <div class="card">
-          <header>
-            <h2>The ladder</h2>
-            <span class="sp" />
-            <span class="sm mut">random = 0; bars are 95 %</span>
-          </header>
-          {list &&
-            (list.ladder.length ? (
-              <Ladder rows={list.ladder} />
-            ) : (
-              <div class="empty">No ladder was measured for {variantName(variant)}.</div>
-            ))}
+        <div class="net-side">
+          <div class="card">
+            <header>
+              <h2>The ladder</h2>
+              <span class="sp" />
+              <span class="sm mut">random = 0; bars are 95 %</span>
+            </header>
+            {list &&
+              (list.ladder.length ? (
+                <Ladder rows={list.ladder} />
+              ) : (
+                <div class="empty">No ladder was measured for {variantName(variant)}.</div>
+              ))}
+          </div>
+          <MatchPanel key={variant} variant={variant} />
         </div>
       </div>
     </section>

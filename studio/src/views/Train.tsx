@@ -3,9 +3,10 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { count, duration, short, signed } from "../format";
 import type { ChartSeries, RunCard, RunView } from "../messages";
 import { go, route } from "../router";
-import { runs, sayError, server, variantName } from "../store";
+import { runs, sayError, server, variantName, welcome } from "../store";
 import { Chart } from "../ui/Chart";
 import { Icon } from "../ui/Icon";
+import { MatchPanel } from "./MatchPanel";
 import { GameReplay } from "./train/GameReplay";
 import { NewRun } from "./train/NewRun";
 
@@ -58,7 +59,7 @@ export function TrainView() {
       ) : (
         <>
           <div class="tabs train-tabs" role="tablist" aria-label="Run">
-            {["watch", "games"].map((name) => (
+            {["watch", "games", "match"].map((name) => (
               <button
                 key={name}
                 type="button"
@@ -66,25 +67,32 @@ export function TrainView() {
                 aria-selected={tab === name}
                 onClick={() => id && go("train", [id, name])}
               >
-                {name === "watch" ? "Watch" : "Games"}
+                {name.charAt(0).toUpperCase() + name.slice(1)}
               </button>
             ))}
           </div>
           <div class="tr">
-            {view ? (
-              tab === "games" ? (
-                <Games view={view} />
-              ) : (
-                <Watch view={view} beside={beside} />
-              )
-            ) : (
+            {!view ? (
               <div class="empty" aria-busy="true" />
+            ) : tab === "games" ? (
+              <Games view={view} />
+            ) : tab === "match" ? (
+              <MatchPanel key={view.run.id} variant={view.run.variant} {...matchPlayers(view.run)} />
+            ) : (
+              <Watch view={view} beside={beside} />
             )}
           </div>
         </>
       )}
     </section>
   );
+}
+
+/** The newest net of a run against its untrained one. */
+function matchPlayers(run: RunCard): { first?: string; second?: string } {
+  const own = (welcome.value?.players ?? []).filter((player) => player.id.startsWith(`run/${run.id}/`));
+  const newest = own.find((player) => player.id !== `run/${run.id}/0`);
+  return newest ? { first: newest.id, second: `run/${run.id}/0` } : {};
 }
 
 /** Follow a run of the server. */
