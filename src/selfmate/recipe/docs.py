@@ -94,8 +94,8 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
   cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger
   `learner.window` helps.
 - `selfmate records RUN -o FILE` writes the metrics as a table (`.csv`; `--stage gate`: of the gates alone), or the
-  games of self-play (`.pgn`, or `.jsonl` with a line of JSON for each). The games of each gate are in the run's folder
-  `pgn`.
+  games of self-play (`.pgn`, or `.jsonl` with a line of JSON for each). The games of each gate are in the run's
+  folder `pgn`.
 - `selfmate progress RUN` draws the strength over training ([progress.md](progress.md)).
 - `console.log` in the run's directory has every line that was printed, with its time, and the traceback of a crash. A
   lane or the learner that stands still for `--watchdog` minutes is named there, and ends the session.
