@@ -205,6 +205,7 @@ ladder: .venv/installed  ## measure a ladder with Fairy-Stockfish, VARIANT= MINU
 
 crash: .venv/installed-dev  ## kill a tiny run 100 times, fill the disk, damage files
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 100
+	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 30 --operations 8 --every-option
 
 bench: .venv/installed  ## speed of move generation beside installed engines
 	selfmate bench movegen

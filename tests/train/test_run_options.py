@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import torch
 
+from run_options import EVERY_OPTION
 from selfmate import SelfmateError
 from selfmate._core import GameRecord
 from selfmate.match.match_file import GameEntry
@@ -75,20 +76,7 @@ MANY: Final = [
     ),
     ("learner.optimizer=sgd", "learner.nesterov=false", "learner.momentum=0.5", "learner.recency=1.0", "gate.games=4",
      "gate.rule=sprt", "gate.p1=0.9", "learner.weigh_by=ply", "learner.value_loss=mse"),
-    (  # of net, search, self-play and gate everything that can go together, with a kept tree
-        "net.encoder=planes21", "net.history=2", "net.policy=factored", "net.underpromotions=false", "net.heads=full",
-        "net.value=tanh", "net.value_hidden=8", "net.activation=mish", "net.context=se", "net.context_blocks=1-1",
-        "search.gumbel=false", "search.cpuct_base=19652", "search.noise_epsilon=[[0, 0.3], [1, 0.2]]",
-        "search.virtual_loss=3", "search.top_k=6", "search.tail=0.001", "search.widening=2.0",
-        "search.repetition_penalty=0.05", "search.stop_share=0.6", "search.stop_min_visits=4",
-        "search.budget_moves=10", "search.opening_plies=4", "search.reuse=true", "search.choose=value",
-        "selfplay.leaves=2", "selfplay.visits=8", "selfplay.explorer=heuristic-1", "selfplay.judge=search",
-        "selfplay.temperature_by_move=[[0, 1.2], [2, 0.5]]", "selfplay.starts=generated", "selfplay.starts_even=true",
-        "selfplay.policy_plies=1", "selfplay.policy_games=0.2", "selfplay.resign=0.3", "selfplay.resign_from=2",
-        "selfplay.resign_moves=1", "selfplay.quickdraw=8", "gate.games=4", "gate.cpuct=2.0", "gate.threshold=0.0",
-        "learner.value_loss=huber", "learner.epochs=2.0", "learner.cosine_end=0.1", "learner.smoothing=0.1",
-        "learner.target_power=0.8", "learner.material_nudge=0.05", "learner.draw_target=-0.05",
-    ),
+    EVERY_OPTION,
     (  # the rest: rules of the search without priors, rewards on the way, noise below the root
         "net.encoder=pieces13", "net.policy=none", "net.value=two", "net.heads=full", "net.value_channels=0",
         "net.activation=leaky", "search.gumbel=false", "search.select=noise",

@@ -89,7 +89,10 @@ def frozenlake(
     elif pictures:
         draw_search(chosen, outputs, agents or [])
     elif measures:
-        measure(chosen, out, workers, table=table or quick, study="all" if quick else study, goals=goals, quick=quick)
+        measure(
+            chosen, out, workers, table=table or quick, study="all" if quick else study, goals=goals, quick=quick,
+            agents=agents or [],
+        )  # fmt: skip
     else:
         report_agents(chosen, agents or [])
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from selfmate.errors import LabError, clip
 from selfmate.lab.frozenlake.agents import AGENTS, check_agent, make_agent
 from selfmate.lab.frozenlake.experiments import LakeResults
-from selfmate.lab.frozenlake.goals import measure_dry, measure_slippery
+from selfmate.lab.frozenlake.goals import LEARNERS, measure_dry, measure_slippery
 from selfmate.lab.frozenlake.lake import need
 from selfmate.lab.frozenlake.scores import score, wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change
@@ -68,15 +69,22 @@ def measure(
     study: str | None = None,
     goals: bool = False,
     quick: bool = False,
+    agents: Sequence[str] = (),
 ) -> None:
-    """Measure the table, studies or goals; print them as Markdown, and write them into the folder of results."""
+    """Measure the table, studies or goals; print them as Markdown, and write them into the folder of results.
+
+    `agents` names the learners whose goals are measured; without names, all of them.
+    """
     studies = list(STUDIES) if study == "all" else [study] if study else []
     if unknown := [name for name in studies if name not in STUDIES]:
         raise LabError(f"unknown study {clip(unknown[0])!r}; studies: {', '.join(STUDIES)}, all", unknown[0])
     if quick:
         settings = change(settings, ["mcts.repeats=2", "run.seeds=1", "run.maps=1", "run.test_episodes=20"])
         workers = 1  # the start of a process takes longer than what it would do
-    need("torch")
+    for name in agents:
+        check_agent(name)
+    if table or studies or not agents or "dqn" in agents:
+        need("torch")
     results = LakeResults(settings, out)
     if table:
         _publish(out, "table.md", make_table(results, workers, _tell, quick=quick))
@@ -86,8 +94,9 @@ def measure(
         if out is not None:
             write_file(out / f"{name}.svg", report.svg.encode())
     if goals:
-        _publish(out, "slippery.md", measure_slippery(results, workers, _tell))
-        _publish(out, "dry.md", measure_dry(results, workers, _tell))
+        learners = tuple(name for name in LEARNERS if name in (agents or LEARNERS))
+        _publish(out, "slippery.md", measure_slippery(results, workers, _tell, learners))
+        _publish(out, "dry.md", measure_dry(results, workers, _tell, learners))
 
 
 def _publish(out: Path | None, name: str, text: str) -> None:

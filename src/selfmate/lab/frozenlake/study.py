@@ -28,8 +28,9 @@ OUR_DQN: Final = (
     "dqn.target_every=500",
 )
 """Settings with which the DQN finds a policy on ice. Rewards of ±100 make the smooth L1 loss linear, so that it
-learns the median of what follows an action, not the mean; divided by 200 no error leaves its quadratic part. The rest
-makes the targets steadier: a longer memory, a slower net, a target net that is renewed less often, and double DQN."""
+learns the median of what follows an action, not the mean; divided by 200, no error leaves its quadratic part.
+The rest makes the targets steadier: a longer memory, a slower net, a target net that is renewed less often, and double
+DQN."""
 
 SCALED_C: Final = 100.0
 """Exploration constant in units of the returns, which go from -100 to 100."""
