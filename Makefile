@@ -50,7 +50,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-file
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(EDITABLE) '.[dev,envs,frames,openvino,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
+	$(EDITABLE) '.[dev,envs,frames,lab,openvino,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
 	@touch .venv/installed $@
 
 .PHONY: build run
@@ -61,6 +61,28 @@ run: .venv/installed  ## train Gardner chess for two minutes, then play against 
 	selfmate train gardner-laptop --run runs/first --minutes 2
 	@echo "Your turn. quit ends the game; make run trains two minutes more."
 	selfmate play runs/first
+
+# -- the studio's page --------------------------------------------------------------------------
+
+studio/node_modules: studio/package-lock.json
+	cd studio && npm ci
+	@touch $@
+
+.PHONY: messages page checkpage teststudio
+messages: .venv/installed  ## renew the page's types of messages from src/selfmate/studio/messages.py
+	python -m selfmate.studio.typescript >studio/src/messages.ts
+
+page: studio/node_modules  ## build the studio's page into the package (needs Node)
+	cd studio && npm run build
+
+checkpage: studio/node_modules  ## types, linter and tests of the page, and that the committed build is its build
+	cd studio && npm run check
+	cd studio && npm run build -- --outDir ../build/page
+	diff -r build/page src/selfmate/studio/static
+
+teststudio: .venv/installed-dev  ## the studio in a real browser (needs Chromium)
+	$(INSTALL) playwright
+	pytest -m browser
 
 # -- packaging --------------------------------------------------------------------------------
 
@@ -183,6 +205,7 @@ ladder: .venv/installed  ## measure a ladder with Fairy-Stockfish, VARIANT= MINU
 
 crash: .venv/installed-dev  ## kill a tiny run 100 times, fill the disk, damage files
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 100
+	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 30 --operations 8 --every-option
 
 bench: .venv/installed  ## speed of move generation beside installed engines
 	selfmate bench movegen

@@ -70,7 +70,7 @@ def row(figures: dict[str, Any], goal: Goal) -> str:
 
 def main() -> None:
     """Train the recipes of the command line, one after another, and print the table as it grows."""
-    laptop = {each.name: each.variant for each in shipped_recipes() if each.device == "CPU"}
+    laptop = {each.name: each.variant for each in shipped_recipes() if each.name.endswith("-laptop")}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipes", nargs="*", help=f"default: all ({', '.join(laptop)})")
     parser.add_argument("--minutes", type=float, help="minutes for each (default: 20, or 60 where games are long)")

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,9 @@ from selfmate.evaluator.agreement import leaves_of
 from selfmate.nn.calibration import game_positions
 from selfmate.nn.leaves import LeafBatch
 from shipped_nets import GARDNER_NET
+
+if TYPE_CHECKING:
+    from studio_server import StudioServer
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; some tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -102,3 +106,12 @@ def int8(f32: bytes) -> bytes:
 def positions() -> LeafBatch:
     """Return the leaves of a hundred positions of Gardner games."""
     return leaves_of(game_positions("gardner", 100))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[StudioServer]":
+    """A studio with an empty folder of runs."""
+    from studio_server import studio_server
+
+    with studio_server(tmp_path_factory.mktemp("runs")) as found:
+        yield found

@@ -1,6 +1,6 @@
 """Check that C++ folders depend one way: print one line per `#include` of a folder that is not below the file's own.
 
-    util <- board <- data <- search <- bench <- bindings;  util <- nn <- bindings
+    util <- board <- data <- search <- bench <- bindings;  util <- nn <- bindings;  util <- lab <- bindings
 
 Includes name their folder (`#include "board/position.h"`). Exit status: 0 if all includes are allowed, else 1.
 """
@@ -12,13 +12,14 @@ import sys
 from pathlib import Path
 
 CPP = Path(__file__).resolve().parents[1] / "cpp"
-CORE = {"util", "board", "data", "search", "nn", "bench"}
+CORE = {"util", "board", "data", "search", "nn", "lab", "bench"}
 BELOW = {
     "util": set[str](),
     "board": {"util"},
     "data": {"util", "board"},
     "search": {"util", "board", "data"},
     "nn": {"util"},
+    "lab": {"util"},
     "bench": {"util", "board", "data", "search"},
     "bindings": CORE,
     "tests": CORE,

@@ -35,6 +35,7 @@ void bind_records(nb::module_& m);     // records.cpp: ScoreRules, GameRecord
 void bind_pool(nb::module_& m);        // pool.cpp: Seat, Pool
 void bind_buffer(nb::module_& m);      // buffer.cpp: Samples, Buffer
 void bind_net(nb::module_& m);         // net.cpp: CpuLayer, CpuNet
+void bind_lab(nb::module_& m);         // lab.cpp: LakeSearch, portable_log
 
 // ---- text and numbers --------------------------------------------------------------------------
 

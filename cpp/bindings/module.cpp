@@ -52,6 +52,7 @@ NB_MODULE(SELFMATE_MODULE, m) {
     bind_pool(m);
     bind_buffer(m);
     bind_net(m);
+    bind_lab(m);
 
     m.def(
         "square_name", [](int square) { return square_name(checked_square(square, *find_variant("chess"))); },

@@ -101,7 +101,8 @@ void Pool::resume_game(Slot& slot, GameRecord record) {
         return begin_game(slot, {.id = record.id,
                                  .start_fen = std::move(record.start_fen),
                                  .white_seat = record.white_seat,
-                                 .black_seat = record.black_seat});
+                                 .black_seat = record.black_seat,
+                                 .random_opening = record.random_plies > 0});
     slot.game = {.id = record.id, .white_seat = record.white_seat, .black_seat = record.black_seat};
     slot.playing = true;
     slot.finished = slot.has_tree = slot.judging = false;

@@ -1604,6 +1604,45 @@ def cpu_kernels() -> str:
     Return the instruction set that nets are computed with: avx512, avx2 or base.
     """
 
+class LakeSearch:
+    """
+    Monte-Carlo tree search on the exact model of a Frozen Lake: UCT, chance nodes, roll-outs. Use it through
+    `selfmate.lab.frozenlake.planner`.
+    """
+
+    def __init__(self, next: Any, bounds: Any, rewards: Any, ends: Any, *, policy: Any, leaf_values: Any, c: float, gamma: float, rollout_steps: int) -> None:
+        """
+        Copy a model: next int32[S, 4, 3], bounds uint64[S, 4, 2], rewards float64[S, 4, 3], ends bool[S, 4, 3],
+        policy int8[S] (-1: a random action) and leaf_values float64[S]. Raises ArrayError and LabError.
+        """
+
+    def run(self, root: int, simulations: int, seed: int, stream: int = 0) -> None:
+        """
+        Build a new tree from a square; equal arguments build equal trees. Raises LabError.
+        """
+
+    def plan(self, states: Sequence[int], simulations: int, repeats: int, seed: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+        """
+        Search `repeats` times from each square; return how often each action was best, int64[len(states), 4].
+        Raises LabError.
+        """
+
+    def best_action(self) -> int:
+        """
+        Return the action with the highest value at the root. Raises LabError before the first search.
+        """
+
+    def tree(self) -> tuple[NDArray[numpy.int32], NDArray[numpy.uint32], NDArray[numpy.uint32], NDArray[numpy.float64], NDArray[numpy.int32]]:
+        """
+        Return the tree, node by node in the order of expansion: states int32[N], visits uint32[N], action visits
+        uint32[N, 4], value sums float64[N, 4], and children int32[N, 12], 3 for each action, 0 where there is none.
+        """
+
+def portable_log(number: float) -> float:
+    """
+    Return the natural logarithm, with the same digits on every machine. Raises LabError.
+    """
+
 def square_name(square: int) -> str:
     """
     Return the name of a square.

@@ -31,6 +31,7 @@ __all__ = [
     "IllegalSan",
     "InvalidMove",
     "InvalidSan",
+    "LabError",
     "MissingExtra",
     "MoveError",
     "NoKing",
@@ -282,6 +283,10 @@ class ArrayError(SelfmateError):
 
 class EnvError(SelfmateError):
     """An environment that cannot be made or stepped as asked."""
+
+
+class LabError(SelfmateError):
+    """A setting, a map, a model or an output of an experiment that cannot be used."""
 
 
 class MissingExtra(SelfmateError):

@@ -356,9 +356,11 @@ def test_the_shipped_net_of_the_variant_plays_by_default(run_play: Run, variant:
     assert (code, f"You play White against {name}." in out) == (0, True)
 
 
-@pytest.mark.parametrize(("limit", "name"), [(("--level", "1"), "chess-gpu"), (("--seconds", "1"), "heuristic-1")])
-def test_chess_is_played_by_the_net_unless_time_is_limited(run_play: Run, limit: tuple[str, str], name: str) -> None:
-    code, out, _ = run_play("", "play", *limit)
+@pytest.mark.parametrize(("limit", "name"), [(("--level", "1"), "horde-gpu"), (("--seconds", "1"), "heuristic-1")])
+def test_a_net_that_is_weaker_in_equal_time_plays_unless_time_is_limited(
+    run_play: Run, limit: tuple[str, str], name: str
+) -> None:
+    code, out, _ = run_play("", "play", "--variant", "horde", *limit)
     assert (code, f"You play White against {name}." in out) == (0, True)
 
 

@@ -1,6 +1,7 @@
 """Kill a training run at random instants, and check that nothing committed is lost or duplicated (`make crash`).
 
     python tests/soak/crash.py --kills 100
+    python tests/soak/crash.py --kills 30 --every-option
 
 1. A tiny run is made once without interruption. Then the same run is made again and again, killed (SIGKILL) at random
    instants and restarted each time, until 100 kills are done: every finished run has the same games, the same
@@ -36,6 +37,7 @@ import onnxruntime  # noqa: F401
 import torch
 import torch._dynamo
 
+from run_options import EVERY_OPTION
 from selfmate import SelfmateError
 from selfmate._core import GameRecord
 from selfmate.recipe.reader import load, smoke
@@ -44,7 +46,7 @@ from selfmate.rundir.format import State
 from selfmate.train.session import train
 
 RECIPE = "gardner-laptop"
-SETTINGS = ("selfplay.max_plies=20", "gate.final_games=2")
+SETTINGS = ["selfplay.max_plies=20", "gate.final_games=2"]
 REFUSED = 3
 """Exit code of a trainer that stopped with a one-line error."""
 
@@ -257,7 +259,9 @@ class Crash:
 
 
 def contents(directory: Path) -> dict[str, bytes]:
-    files = (path for path in sorted(directory.rglob("*")) if path.is_file() and path.name != "lock")
+    """Return the files of a run, without its lock and its log, which also has what was refused."""
+    apart = ("lock", "console.log")
+    files = (path for path in sorted(directory.rglob("*")) if path.is_file() and path.name not in apart)
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
@@ -298,7 +302,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100, help="kills at random instants")
     parser.add_argument("--operations", type=int, default=24, help="file operations to fail at, each way")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the random instants")
+    parser.add_argument("--every-option", action="store_true", help="a run with every option on that can go together")
     options = parser.parse_args()
+    SETTINGS.extend(EVERY_OPTION if options.every_option else ())
     torch.set_num_threads(1)
     print(f"seed {options.seed}", flush=True)
     began = time.monotonic()

@@ -100,6 +100,11 @@ def test_a_run_goes_round(finished: Path, capsys: pytest.CaptureFixture[str]) ->
     samples = list(read_games(finished / "pgn/00001.pgn"))
     assert len(samples) == 2
     assert samples[0].headers["Variant"] == "Gardner"
+    gates = list(read_games(finished / "pgn/00002-gate.pgn"))
+    assert {"pgn/00000-gate.pgn", "pgn/00001-gate.pgn", "pgn/00002-gate.pgn"} <= set(state.pgn)
+    assert len(gates) == 2
+    assert [game.headers["White"] for game in gates] == [gates[1].headers["Black"], gates[0].headers["Black"]]
+    assert "run cycle 3 (2 visits)" in (gates[0].headers["White"], gates[0].headers["Black"])
     finals = [game for path in sorted((finished / "matches").glob("*.pgn")) for game in read_games(path)]
     names = {game.headers[side] for game in finals for side in ("White", "Black")}
     champion = f"run cycle {state.champion} (2 visits)"  # as `selfmate arena` calls them

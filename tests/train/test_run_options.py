@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import torch
 
+from run_options import EVERY_OPTION
 from selfmate import SelfmateError
 from selfmate._core import GameRecord
 from selfmate.match.match_file import GameEntry
@@ -75,6 +76,14 @@ MANY: Final = [
     ),
     ("learner.optimizer=sgd", "learner.nesterov=false", "learner.momentum=0.5", "learner.recency=1.0", "gate.games=4",
      "gate.rule=sprt", "gate.p1=0.9", "learner.weigh_by=ply", "learner.value_loss=mse"),
+    EVERY_OPTION,
+    (  # the rest: rules of the search without priors, rewards on the way, noise below the root
+        "net.encoder=pieces13", "net.policy=none", "net.value=two", "net.heads=full", "net.value_channels=0",
+        "net.activation=leaky", "search.gumbel=false", "search.select=noise",
+        "search.solver=false", "search.draw_score=0.1", "selfplay.judge=material", "selfplay.starts=endgames",
+        "selfplay.uniform_cycles=1", "learner.value_loss=mse", "learner.shaping=0.05", "learner.step_cost=0.01",
+        "learner.shaping_discount=0.99", "learner.recency=1.0", "gate.games=4", "gate.rule=wins", "gate.select=ucb1",
+    ),
 ]  # fmt: skip
 
 

@@ -18,12 +18,15 @@ from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
 from selfmate.cli.doctor import doctor
 from selfmate.cli.help import Command, Group
+from selfmate.cli.lab import lab_app
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
 from selfmate.cli.perft import perft
 from selfmate.cli.programs import demo, play, uci
 from selfmate.cli.recipe import recipe_app
+from selfmate.cli.records import records
 from selfmate.cli.starts import starts
+from selfmate.cli.studio import studio
 from selfmate.cli.training import pack, train
 from selfmate.errors import SelfmateError, clip
 
@@ -43,6 +46,7 @@ app = typer.Typer(
 )
 app.add_typer(bench_app, name="bench", cls=Group)
 app.add_typer(recipe_app, name="recipe")
+app.add_typer(lab_app, name="lab")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -101,9 +105,13 @@ def _selfmate(
     """Keep `selfmate` a group of commands."""
 
 
-COMMANDS = (perft, train, starts, arena, ladder, rate, progress, pack, play, uci, analyse, nets, export, demo, doctor)
+COMMANDS = (
+    perft, train, starts, records, arena, ladder, rate, progress, pack,
+    play, studio, uci, analyse, nets, export, demo, doctor,
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
-for each in (*app.registered_commands, *bench_app.registered_commands, *recipe_app.registered_commands):
+GROUPS = (app, bench_app, recipe_app, lab_app)
+for each in (command for group in GROUPS for command in group.registered_commands):
     each.cls = Command
     each.help = flowing((each.callback and each.callback.__doc__) or "")

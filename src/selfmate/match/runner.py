@@ -66,8 +66,8 @@ def play_games(
     """Play games in a pool until all are over or `stopping` returns True; return what was evaluated.
 
     `on_finished` gets the records of games that ended, about every `POLL_SECONDS`, in a thread beside the lanes: it may
-    take long. `on_batch` gets the evaluations so far after each batch, while no lane uses the pool and `on_finished`
-    does not run: it must be quick. `workers` play the moves of engines. `watch` gets the times of every batch
+    take long. `on_batch` gets the evaluations so far after each batch, while neither it nor `on_finished` runs in
+    another thread: it must be quick. `workers` play the moves of engines. `watch` gets the times of every batch
     (`search.driver.drive`).
     """
     match.start(games)

@@ -99,8 +99,8 @@ def find(variant: str, *, timed: bool = True) -> Path | None:
 
     `timed` says that time is limited, or may be: then a net that is weaker than heuristic-1 in equal time is left out.
 
-    >>> find("no such variant") is None, find("chess") is None, find("chess", timed=False).name
-    (True, True, 'chess-gpu')
+    >>> find("no such variant") is None, find("horde") is None, find("horde", timed=False).name
+    (True, True, 'horde-gpu')
     """
     net = net_of(variant)
     return net.folder if net is not None and (net.on_clock or not timed) else None

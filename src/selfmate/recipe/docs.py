@@ -38,6 +38,11 @@ selfmate train my-horde.toml --minutes 10
 
 A recipe made for a CPU also runs on a GPU, which a larger net would use better.
 
+`atomic-thesis` (seed 000), `chess-sigmazero` (001), `chess-selflearning` (002), `gardner-value` and `gardner-two-heads`
+(003) and `chess-cloud` (004) are the systems of the five documents that the project set out from, its seeds, in our
+program: with their nets, searches, targets and gates, and with the numbers that they state. Comments in the files name
+the sections of the documents, and what those leave open. All extend `chess-plain`.
+
 ## A recipe of your own
 
 ```toml
@@ -88,6 +93,9 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
 - A warning of overfitting comes when the value loss on held-out games is far above that on learned games for three
   cycles in a row (`OVERFITTING_GAP` in `selfmate/train/metrics.py`). A smaller `learner.reuse` or a larger
   `learner.window` helps.
+- `selfmate records RUN -o FILE` writes the metrics as a table (`.csv`; `--stage gate`: of the gates alone), or the
+  games of self-play (`.pgn`, or `.jsonl` with a line of JSON for each). The games of each gate are in the run's
+  folder `pgn`.
 - `selfmate progress RUN` draws the strength over training ([progress.md](progress.md)).
 - `console.log` in the run's directory has every line that was printed, with its time, and the traceback of a crash. A
   lane or the learner that stands still for `--watchdog` minutes is named there, and ends the session.

@@ -86,8 +86,8 @@ class Heading(NamedTuple):
 def names() -> list[str]:
     """Return the names of the recipes that come with Selfmate.
 
-    >>> [name for name in names() if name.startswith("gardner")]
-    ['gardner', 'gardner-laptop']
+    >>> [name for name in names() if name.startswith("horde")]
+    ['horde', 'horde-laptop']
     """
     folder = resources.files("selfmate") / "recipes"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -244,6 +244,8 @@ def smoke(recipe: Recipe) -> Recipe:
         small: dict[str, Any] = {"widths": re.sub(r"\d+", "8", widths)}
     else:
         small = SMOKE["net"] | {"context_blocks": net["context_blocks"] and "1-1"}
+    if net["heads"] == "full" and net["policy"] != "none":  # a layer of millions of weights
+        small["policy_channels"] = 1
     return check({section: table | (SMOKE | {"net": small}).get(section, {}) for section, table in document.items()})
 
 

@@ -8,7 +8,8 @@
     checkpoints/     nets that play, a folder each; 00000 is the untrained one
     learner/         weights in training with their average and the optimizer's state
     metrics.jsonl    a line per step of the loop; valid up to the length in state.json
-    matches/ pgn/    match results and sample games
+    matches/         results and games of the final matches
+    pgn/             of each cycle some games, and those of the gate
     progress/        games and pictures of `selfmate progress`; not part of the commit, as they never become invalid
     lock             held by the one trainer at work
 

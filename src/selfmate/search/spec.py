@@ -83,8 +83,8 @@ def default_player(variant: str, *, timed: bool) -> str:
 
     >>> [default_player(variant, timed=False) for variant in ("gardner", "racingkings", "chess")]
     ['gardner-laptop', 'racingkings-gpu', 'chess-gpu']
-    >>> default_player("chess", timed=True)
-    'heuristic-1'
+    >>> [default_player(variant, timed=True) for variant in ("gardner", "racingkings", "chess")]
+    ['gardner-laptop', 'heuristic-1', 'chess-gpu']
     """
     net = nets.net_of(variant)
     return net.name if net is not None and (net.on_clock or not timed) else HEURISTIC

@@ -79,6 +79,8 @@ class Matches:
         self.lanes = lanes
         self.rest = rest
         self.beat = beat
+        self.gate_pgn: tuple[str, ...] = ()
+        """The file with the games of the newest gate, for a commit; empty where none was played."""
 
     def evaluator(self, cycle: int) -> Evaluator:
         """Return the net of a cycle, loaded from its committed files."""
@@ -94,6 +96,7 @@ class Matches:
         """Return the champion after this cycle: the candidate if there is no gate or it passes; None when stopped."""
         part, candidate, champion = self.recipe.gate, cycle + 1, self.run.state.champion
         games = at(part.games, cycle)
+        self.gate_pgn = ()
         if games == 0 or champion == candidate:
             return candidate
         if candidate % at(part.every, cycle):
@@ -101,14 +104,18 @@ class Matches:
         self._show("gate match", "candidate", "champion")
         openings = self._openings(games, stream(self.run.manifest.seed, "gate", cycle), cycle)
         test = GateTest(part, cycle) if part.rule == "sprt" else None
-        played = self._match(candidate, self._opponent(champion), openings, at(part.visits, cycle), cycle, test)
+        opponent = self._opponent(champion)
+        played = self._match(candidate, opponent, openings, at(part.visits, cycle), cycle, test)
         if played is None:
             return None
-        match = played[0]
+        match, records = played
         passed = passes(part, match, cycle) if test is None else test.state.verdict == "H1"
         self.status.scores["champion"] = (candidate, match)
         tested = {} if test is None else {"llr": test.state.llr, "verdict": test.state.verdict}
         self.log("gate", cycle, champion=champion, passed=passed, **tested, **match.as_json())
+        players = (self.name(candidate), opponent if isinstance(opponent, str) else self.name(champion))
+        text = _as_pgn(records, players, at(part.visits, cycle), f"gate of cycle {cycle}")
+        self.gate_pgn = (self.run.write_text(f"pgn/{cycle:05}-gate.pgn", text),)
         return candidate if passed else champion
 
     def _opponent(self, champion: int) -> Evaluator | str:
@@ -244,14 +251,9 @@ class Matches:
         self.log("final", state.cycle, **facts)
         text = json.dumps({**facts, "match": msgspec.to_builtins(match)}, indent=1)
         players = (self.name(state.champion), self.name(0) if is_untrained else ANCHOR)
-        names = [label(player, visits) for player in players]
-        pgn = [
-            as_game(record, names[record.white_seat], names[record.black_seat], "final match", counts=True)
-            for record in records
-        ]
         written = (
             self.run.write_text(f"{name}.json", text),
-            self.run.write_text(f"{name}.pgn", "\n\n".join(map(str, pgn)) + "\n"),
+            self.run.write_text(f"{name}.pgn", _as_pgn(records, players, visits, "final match")),
         )
         # 3. Commit
         self.run.commit(matches=(*state.matches, *written), seconds=self.status.elapsed())
@@ -312,3 +314,12 @@ class Matches:
         """Give the device to a match, and bring the status up to date before it; while it is played `_match` does."""
         self.rest()
         self.status.match, self.status.stage, self.status.sides = None, stage, (first, second)
+
+
+def _as_pgn(records: Sequence[GameRecord], players: tuple[str, str], visits: int, event: str) -> str:
+    """Return the games of a match as PGN; `players` are the names of the two seats."""
+    names = [label(player, visits) for player in players]
+    games = [
+        as_game(record, names[record.white_seat], names[record.black_seat], event, counts=True) for record in records
+    ]
+    return "\n\n".join(map(str, games)) + "\n"

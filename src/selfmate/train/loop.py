@@ -308,6 +308,7 @@ class Trainer:
             first_step=self.learner.step,
             goal=self.learner.step + steps,
             owed=owed,
+            pgn=(*self.run.state.pgn, *self.matches.gate_pgn),
             seconds=self.status.elapsed(),
         )
 

@@ -1,0 +1,129 @@
+"""The goals of this chapter, measured over many seeds and maps (docs/results/frozenlake.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any, Final
+
+from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job, truth_of
+from selfmate.lab.frozenlake.settings import LakeSettings, change
+from selfmate.lab.frozenlake.study import EPISODES, OUR_DQN, OUR_EPISODES, SCALED_C
+from selfmate.lab.frozenlake.table import SNAPSHOTS
+
+__all__ = ["LEARNERS", "measure_dry", "measure_slippery"]
+
+Tell = Callable[[int, int, str], None]
+SEARCHES: Final = (10, 100, 1000, 10_000)
+LEARNERS: Final = ("q-table", "dqn")
+DRY_EPISODES: Final = (300, 1000)
+MOST_NAMED: Final = 8
+"""Most maps that a line names."""
+
+
+def measure_slippery(results: LakeResults, workers: int, tell: Tell, learners: tuple[str, ...] = LEARNERS) -> str:
+    """Return, as Markdown, what agents reach on ice over `run.seeds` seeds: median, quartiles and extremes."""
+    settings = results.settings
+    seeds = [settings.run.seed + number for number in range(settings.run.seeds)]
+    ours = change(settings, OUR_DQN)
+    lines = ["| agent | after | median | middle half | lowest | highest |", "|---|---|---|---|---|---|"]
+    # 1. Planners with roll-outs of the best policy
+    for count in SEARCHES:
+        chosen = change(settings, [f"mcts.simulations={count}", f"mcts.c={SCALED_C}", "mcts.rollout=best"])
+        jobs = [plan_job(chosen, seed, f"best roll-outs, c {SCALED_C:g}, {count}") for seed in seeds]
+        done = results.do(jobs, workers, tell)
+        lines.append(_line("MCTS, best roll-outs, c = 100", f"{count:,} simulations", [done[job.name] for job in jobs]))
+    # 2. Learners
+    kinds: list[tuple[str, str, LakeSettings, str, tuple[int, ...]]] = [
+        ("Q-table", "q-table", settings, "slippery", EPISODES),
+        ("DQN, the seed's settings", "dqn", settings, "slippery", SNAPSHOTS),
+        ("DQN, our settings", "dqn", ours, "our settings", OUR_EPISODES),
+    ]
+    for name, learner, chosen, tag, episodes in kinds:
+        if learner not in learners:
+            continue
+        jobs = [learn_job(learner, chosen, seed, episodes, tag) for seed in seeds]
+        done = results.do(jobs, workers, tell)
+        for count in episodes:
+            lines.append(_line(name, f"{count:,} episodes", [done[job.name][str(count)] for job in jobs]))
+    truth = truth_of(settings)
+    lines.append(f"| best policy by return | | {100 * truth['chance_of_best_return']:.1f} | | | |")
+    lines.append(f"| largest chance | | {100 * truth['best_chance']:.1f} | | | |")
+    return "\n".join(lines) + "\n"
+
+
+def _line(agent: str, after: str, scores: list[dict[str, Any]]) -> str:
+    chances = sorted(100 * score["chance"] for score in scores)
+    low, high = chances[len(chances) // 4], chances[-1 - len(chances) // 4]
+    ends = f"{low:.1f} to {high:.1f} | {chances[0]:.1f} | {chances[-1]:.1f}"
+    return f"| {agent} | {after} | {median(chances):.1f} | {ends} |"
+
+
+def measure_dry(results: LakeResults, workers: int, tell: Tell, learners: tuple[str, ...] = LEARNERS) -> str:
+    """Return, as Markdown, on how many dry maps an agent reaches the goal in the fewest moves; others are named."""
+    base = change(results.settings, ["lake.slippery=false"])
+    lines = [
+        "| size | exploration by | agent | after | goal in fewest moves | otherwise |",
+        "|---|---|---|---|---|---|",
+    ]
+    for size in (4, 8):
+        for by in ("episodes", "moves"):
+            settings = change(base, [f"lake.size={size}", f"learning.epsilon_by={by}"])
+            lines += _dry_lines(results, settings, workers, tell, learners)
+    return "\n".join(lines) + "\n"
+
+
+def _dry_lines(
+    results: LakeResults, settings: LakeSettings, workers: int, tell: Tell, learners: tuple[str, ...]
+) -> Iterator[str]:
+    size, by, seed = settings.lake.size, settings.learning.epsilon_by, settings.run.seed
+    maps = [None, *(settings.lake.map_seed + 1 + number for number in range(settings.run.maps))]
+    tag = "dry" if (size, by) == (8, "episodes") else f"dry, {size}x{size}, by {by}"
+    learning: dict[str, list[LakeJob]] = {
+        learner: [learn_job(learner, settings, seed, SNAPSHOTS, tag, map_seed) for map_seed in maps]
+        for learner in learners
+    }
+    learned = results.do([job for jobs in learning.values() for job in jobs], workers, tell)
+    shortest = [truth_of(settings, map_seed)["shortest"] for map_seed in maps]
+    for learner, jobs in learning.items():
+        for count in DRY_EPISODES:
+            scores = [learned[job.name][str(count)] for job in jobs]
+            yield _dry_line(size, by, learner, f"{count:,} episodes", maps, shortest, scores)
+    if by == "moves":
+        return
+    for learner in ("", *learners):
+        planning = []
+        for number, map_seed in enumerate(maps):
+            known = learned[learning[learner][number].name][str(DRY_EPISODES[-1])]["values"] if learner else None
+            name = f"{learner or 'no learner'}, {tag}, {settings.mcts.simulations}"
+            planning.append(plan_job(settings, seed, name, known, map_seed))
+        done = results.do(planning, workers, tell)
+        scores = [done[job.name] for job in planning]
+        after = f"{settings.mcts.simulations:,} simulations"
+        yield _dry_line(size, by, f"{learner}+mcts".strip("+"), after, maps, shortest, scores)
+
+
+def _dry_line(
+    size: int,
+    by: str,
+    agent: str,
+    after: str,
+    maps: list[int | None],
+    shortest: list[float],
+    scores: list[dict[str, Any]],
+) -> str:
+    others, never = [], []
+    for map_seed, fewest, score in zip(maps, shortest, scores, strict=True):
+        if score["chance"] > 1 - 1e-9 and abs(score["moves"] - fewest) < 1e-6:
+            continue
+        name = "the map" if map_seed is None else str(map_seed)
+        if score["moves"] is None:
+            never.append(name)
+        else:
+            others.append(
+                f"{name}: {100 * score['chance']:.0f} % in {score['moves']:.0f} moves instead of {fewest:.0f}"
+            )
+    count = len(maps) - len(others) - len(never)
+    if never:
+        others.append(f"never: {', '.join(never)}" if len(never) <= MOST_NAMED else f"never: {len(never)} maps")
+    return f"| {size}x{size} | {by} | {agent} | {after} | {count} of {len(maps)} | {'; '.join(others)} |"

@@ -1,0 +1,81 @@
+"""The picture of the search as text: the lake, and the tree as an indented list."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+
+from selfmate.lab.frozenlake.lake import ARROWS
+from selfmate.lab.frozenlake.scene import frames_of
+
+__all__ = ["draw_text", "watch"]
+
+MOST_LINES = 24
+STYLES = {"goal": "bold green", "hole": "bold red", "new": "bold bright_blue", "frozen": ""}
+
+
+def watch(trace: dict[str, Any], console: Console, delay: float) -> None:
+    """Print the pictures of a trace; in a terminal each replaces the one before, elsewhere only each move's last."""
+    for move, done in frames_of(trace):
+        is_last = done == trace["simulations"] or move == len(trace["moves"])
+        if not console.is_terminal and not is_last:
+            continue
+        if console.is_terminal:
+            console.clear()
+        console.print(draw_text(trace, move, done))
+        time.sleep(delay * (4 if is_last else 1))
+
+
+def draw_text(trace: dict[str, Any], move: int, done: int) -> str:
+    """Return one picture, with rich's markup."""
+    moves = trace["moves"]
+    is_end = move == len(moves)
+    here = moves[-1]["next"] if is_end else moves[move]["state"]
+    head = f"{len(moves)} moves: {trace['end']}" if is_end else f"move {move + 1}, simulation {done}"
+    path = "".join(ARROWS[each["action"]] for each in moves[:move])
+    lines = [f"{head}   path {path}" if path else head, *_lake_lines(trace, here), ""]
+    if not is_end:
+        lines += _tree_lines(moves[move], done)
+    return "\n".join(lines)
+
+
+def _lake_lines(trace: dict[str, Any], here: int) -> list[str]:
+    styles = {"G": STYLES["goal"], "H": STYLES["hole"]}
+    lines = []
+    for row, tiles in enumerate(trace["rows"]):
+        cells = []
+        for column, tile in enumerate(tiles):
+            shown = "@" if row * len(tiles) + column == here else tile.replace("F", "·")
+            style = "bold yellow" if shown == "@" else styles.get(tile, "")
+            cells.append(f"[{style}]{shown}[/]" if style else shown)
+        lines.append("  " + " ".join(cells))
+    return lines
+
+
+def _tree_lines(move: dict[str, Any], done: int) -> list[str]:
+    """Return the tree after `done` simulations: an action, visits and value in each line, children indented."""
+    nodes = move["nodes"]
+    visits, totals = [0] * len(nodes), [0.0] * len(nodes)
+    for simulation in move["simulations"][:done]:
+        for index, value in zip(simulation["path"], simulation["returns"], strict=True):
+            visits[index] += 1
+            totals[index] += value
+    last: dict[str, Any] = move["simulations"][done - 1] if done else {"path": [], "new": False}
+    lines: list[str] = []
+
+    def add(index: int) -> None:
+        node = nodes[index]
+        is_new = last["new"] and index == last["path"][-1]
+        style = STYLES["new" if is_new and node["kind"] == "frozen" else node["kind"]]
+        arrow = ARROWS[node["action"]] if index else "root"
+        text = f"{'  ' * node['depth']}{arrow} square {node['state']}, {visits[index]} visits"
+        text += f", return {totals[index] / visits[index]:.1f}" if visits[index] else ""
+        lines.append(f"[{style}]{text}[/]" if style else text)
+        for child, each in enumerate(nodes):
+            if each["parent"] == index and visits[child]:
+                add(child)
+
+    add(0)
+    return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], f"… {len(lines) - MOST_LINES + 1} more"]

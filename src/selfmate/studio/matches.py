@@ -1,0 +1,185 @@
+"""Matches between players, watched while they are played. A match runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, Literal
+
+from selfmate._core import GameRecord
+from selfmate.board.position import Position
+from selfmate.errors import SelfmateError
+from selfmate.match.openings import balanced_openings
+from selfmate.match.runner import MatchProgress, play_match
+from selfmate.rating.match_stats import Match, elo_bounds
+from selfmate.rating.sprt import Sprt
+from selfmate.search.config import play_config
+from selfmate.search.player import Player
+from selfmate.studio.messages import MatchBoard, MatchView, StartMatch
+from selfmate.studio.players import PlayerCatalog
+
+__all__ = ["LiveMatches"]
+
+MOST_RUNNING: Final = 2
+MOST_KEPT: Final = 20
+SHOWN_BOARDS: Final = 12
+TEST: Final = Sprt(elo0=0, elo1=20, alpha=0.05, beta=0.05)
+Send = Callable[[MatchView], None]
+Status = Literal["preparing", "playing", "done", "stopped"]
+log = logging.getLogger("selfmate.studio")
+
+
+class LiveMatch:
+    """One match with the pages that follow it."""
+
+    def __init__(self, request: StartMatch, first: Player, second: Player) -> None:
+        self.id = secrets.token_hex(8)
+        self.request = request
+        self.players = first, second
+        self.followers: set[Send] = set()
+        self.stopping = threading.Event()
+        self.status: Status = "preparing"
+        self._match = Match(wins=(0, 0), draws=(0, 0), losses=(0, 0))
+        self._boards: list[MatchBoard] = []
+        self._seconds = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its games are still being played."""
+        return self.status in ("preparing", "playing")
+
+    def play(self) -> None:
+        """Play all games, in the thread of the match."""
+        request = self.request
+        try:
+            openings = balanced_openings(request.variant, -(-request.games // 2), secrets.randbits(32))
+            ended = play_match(
+                request.variant,
+                self.players[0].evaluator,
+                self.players[1].evaluator,
+                openings,
+                search=play_config(),
+                visits=request.visits,
+                stopping=self.stopping.is_set,
+                tell=self._tell,
+            )
+            self.status = "stopped" if ended is None else "done"
+        except Exception:
+            log.exception("a match failed")
+            self.status = "stopped"
+        self._send()
+
+    def view(self, ask: int = 0) -> MatchView:
+        """Return the match as it stands."""
+        match, request = self._match, self.request
+        state = TEST.judge(match)
+        return MatchView(
+            ask=ask,
+            id=self.id,
+            variant=request.variant,
+            first=self.players[0].name,
+            second=self.players[1].name,
+            visits=request.visits,
+            games=2 * -(-request.games // 2),
+            wins=sum(match.wins),
+            draws=sum(match.draws),
+            losses=sum(match.losses),
+            score=round(match.score, 4),
+            score_range=(round(match.interval[0], 4), round(match.interval[1], 4)),
+            elo=round(match.elo, 1),
+            elo_range=elo_bounds(match),
+            llr=round(state.llr, 3),
+            llr_bounds=(round(state.lower, 3), round(state.upper, 3)),
+            verdict=state.verdict,
+            boards=self._boards,
+            seconds=round(self._seconds, 1),
+            status=self.status,
+        )
+
+    def _tell(self, progress: MatchProgress) -> None:
+        self.status = "playing"
+        self._match, self._seconds = progress.match, progress.seconds
+        newest = progress.finished[-(SHOWN_BOARDS - min(len(progress.playing), SHOWN_BOARDS - 3)) :]
+        shown = [*progress.playing[: SHOWN_BOARDS - len(newest)], *reversed(newest)]
+        playing = {record.game_id for record in progress.playing}
+        self._boards = [_board(record, is_over=record.game_id not in playing) for record in shown]
+        self._send()
+
+    def _send(self) -> None:
+        view = self.view()
+        for send in list(self.followers):
+            send(view)
+
+
+class LiveMatches:
+    """All matches of the server."""
+
+    def __init__(self, catalog: PlayerCatalog) -> None:
+        self._catalog = catalog
+        self._matches: OrderedDict[str, LiveMatch] = OrderedDict()
+
+    async def start(self, request: StartMatch, send: Send) -> MatchView:
+        """Start a match; raises a `SelfmateError` for players that there are not, and for too many at a time."""
+        if sum(match.is_running for match in self._matches.values()) >= MOST_RUNNING:
+            raise SelfmateError(f"{MOST_RUNNING} matches are running already: stop one of them, or wait")
+        match = await asyncio.to_thread(self._open, request)
+        self._matches[match.id] = match
+        while len(self._matches) > MOST_KEPT:
+            self._matches.popitem(last=False)[1].stopping.set()
+        match.followers.add(send)
+        threading.Thread(target=match.play, name="match", daemon=True).start()
+        return match.view(request.ask)
+
+    def _open(self, request: StartMatch) -> LiveMatch:
+        Position(request.variant)  # raises for a variant that there is not
+        players = [self._catalog.open(each) for each in (request.first, request.second)]
+        for player in players:
+            player.check(request.variant)
+        return LiveMatch(request, players[0], players[1])
+
+    def follow(self, match_id: str, send: Send, ask: int) -> MatchView | None:
+        """Return a match and send it from now on; an empty id means the newest, None if there is none."""
+        if not match_id and not self._matches:
+            return None
+        match = self._match(match_id or next(reversed(self._matches)))
+        match.followers.add(send)
+        return match.view(ask)
+
+    def unfollow(self, send: Send) -> None:
+        """Send nothing more to a page; its matches go on."""
+        for match in self._matches.values():
+            match.followers.discard(send)
+
+    def stop(self, match_id: str) -> None:
+        """End a match."""
+        self._match(match_id).stopping.set()
+
+    def close(self) -> None:
+        """End all matches."""
+        for match in self._matches.values():
+            match.stopping.set()
+
+    def _match(self, match_id: str) -> LiveMatch:
+        if match_id not in self._matches:
+            raise SelfmateError("this match is not on the server any more")
+        return self._matches[match_id]
+
+
+def _board(record: GameRecord, *, is_over: bool) -> MatchBoard:
+    position = Position(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
+    last = ""
+    for move in record.moves:
+        last = position.uci(move)
+        position.play(move)
+    return MatchBoard(
+        game=record.game_id,
+        board=position.board_fen(),
+        last=last,
+        plies=len(record.moves),
+        first_is_white=record.game_id % 2 == 0,
+        result=record.result if is_over else "",
+    )

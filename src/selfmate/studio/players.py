@@ -1,0 +1,198 @@
+"""The players that the page can choose, by id: shipped nets, nets of runs, and evaluators of the core.
+
+An id is looked up among those that the catalog lists; it is never a path or a command.
+
+>>> catalog = PlayerCatalog(None)
+>>> catalog.default("gardner"), catalog.open("heuristic-1").name
+('gardner-laptop', 'heuristic-1')
+>>> catalog.open("../../etc/passwd")
+Traceback (most recent call last):
+...
+selfmate.errors.PlayerError: no such player: '../../etc/passwd'
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from selfmate._core import VARIANTS
+from selfmate.board.position import Position
+from selfmate.errors import PlayerError, SelfmateError, clip
+from selfmate.evaluator.base import Evaluator
+from selfmate.nn import shipped as nets
+from selfmate.rundir.format import RunError, read_run
+from selfmate.search.player import Player
+from selfmate.search.spec import HEURISTIC, RANDOM, net_name
+from selfmate.search.strength import HIGHEST, LOWEST, StrengthTable, read_strength_table, strength_at
+from selfmate.studio.messages import PlayerCard, VariantCard
+
+__all__ = ["UNIFORM", "GameStrength", "PlayerCatalog", "variant_cards"]
+
+UNIFORM: Final = "uniform"
+"""Equal priors, to compare nets with; it is not listed."""
+MOST_OPEN: Final = 8
+"""Nets that are kept in memory."""
+MOST_CHECKPOINTS: Final = 12
+"""Nets of one run that are listed: the untrained, the champion and the newest."""
+
+NAMES: Final = {
+    "chess": ("Chess", "The rules that most people know."),
+    "chess960": ("Chess960", "Chess from one of 960 shuffled first ranks."),
+    "atomic": ("Atomic", "A capture explodes and takes all pieces around it but pawns; an exploded king loses."),
+    "atomic960": ("Atomic960", "Atomic chess from one of 960 shuffled first ranks."),
+    "gardner": ("Gardner", "Chess on five by five squares, without double steps and castling."),
+    "antichess": ("Antichess", "Captures must be made; losing all pieces wins."),
+    "kingofthehill": ("King of the Hill", "A king on one of the four centre squares wins, too."),
+    "3check": ("Three-check", "The third check wins, too."),
+    "racingkings": ("Racing Kings", "The first king on the eighth rank wins; no move may give check."),
+    "horde": ("Horde", "Thirty-six white pawns against black's usual pieces."),
+}
+
+
+def variant_cards(catalog: PlayerCatalog) -> list[VariantCard]:
+    """Return every variant, with its default player."""
+    cards = []
+    for variant in (*VARIANTS, *(f"{name}960" for name in VARIANTS if f"{name}960" in NAMES)):
+        if variant not in NAMES and variant not in VARIANTS:
+            continue
+        name, rule = NAMES.get(variant, (variant, ""))
+        start = Position(variant)
+        cards.append(
+            VariantCard(
+                id=variant,
+                name=name,
+                files=start.files,
+                ranks=start.ranks,
+                start=start.fen(),
+                chess960=variant.endswith("960"),
+                player=catalog.default(variant),
+                rule=rule,
+            )
+        )
+    order = list(NAMES)
+    return sorted(cards, key=lambda card: order.index(card.id) if card.id in order else len(order))
+
+
+@dataclass(frozen=True, slots=True)
+class GameStrength:
+    """How strong a player plays: visits for a move, the temperature of its choice, and words for both."""
+
+    visits: int
+    temperature: float
+    text: str
+
+
+class PlayerCatalog:
+    """Lists and opens players; opened nets are shared by all searches. `runs` is the folder of the runs, or None."""
+
+    def __init__(self, runs: Path | None) -> None:
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, Player] = OrderedDict()
+
+    def default(self, variant: str) -> str:
+        """Return the id of the player of a variant: its shipped net, else heuristic-1."""
+        net = nets.net_of(variant)
+        return HEURISTIC if net is None else net.name
+
+    def cards(self) -> list[PlayerCard]:
+        """List all players: shipped nets, nets of runs, evaluators of the core."""
+        found = [
+            _card(net.name, net.name, "net", net.variant, f"shipped, {net.size}", _table(net.folder, net.net_id))
+            for net in nets.shipped()
+        ]
+        found += [
+            _card(player_id, name, "run", variant, "from a run", None)
+            for player_id, name, variant, _ in self._nets_of_runs()
+        ]
+        found.append(_card(HEURISTIC, HEURISTIC, "core", None, "counts material, no net", None))
+        found.append(_card(RANDOM, RANDOM, "core", None, "random legal moves", None))
+        return found
+
+    def open(self, player_id: str) -> Player:
+        """Return the player of an id; an unknown one, or a net that cannot be read, raises `SelfmateError`."""
+        with self._lock:
+            if player_id in self._open:
+                self._open.move_to_end(player_id)
+                return self._open[player_id]
+        source = self._source(player_id)
+        # One thread for each search: several games and analyses share the cores.
+        player = Player(source, threads=1)
+        with self._lock:
+            self._open[player_id] = player
+            while len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)
+        return player
+
+    def skill(self, player_id: str, elo: int | None, visits: int | None) -> GameStrength:
+        """Return how strong a player shall play: by visits, by a rating, or (neither given) at its usual strength."""
+        if player_id == RANDOM:
+            return GameStrength(1, 0.0, "random moves")
+        if elo is not None and visits is None:
+            table = self._strength_table(player_id)
+            strength = strength_at(min(max(elo, LOWEST), HIGHEST) if table is None else table.nominal(elo))
+            known = "estimated" if table is None else "measured"
+            return GameStrength(strength.visits, strength.temperature, f"about {elo}, {known}")
+        count = visits or 800
+        return GameStrength(count, 0.0, f"{count:,} visits")
+
+    def _strength_table(self, player_id: str) -> StrengthTable | None:
+        player = self.open(player_id)
+        if player.path is None or not isinstance(player.evaluator, Evaluator):
+            return None
+        return _table(player.path, player.evaluator.net_id)
+
+    def _source(self, player_id: str) -> str | Path:
+        if player_id in (HEURISTIC, RANDOM, UNIFORM):
+            return player_id
+        if (folder := nets.named(player_id)) is not None:
+            return folder
+        for known, _, _, folder in self._nets_of_runs():
+            if known == player_id:
+                return folder
+        raise PlayerError(f"no such player: {clip(player_id)!r}", player_id)
+
+    def _nets_of_runs(self) -> list[tuple[str, str, str, Path]]:
+        """Return id, name, variant and folder of the nets of all runs that can be read."""
+        found: list[tuple[str, str, str, Path]] = []
+        if self._runs is None or not self._runs.is_dir():
+            return found
+        for manifest in sorted(self._runs.glob("*/manifest.json")):
+            directory = manifest.parent
+            try:
+                known, state = read_run(directory)
+            except (RunError, OSError):
+                continue
+            cycles = sorted((checkpoint.cycle for checkpoint in state.checkpoints), reverse=True)
+            listed = dict.fromkeys([state.champion, *cycles[: MOST_CHECKPOINTS - 2], 0])
+            for cycle in (cycle for cycle in listed if cycle in cycles):
+                player_id = f"run/{directory.name}/{cycle}"
+                folder = directory / state.checkpoint(cycle).name
+                found.append((player_id, net_name(directory, cycle), known.variant, folder))
+        return found
+
+
+def _card(
+    player_id: str, name: str, kind: str, variant: str | None, detail: str, table: StrengthTable | None
+) -> PlayerCard:
+    low, high = (LOWEST, HIGHEST) if table is None else (round(table.anchors[0].elo), round(table.anchors[-1].elo))
+    return PlayerCard(
+        id=player_id,
+        name=name,
+        kind="net" if kind == "net" else "run" if kind == "run" else "core",
+        variant=variant,
+        detail=detail,
+        elo_range=(low, high),
+        measured=table is not None,
+    )
+
+
+def _table(folder: Path, net_id: str) -> StrengthTable | None:
+    try:
+        return read_strength_table(folder, net_id)
+    except SelfmateError:  # measured with another net, or damaged: the estimate is used
+        return None

@@ -1,0 +1,224 @@
+"""The training runs of a folder: found by themselves, followed by pages, started and stopped.
+
+A run is a process of its own, `selfmate train`, which goes on when a page or the server ends; its files tell the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from selfmate.errors import MissingExtra, SelfmateError
+from selfmate.studio.messages import AskRecipe, Event, RunCard, RunList, RunStarted, RunView, StartRun
+from selfmate.studio.recipes import recipe_form
+from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
+from selfmate.util.packages import install_hint
+
+__all__ = ["Runs", "UnknownRun"]
+
+LOOK_SECONDS: Final = 1.0
+"""Time between two looks at the files, while a page follows runs."""
+MOST_RUNS: Final = 200
+START_SECONDS: Final = 20.0
+"""Time in which a new run must make its directory, or fail."""
+Send = Callable[[Event], None]
+
+
+class UnknownRun(SelfmateError):
+    """The id of a run that the folder does not have, or not any more."""
+
+
+class Runs:
+    """The runs of `folder`, which need not exist yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lists: set[Send] = set()
+        self._views: dict[Send, str] = {}
+        self._stopping: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Look at the files from now on."""
+        self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def close(self) -> None:
+        """Look no longer; runs go on."""
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- what there is ------------------------------------------------------------------------------------------------
+
+    async def cards(self) -> list[RunCard]:
+        """List the runs, the newest first."""
+        return await asyncio.to_thread(self._cards)
+
+    def _cards(self) -> list[RunCard]:
+        return [self._marked(files.card()) for files in self._all()]
+
+    def _marked(self, card: RunCard) -> RunCard:
+        if card.status == "running" and card.id in self._stopping:
+            return RunCard(**{**{name: getattr(card, name) for name in card.__struct_fields__}, "status": "stopping"})
+        self._stopping.discard(card.id)
+        return card
+
+    def _all(self) -> list[RunFiles]:
+        try:
+            found = [path.parent for path in self._folder.glob("*/manifest.json")]
+            found.sort(key=lambda path: -path.stat().st_mtime)
+        except OSError:
+            return []
+        return [RunFiles(path) for path in found[:MOST_RUNS]]
+
+    def files(self, run_id: str) -> RunFiles:
+        """Return the files of a run; an id that the folder does not have raises `UnknownRun`."""
+        for files in self._all():
+            if files.id == run_id:
+                return files
+        raise UnknownRun("this run is not in the folder of runs any more", run_id)
+
+    def _stamp(self, run_id: str) -> tuple[object, ...]:
+        return self.files(run_id).stamp()
+
+    def _view(self, run_id: str, ask: int = 0) -> RunView:
+        files = self.files(run_id)
+        lines = files.metrics()
+        card = self._marked(files.card())
+        return RunView(
+            ask=ask,
+            run=card,
+            charts=charts_of(lines),
+            games=files.games(),
+            log=log_of(lines),
+            owned=card.status == "running",
+        )
+
+    # -- pages that follow --------------------------------------------------------------------------------------------
+
+    async def follow_list(self, send: Send, ask: int) -> RunList:
+        """Return the list, and send it again whenever it changes."""
+        self._lists.add(send)
+        return RunList(ask=ask, runs=await self.cards())
+
+    async def follow_run(self, run_id: str, send: Send, ask: int) -> RunView | None:
+        """Return a run, and send it again whenever it changes; an empty id follows none."""
+        if not run_id:
+            self._views.pop(send, None)
+            return None
+        view = await asyncio.to_thread(self._view, run_id, ask)
+        self._views[send] = run_id
+        return view
+
+    async def look(self, run_id: str, ask: int) -> RunView:
+        """Return a run once."""
+        return await asyncio.to_thread(self._view, run_id, ask)
+
+    def unfollow(self, send: Send) -> None:
+        """Send nothing more to a page."""
+        self._lists.discard(send)
+        self._views.pop(send, None)
+
+    async def _watch(self) -> None:
+        """Look at the files while pages follow them; each run is read once for all of its followers."""
+        listed: list[RunCard] = []
+        stamps: dict[str, tuple[object, ...]] = {}
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self._lists:
+                cards = await self.cards()
+                if cards != listed:
+                    listed = cards
+                    for send in list(self._lists):
+                        send(RunList(runs=cards))
+            for run_id in set(self._views.values()):
+                try:
+                    stamp = await asyncio.to_thread(self._stamp, run_id)
+                    if stamps.get(run_id) == stamp:
+                        continue
+                    view = await asyncio.to_thread(self._view, run_id)
+                except (SelfmateError, OSError):
+                    continue  # it vanished: the list says so
+                stamps[run_id] = stamp
+                for send, wanted in list(self._views.items()):
+                    if wanted == run_id:
+                        send(view)
+
+    # -- start and stop -----------------------------------------------------------------------------------------------
+
+    async def start(self, request: StartRun) -> RunStarted:
+        """Start or resume a training; raises a `SelfmateError` with the last line of a training that fails at once."""
+        import importlib.util
+
+        if importlib.util.find_spec("torch") is None:
+            raise MissingExtra(install_hint("torch"))
+        if request.resume:
+            files = self.files(request.resume)
+            if trainer_of(files.directory) is not None:
+                raise SelfmateError(f"{files.id} is training already")
+            directory, arguments = files.directory, files.command()
+        else:
+            # Checks the name and the settings, too.
+            await asyncio.to_thread(recipe_form, AskRecipe(ask=0, name=request.recipe, settings=request.settings))
+            directory = self._new_directory(request.name or request.recipe)
+            arguments = [request.recipe, "--run", str(directory)]
+            arguments += [word for setting in request.settings for word in ("--set", setting)]
+        if request.minutes is not None:
+            arguments += ["--minutes", f"{request.minutes:g}"]
+        process = await asyncio.to_thread(self._spawn, directory, arguments)
+        # Wait for its end, so that the system can forget it; the server itself need not.
+        threading.Thread(target=process.wait, name="training", daemon=True).start()
+        await self._until_begun(directory, process)
+        return RunStarted(ask=request.ask, id=directory.name)
+
+    async def stop(self, run_id: str) -> None:
+        """Ask the training of a run to save and end; raises a `SelfmateError` if it does not train."""
+        files = self.files(run_id)
+        process = trainer_of(files.directory)
+        if process is None:
+            raise SelfmateError(f"{run_id} is not training")
+        self._stopping.add(run_id)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+
+    def _new_directory(self, name: str) -> Path:
+        if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name) is None:
+            raise SelfmateError("the name of a run has letters, digits, points, dashes and underscores", name)
+        for number in range(1, 1000):
+            directory = self._folder / (name if number == 1 else f"{name}-{number}")
+            if not directory.exists():
+                return directory
+        raise SelfmateError(f"there are a thousand runs named {name}", name)
+
+    def _spawn(self, directory: Path, arguments: list[str]) -> subprocess.Popen[bytes]:
+        logs = self._folder / ".studio"
+        logs.mkdir(parents=True, exist_ok=True)
+        with (logs / f"{directory.name}.log").open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "selfmate", "train", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C ends the server, not the training
+            )
+
+    async def _until_begun(self, directory: Path, process: subprocess.Popen[bytes]) -> None:
+        """Return once the run is in its directory; raise its last line if it ended before."""
+        for _ in range(round(START_SECONDS / 0.1)):
+            if (directory / "manifest.json").is_file() and trainer_of(directory) is not None:
+                return
+            if process.poll() is not None:
+                log = self._folder / ".studio" / f"{directory.name}.log"
+                lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                raise SelfmateError(
+                    lines[-1].removeprefix("selfmate: ")[:300] if lines else "the training ended at once"
+                )
+            await asyncio.sleep(0.1)

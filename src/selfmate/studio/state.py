@@ -1,0 +1,97 @@
+"""What the server holds: players, games and runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from selfmate._core import VARIANTS
+from selfmate.errors import SelfmateError
+from selfmate.ladder.calibration import CalibrationError, read_calibration
+from selfmate.nn import shipped as nets
+from selfmate.recipe.describe import ShippedRecipe, shipped_recipes
+from selfmate.studio.games import Games
+from selfmate.studio.matches import LiveMatches
+from selfmate.studio.messages import AskNets, LadderRow, NetCard, NetList, NetScore, Welcome
+from selfmate.studio.players import PlayerCatalog, variant_cards
+from selfmate.studio.runs import Runs
+
+__all__ = ["Studio"]
+
+
+class Studio:
+    """The state behind all pages; an asynchronous context that watches the runs. `runs` is the folder of the runs."""
+
+    def __init__(self, runs: Path) -> None:
+        self.catalog = PlayerCatalog(runs)
+        self.games = Games(self.catalog)
+        self.runs = Runs(runs)
+        self.matches = LiveMatches(self.catalog)
+        self._recipes: list[ShippedRecipe] | None = None
+
+    async def __aenter__(self) -> Self:
+        self.runs.begin()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.games.close()
+        self.matches.close()
+        await self.runs.close()
+
+    def recipes(self) -> list[ShippedRecipe]:
+        """Return the shipped recipes, those for a CPU first."""
+        if self._recipes is None:
+            self._recipes = sorted(shipped_recipes(), key=lambda each: (each.device != "CPU", each.name))
+        return self._recipes
+
+    def welcome(self, ask: int) -> Welcome:
+        """Return what a page needs first."""
+        from selfmate import __version__
+
+        return Welcome(
+            ask=ask,
+            version=__version__,
+            variants=variant_cards(self.catalog),
+            players=self.catalog.cards(),
+            recipes=[(each.name, each.variant, each.description) for each in self.recipes()],
+            can_train=importlib.util.find_spec("torch") is not None,
+        )
+
+    def nets(self, request: AskNets) -> NetList:
+        """Return the nets of a variant (all, if none is named) and its ladder; an unknown variant has neither."""
+        variant = request.variant or "gardner"
+        if variant.removesuffix("960") not in VARIANTS:
+            raise SelfmateError(f"unknown variant {variant!r}", variant)
+        cards = [_shipped(net) for net in nets.shipped()]
+        cards += [
+            NetCard(id=card.id, name=card.name, kind="run", variant=card.variant or "", facts=[], scores=[])
+            for card in self.catalog.cards()
+            if card.kind == "run"
+        ]
+        try:
+            players = read_calibration(variant).players
+        except CalibrationError:
+            players = ()
+        ladder = [
+            LadderRow(name=each.name, elo=each.elo, error=each.error, games=each.games)
+            for each in sorted(players, key=lambda each: -each.elo)
+        ]
+        return NetList(ask=request.ask, nets=cards, ladder=ladder, variant=variant)
+
+
+def _shipped(net: nets.ShippedNet) -> NetCard:
+    facts = [
+        ("plays", net.variant),
+        ("size", f"{net.size}, {net.parameters:,} parameters"),
+        ("trained", net.trained),
+        ("licence", net.licence),
+    ]
+    scores = [
+        NetScore(against=each.against, score=each.score, low=each.low, high=each.high, games=each.games)
+        for each in net.scores
+    ]
+    return NetCard(id=net.name, name=net.name, kind="shipped", variant=net.variant, facts=facts, scores=scores)

@@ -1,0 +1,60 @@
+/** What an analysis says, as drawings on the board. */
+import type { Arrow, Heat } from "./board/Overlay";
+import type { AnalysisUpdate, Candidate } from "./messages";
+
+export type BoardDrawing = "arrows" | "visits" | "prior" | "off";
+
+const MOST_ARROWS = 5;
+const LEAST_SHARE = 0.03;
+
+/** Arrows for the moves with most visits; the width grows with the share, and large shares have a label. */
+export function arrowsOf(update: AnalysisUpdate): Arrow[] {
+  return update.candidates
+    .filter((candidate) => candidate.share >= LEAST_SHARE)
+    .slice(0, MOST_ARROWS)
+    .map((candidate, index) => ({
+      uci: candidate.uci,
+      width: 8 + 26 * Math.sqrt(candidate.share),
+      kind: index === 0 ? "best" : "other",
+      ...(candidate.share >= 0.08 ? { label: String(Math.round(100 * candidate.share)) } : {}),
+    }));
+}
+
+/** Shares of visits or priors by target square. */
+export function heatOf(update: AnalysisUpdate, kind: Heat["kind"]): Heat {
+  const squares = new Map<string, number>();
+  for (const candidate of update.candidates) {
+    const square = candidate.uci.slice(2, 4);
+    squares.set(square, (squares.get(square) ?? 0) + (kind === "visits" ? candidate.share : candidate.prior));
+  }
+  return { squares, kind };
+}
+
+/** A proven result in words, for the side to move: "wins in 3". */
+export function proofText(proven: number): string {
+  if (proven === 0) return "draw, proven";
+  const moves = Math.ceil(Math.abs(proven) / 2);
+  return `${proven > 0 ? "wins" : "loses"} in ${moves}`;
+}
+
+/** Keeps the order of rows unless a new one holds for two updates, so that rows do not jump under the eye. */
+export class SteadyOrder {
+  private order: string[] = [];
+  private wanted: string[] = [];
+
+  sort(candidates: Candidate[], held: boolean): Candidate[] {
+    const next = candidates.map((candidate) => candidate.uci);
+    const known = new Set(next);
+    const same = this.order.length === next.length && this.order.every((uci) => known.has(uci));
+    const holds = next.join() === this.wanted.join();
+    this.wanted = next;
+    if (!same || (holds && !held)) this.order = next;
+    const byUci = new Map(candidates.map((candidate) => [candidate.uci, candidate]));
+    return this.order.flatMap((uci) => byUci.get(uci) ?? []);
+  }
+
+  reset(): void {
+    this.order = [];
+    this.wanted = [];
+  }
+}

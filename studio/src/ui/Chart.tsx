@@ -1,0 +1,180 @@
+/** Curves with uPlot: one crosshair for all charts, names at the ends of the curves, bands for 95 % intervals. */
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { ChartSeries } from "../messages";
+import { alignSeries } from "../series";
+import { theme } from "../store";
+
+interface Props {
+  title: string;
+  note?: string;
+  series: ChartSeries[];
+  format: (value: number) => string;
+  height?: number;
+  /** Areas above each other, of shares from 0 to 1. */
+  stacked?: boolean;
+  xName?: string;
+}
+
+const sync = uPlot.sync("train");
+const COLOURS = ["--accent", "--blue", "--violet", "--boom", "--good", "--amber"];
+const DASHES = [[], [6, 4], [2, 4], [8, 3, 2, 3], [1, 3], [10, 4]];
+const STACK = ["--w", "--d", "--l"];
+
+function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
+}
+
+/** Two rows of charts fill the window below the figures. */
+function usualHeight(): number {
+  return Math.round(Math.max(190, (innerHeight - 240) / 2 - 92));
+}
+
+export function Chart({
+  title,
+  note,
+  series,
+  format,
+  height = usualHeight(),
+  stacked = false,
+  xName = "cycle",
+}: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const readout = useRef<HTMLSpanElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const latest = useRef(series);
+  latest.current = series;
+  const names = series.map((each) => each.name).join("|");
+  const dark = theme.value;
+
+  function show(index: number | null | undefined): void {
+    if (!readout.current) return;
+    const shown = latest.current;
+    const at = index ?? null;
+    const x = at === null ? null : plot.current?.data[0][at];
+    const words = shown.map((each) => {
+      const found = at === null ? each.y.length - 1 : each.x.findLastIndex((value) => value <= (x ?? 0));
+      const value = each.y[found];
+      const error = each.error?.[found];
+      const text = value === undefined ? "–" : `${format(value)}${error === undefined ? "" : ` ± ${format(error)}`}`;
+      return shown.length > 1 ? `${each.name} ${text}` : text;
+    });
+    readout.current.textContent = `${x === null || x === undefined ? "" : `${xName} ${x} · `}${words.join(" · ")}`;
+  }
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element || series.length === 0) return;
+    const fill = (name: string) => `color-mix(in srgb, ${colour(name)} 16%, transparent)`;
+    const lines: uPlot.Series[] = series.map((each, index) =>
+      stacked
+        ? {
+            label: each.name,
+            stroke: colour("--w-line"),
+            width: 1,
+            fill: colour(STACK[index] ?? "--d"),
+            points: { show: false },
+          }
+        : {
+            label: each.name,
+            stroke: colour(COLOURS[index % COLOURS.length] ?? "--accent"),
+            width: 2,
+            dash: DASHES[index % DASHES.length] ?? [],
+            points: { show: each.error != null || each.x.length < 3, size: 6 },
+            spanGaps: true,
+          },
+    );
+    const withBands: uPlot.Series[] = stacked
+      ? [...lines].reverse()
+      : lines.flatMap((line, index) =>
+          series[index]?.error
+            ? [line, { width: 0, points: { show: false } }, { width: 0, points: { show: false } }]
+            : [line],
+        );
+    const bands: uPlot.Band[] = [];
+    let number = 1;
+    if (!stacked)
+      series.forEach((each, index) => {
+        if (each.error)
+          bands.push({ series: [number + 1, number + 2], fill: fill(COLOURS[index % COLOURS.length] ?? "--accent") });
+        number += each.error ? 3 : 1;
+      });
+    const axis: uPlot.Axis = {
+      stroke: colour("--text-3"),
+      font: "500 11px Inter, system-ui, sans-serif",
+      grid: { stroke: colour("--grid"), width: 1 },
+      ticks: { show: false },
+    };
+    const made = new uPlot(
+      {
+        width: element.clientWidth || 300,
+        height,
+        legend: { show: false },
+        cursor: { sync: { key: sync.key }, y: false, drag: { x: true, y: false } },
+        scales: { x: { time: false }, y: stacked ? { range: [0, 1] } : {} },
+        axes: [
+          { ...axis, size: 28 },
+          { ...axis, size: 46, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+        ],
+        series: [{}, ...withBands],
+        bands,
+        hooks: { setCursor: [(chart) => show(chart.cursor.idx)] },
+      },
+      alignSeries(series, stacked),
+      element,
+    );
+    plot.current = made;
+    show(null);
+    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth || 300, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [names, stacked, height, dark, series.map((each) => each.error != null).join()]);
+
+  useEffect(() => {
+    plot.current?.setData(alignSeries(series, stacked));
+    show(plot.current?.cursor.idx ?? null);
+  }, [series]);
+
+  const summary = series
+    .map((each) => `${each.name} ${each.y.length ? format(each.y[each.y.length - 1] ?? 0) : "no value"}`)
+    .join(", ");
+  return (
+    <div class="card ch">
+      <header>
+        <h2>{title}</h2>
+        {note && <span class="sm mut hide-s nowrap">{note}</span>}
+        <span class="rd num" ref={readout} />
+      </header>
+      {series.length === 0 ? (
+        <div class="empty" style={{ height: `${height}px` }}>
+          Nothing was measured yet.
+        </div>
+      ) : (
+        <>
+          <div
+            class="plot"
+            ref={box}
+            role="img"
+            aria-label={`${title}: ${summary}`}
+            style={{ height: `${height}px` }}
+          />
+          {series.length > 1 && (
+            <div class="series-names">
+              {series.map((each, index) => (
+                <span key={each.name} class={stacked ? `stack-${index}` : `curve-${index % COLOURS.length}`}>
+                  <i />
+                  {each.name}
+                </span>
+              ))}
+            </div>
+          )}
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+/** Nets with their cards, and the ladder of a variant. */
+import { Fragment } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { count, percent } from "../format";
+import type { LadderRow, NetCard, NetList } from "../messages";
+import { formatRoute, replaceRoute, route } from "../router";
+import { sayError, server, variantName, welcome } from "../store";
+import { MatchPanel } from "./MatchPanel";
+
+export function NetsView() {
+  const variant = route.value.rest[0] ?? "gardner";
+  const [list, setList] = useState<NetList | null>(null);
+  useEffect(
+    () =>
+      server.onOpen(() => {
+        server.ask("net.list", { variant }, "net.list").then(setList, sayError);
+      }),
+    [variant],
+  );
+  const nets = list?.nets ?? [];
+  const own = nets.filter((net) => net.variant.replace(/960$/, "") === variant.replace(/960$/, ""));
+  return (
+    <section class="view" aria-label="Nets and ladder">
+      <div class="top">
+        <h1>Nets</h1>
+        <span class="sub hide-s">what is shipped, what you trained, how strong it is</span>
+        <span class="sp" />
+        <select
+          class="sel"
+          aria-label="Variant"
+          value={variant}
+          onChange={(event) => replaceRoute("nets", [event.currentTarget.value])}
+        >
+          {welcome.value?.variants.map((each) => (
+            <option key={each.id} value={each.id}>
+              {each.name}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div class="nets">
+        <div class="net-list">
+          {own.map((net) => (
+            <Card key={net.id} net={net} />
+          ))}
+          {list && own.length === 0 && (
+            <div class="card netc">
+              <p class="mut">There is no net for {variantName(variant)} yet.</p>
+              <a class="btn" href={formatRoute("train", ["new"])}>
+                Train one
+              </a>
+            </div>
+          )}
+        </div>
+        <div class="net-side">
+          <div class="card">
+            <header>
+              <h2>The ladder</h2>
+              <span class="sp" />
+              <span class="sm mut">random = 0; bars are 95 %</span>
+            </header>
+            {list &&
+              (list.ladder.length ? (
+                <Ladder rows={list.ladder} />
+              ) : (
+                <div class="empty">No ladder was measured for {variantName(variant)}.</div>
+              ))}
+          </div>
+          <MatchPanel key={variant} variant={variant} />
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Card({ net }: { net: NetCard }) {
+  return (
+    <div class="card netc">
+      <div class="between">
+        <h1>{net.name}</h1>
+        <span class={net.kind === "shipped" ? "pill acc" : "pill"}>
+          {net.kind === "shipped" ? "shipped" : "from a run"}
+        </span>
+      </div>
+      <dl>
+        {net.facts.map(([name, text]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </Fragment>
+        ))}
+        {net.scores.map((score) => (
+          <Fragment key={score.against}>
+            <dt>{score.against}</dt>
+            <dd class="num">
+              {percent(score.score)} [{percent(score.low)}, {percent(score.high)}] of {count(score.games)} games
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+      <div class="trow">
+        <a class="btn" href={formatRoute("play", [], { variant: net.variant, player: net.id })}>
+          Play
+        </a>
+        <a class="btn" href={formatRoute("study", [], { variant: net.variant, player: net.id })}>
+          Study
+        </a>
+      </div>
+    </div>
+  );
+}
+
+const ROW = 26;
+const NAME = 150;
+const VALUE = 100;
+
+function Ladder({ rows }: { rows: LadderRow[] }) {
+  const width = 760;
+  const low = Math.min(0, ...rows.map((row) => row.elo - row.error));
+  const high = Math.max(100, ...rows.map((row) => row.elo + row.error));
+  const x = (elo: number) => NAME + ((elo - low) / (high - low)) * (width - NAME - VALUE);
+  const step = high - low > 2500 ? 1000 : 500;
+  const ticks: number[] = [];
+  for (let elo = Math.ceil(low / step) * step; elo <= high; elo += step) ticks.push(elo);
+  const height = rows.length * ROW + 30;
+  return (
+    <div class="ladder scrollx">
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        role="img"
+        aria-label={rows.map((row) => `${row.name} ${Math.round(row.elo)}`).join(", ")}
+      >
+        {ticks.map((elo) => (
+          <g key={elo}>
+            <line class="gl" x1={x(elo)} x2={x(elo)} y1={4} y2={height - 24} />
+            <text class="ax" x={x(elo)} y={height - 8} text-anchor="middle">
+              {count(elo)}
+            </text>
+          </g>
+        ))}
+        {rows.map((row, index) => {
+          const y = 16 + index * ROW;
+          return (
+            <g key={row.name}>
+              <text class="name" x={4} y={y + 4}>
+                {row.name}
+              </text>
+              <path
+                class="bar"
+                d={`M${x(row.elo - row.error)} ${y}H${x(row.elo + row.error)}M${x(row.elo - row.error)} ${y - 4}v8M${x(row.elo + row.error)} ${y - 4}v8`}
+              />
+              <circle class="point" cx={x(row.elo)} cy={y} r={3.6} />
+              <text class="name num" x={width - 4} y={y + 4} text-anchor="end">
+                {count(Math.round(row.elo))} ± {count(Math.round(row.error))}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+    </div>
+  );
+}

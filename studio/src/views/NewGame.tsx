@@ -1,0 +1,226 @@
+/** The choices of a new game: variant, opponent, strength, colour, limit, start. */
+import { useEffect, useState } from "preact/hooks";
+import type { NewGame, PlayerCard } from "../messages";
+import { readSetting, say, variantCard, welcome, writeSetting } from "../store";
+import { Segmented } from "../ui/controls";
+import { Icon } from "../ui/Icon";
+import { BoardEditor } from "./BoardEditor";
+
+export type GameChoice = Omit<NewGame, "type" | "ask">;
+type Limit = "none" | "1+0" | "3+2" | "5+3" | "10+5";
+
+export interface Setup {
+  variant: string;
+  player: string;
+  color: "white" | "random" | "black";
+  strength: number;
+  by: "elo" | "visits";
+  limit: Limit;
+  fen: string;
+  chess960: string;
+}
+
+const LIMITS: readonly (readonly [Limit, string])[] = [
+  ["none", "No clock"],
+  ["1+0", "1 + 0"],
+  ["5+3", "5 + 3"],
+  ["10+5", "10 + 5"],
+];
+const VISITS = [1, 4, 16, 64, 200, 800, 3000, 10_000];
+
+function keptSetup(): Setup {
+  const usual: Setup = {
+    variant: "atomic",
+    player: "",
+    color: "white",
+    strength: 1400,
+    by: "elo",
+    limit: "none",
+    fen: "",
+    chess960: "",
+  };
+  try {
+    return { ...usual, ...(JSON.parse(readSetting("setup") ?? "{}") as Partial<Setup>), fen: "", chess960: "" };
+  } catch {
+    return usual;
+  }
+}
+
+/** The request of a setup. */
+export function choiceOf(setup: Setup, players: PlayerCard[]): GameChoice {
+  const player = players.find((each) => each.id === setup.player) ?? null;
+  const [seconds, increment] = setup.limit === "none" ? [0, 0] : setup.limit.split("+").map(Number);
+  const number = setup.chess960.trim();
+  return {
+    variant: setup.variant,
+    color: setup.color,
+    player: player?.id ?? null,
+    elo: setup.by === "elo" ? setup.strength : null,
+    visits: setup.by === "visits" ? (VISITS[setup.strength] ?? 800) : null,
+    clock: setup.limit === "none" ? null : { seconds: 60 * (seconds ?? 5), increment: increment ?? 0 },
+    fen: setup.fen.trim() || null,
+    chess960: setup.variant.endsWith("960") && /^\d{1,3}$/.test(number) && Number(number) < 960 ? Number(number) : null,
+  };
+}
+
+interface Props {
+  variant?: string | undefined;
+  player?: string | undefined;
+  fen?: string | undefined;
+  busy: boolean;
+  onStart: (choice: GameChoice) => void;
+}
+
+export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Props) {
+  const [setup, setSetup] = useState<Setup>(keptSetup);
+  const [editing, setEditing] = useState(false);
+  useEffect(() => {
+    if (variant && variantCard(variant)) change({ variant, player: wanted ?? "", fen: fen ?? "" });
+  }, [variant, wanted, fen, welcome.value]);
+  const info = welcome.value;
+  const card = variantCard(setup.variant);
+  const players = (info?.players ?? []).filter(
+    (player) => player.variant === null || player.variant === setup.variant.replace(/960$/, ""),
+  );
+  const player = players.find((each) => each.id === setup.player) ?? players.find((each) => each.id === card?.player);
+  const [low, high] = player?.elo_range ?? [600, 2850];
+  const elo = Math.min(high, Math.max(low, setup.strength));
+
+  function change(part: Partial<Setup>): void {
+    setSetup((before) => {
+      const after = { ...before, ...part };
+      writeSetting("setup", JSON.stringify(after));
+      return after;
+    });
+  }
+
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onStart(
+          choiceOf(
+            { ...setup, player: player?.id ?? "", strength: setup.by === "elo" ? elo : setup.strength },
+            players,
+          ),
+        );
+      }}
+    >
+      <label class="f">
+        <span>Variant</span>
+        <select
+          class="sel"
+          name="variant"
+          value={setup.variant}
+          onChange={(event) => change({ variant: event.currentTarget.value, player: "", fen: "" })}
+        >
+          {info?.variants.map((each) => (
+            <option key={each.id} value={each.id}>
+              {each.name} {each.files === 8 ? "" : `${each.files}×${each.ranks}`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <p class="sm mut rule">{card?.rule}</p>
+      <label class="f">
+        <span>Opponent</span>
+        <select
+          class="sel"
+          name="player"
+          value={player?.id ?? ""}
+          onChange={(event) => change({ player: event.currentTarget.value })}
+        >
+          {players.map((each) => (
+            <option key={each.id} value={each.id}>
+              {each.name} · {each.detail}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div class="f">
+        <span>Strength</span>
+        <Segmented
+          label="Strength by"
+          options={[
+            ["elo", "By rating"],
+            ["visits", "By visits"],
+          ]}
+          value={setup.by}
+          onChange={(by) => change({ by, strength: by === "elo" ? 1400 : 4 })}
+        />
+        <input
+          type="range"
+          aria-label={setup.by === "elo" ? "Strength in Elo" : "Visits for a move"}
+          min={setup.by === "elo" ? low : 0}
+          max={setup.by === "elo" ? high : VISITS.length - 1}
+          step={setup.by === "elo" ? 10 : 1}
+          value={setup.by === "elo" ? elo : setup.strength}
+          onInput={(event) => change({ strength: Number(event.currentTarget.value) })}
+        />
+        <div class="sm mut between">
+          <b class="num">{setup.by === "elo" ? `about ${elo}` : `${VISITS[setup.strength] ?? 800} visits a move`}</b>
+          <span>{setup.by === "elo" ? (player?.measured ? "measured, random = 0" : "an estimate") : "exact"}</span>
+        </div>
+      </div>
+      <div class="f">
+        <span>You play</span>
+        <Segmented
+          label="You play"
+          options={[
+            ["white", "White"],
+            ["random", "Either"],
+            ["black", "Black"],
+          ]}
+          value={setup.color}
+          onChange={(color) => change({ color })}
+        />
+      </div>
+      <div class="f">
+        <span>Clock</span>
+        <Segmented label="Clock" options={LIMITS} value={setup.limit} onChange={(limit) => change({ limit })} />
+      </div>
+      {setup.variant.endsWith("960") && (
+        <label class="f">
+          <span>Position, 0 to 959 (empty: any)</span>
+          <input
+            class="inp num"
+            name="chess960"
+            inputMode="numeric"
+            value={setup.chess960}
+            onInput={(event) => change({ chess960: event.currentTarget.value })}
+          />
+        </label>
+      )}
+      <div class="f">
+        <span>Start from</span>
+        <div class="between">
+          <button type="button" class="btn grow" onClick={() => setEditing(true)}>
+            <Icon name="edit" />
+            {setup.fen ? "Own position" : "Position"}
+          </button>
+          {setup.fen && (
+            <button type="button" class="btn" onClick={() => change({ fen: "" })}>
+              Start
+            </button>
+          )}
+        </div>
+      </div>
+      <button type="submit" class="btn pri lg" disabled={busy || !info}>
+        Start
+      </button>
+      {editing && (
+        <BoardEditor
+          variant={setup.variant}
+          fen={setup.fen || (card?.start ?? "")}
+          onClose={() => setEditing(false)}
+          onDone={(position) => {
+            change({ fen: position });
+            setEditing(false);
+            say("The next game starts from this position.");
+          }}
+        />
+      )}
+    </form>
+  );
+}

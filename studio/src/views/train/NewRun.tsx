@@ -1,0 +1,194 @@
+/** A new training run: a recipe, its keys as a form made from their declarations, and the command line of the same. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { RecipeForm, RecipeKeyCard } from "../../messages";
+import { commandLine, settingsOf } from "../../recipe";
+import { go } from "../../router";
+import { sayError, server, variantName, welcome } from "../../store";
+
+interface Props {
+  recipe: string;
+  minutes: string;
+}
+
+export function NewRun({ recipe: first, minutes: usual }: Props) {
+  const [recipe, setRecipe] = useState(first);
+  const [minutes, setMinutes] = useState(usual);
+  const [name, setName] = useState("");
+  const [form, setForm] = useState<RecipeForm | null>(null);
+  const [changes, setChanges] = useState<Record<string, string>>({});
+  const [problem, setProblem] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const settings = useMemo(() => settingsOf(form, changes), [form, changes]);
+  const info = welcome.value;
+
+  useEffect(() => {
+    setChanges({});
+    setForm(null);
+    return server.onOpen(() => void server.ask("recipe.ask", { name: recipe }, "recipe.form").then(setForm, sayError));
+  }, [recipe]);
+  useEffect(() => {
+    if (!settings.length) {
+      setProblem(null);
+      return;
+    }
+    const timer = setTimeout(() => {
+      server.ask("recipe.ask", { name: recipe, settings }, "recipe.form").then(
+        () => setProblem(null),
+        (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+      );
+    }, 200);
+    return () => clearTimeout(timer);
+  }, [settings.join("\n"), recipe]);
+
+  const limit = minutes.trim() === "" ? null : Number(minutes);
+  const start = () => {
+    setBusy(true);
+    server.ask("run.start", { recipe, name, settings, minutes: limit }, "run.started").then(
+      (started) => go("train", [started.id]),
+      (error: unknown) => {
+        setBusy(false);
+        setProblem(error instanceof Error ? error.message : String(error));
+      },
+    );
+  };
+  const sections = [...new Set(form?.keys.map((key) => key.section) ?? [])].filter((section) => section !== "variant");
+  const isValid = limit === null || (Number.isFinite(limit) && limit > 0);
+  return (
+    <div class="tr">
+      <div class="recipe">
+        <div class="rlist">
+          {info?.recipes.map(([id, variant, text]) => (
+            <button key={id} type="button" class="rc" aria-pressed={id === recipe} onClick={() => setRecipe(id)}>
+              <b>{id}</b>
+              <span class="sm mut">
+                {variantName(variant)}. {text}
+              </span>
+            </button>
+          ))}
+        </div>
+        <div class="card">
+          {sections.map((section, index) => (
+            <details key={section} class="grp" open={index < 1 || section === "selfplay"}>
+              <summary>
+                {section}
+                <span class="cnt">{form?.keys.filter((key) => key.section === section).length} keys</span>
+              </summary>
+              <div class="keys">
+                {form?.keys
+                  .filter((key) => key.section === section)
+                  .map((key) => (
+                    <KeyField
+                      key={key.key}
+                      card={key}
+                      value={changes[key.key] ?? key.value}
+                      invalid={problem?.includes(key.key) ?? false}
+                      onChange={(value) => setChanges({ ...changes, [key.key]: value })}
+                    />
+                  ))}
+              </div>
+            </details>
+          ))}
+          {!form && <div class="empty" aria-busy="true" />}
+        </div>
+        <div class="card start-card">
+          <div class="stack">
+            <label class="f">
+              <span>Minutes (empty: until it is complete)</span>
+              <input
+                class="inp num"
+                name="minutes"
+                inputMode="decimal"
+                value={minutes}
+                aria-invalid={!isValid}
+                onInput={(event) => setMinutes(event.currentTarget.value)}
+              />
+            </label>
+            <label class="f">
+              <span>Name of the run</span>
+              <input
+                class="inp"
+                name="name"
+                maxLength={60}
+                pattern="[A-Za-z0-9._\-]*"
+                placeholder={recipe}
+                value={name}
+                onInput={(event) => setName(event.currentTarget.value.replace(/[^A-Za-z0-9._-]/g, "-"))}
+              />
+            </label>
+            <div class="f">
+              <span>The same in a terminal</span>
+              <code class="cmd">{commandLine(recipe, name, limit, settings)}</code>
+            </div>
+            {problem && (
+              <p class="problem sm" role="alert">
+                {problem}
+              </p>
+            )}
+            {info && !info.can_train && (
+              <p class="problem sm">Training needs PyTorch: pip install 'selfmate[train]'.</p>
+            )}
+            <button
+              type="button"
+              class="btn pri lg"
+              disabled={busy || !isValid || !form || problem !== null || !info?.can_train}
+              onClick={start}
+            >
+              {busy ? "Starting…" : "Start training"}
+            </button>
+            <p class="sm mut">It goes on when this page is closed, and can be stopped and resumed at any time.</p>
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface KeyFieldProps {
+  card: RecipeKeyCard;
+  value: string;
+  invalid: boolean;
+  onChange: (value: string) => void;
+}
+
+function KeyField({ card, value, invalid, onChange }: KeyFieldProps) {
+  const id = `key-${card.key}`;
+  const choices = card.type === "boolean" ? ["true", "false"] : card.choices;
+  return (
+    <div class={value === card.value ? "key" : "key chg"}>
+      <label for={id}>{card.name}</label>
+      <span class="doc" id={`${id}-doc`}>
+        {card.help}
+        {card.scheduled ? " (may be a schedule)" : ""}
+      </span>
+      <span class="ct">
+        {choices.length > 0 ? (
+          <select
+            id={id}
+            class="sel"
+            aria-describedby={`${id}-doc`}
+            value={value}
+            onChange={(event) => onChange(event.currentTarget.value)}
+          >
+            {card.value === "" && <option value="">usual</option>}
+            {choices.map((choice) => (
+              <option key={choice} value={choice}>
+                {choice}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <input
+            id={id}
+            class="inp num"
+            title={card.expected}
+            aria-describedby={`${id}-doc`}
+            aria-invalid={invalid}
+            value={value}
+            placeholder="usual"
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+        )}
+      </span>
+    </div>
+  );
+}

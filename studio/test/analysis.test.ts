@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import { arrowsOf, heatOf, proofText, SteadyOrder } from "../src/analysis";
+import type { AnalysisUpdate, Candidate } from "../src/messages";
+import { worstMoves } from "../src/review";
+import { spreadLabels } from "../src/ui/ValueGraph";
+
+const candidate = (uci: string, share: number, prior = 0.1): Candidate => ({
+  uci,
+  san: uci,
+  visits: 100 * share,
+  share,
+  value: 0,
+  prior,
+  proven: null,
+  pv: [uci],
+  net_value: null,
+});
+const update = {
+  candidates: [candidate("e2e4", 0.6), candidate("d2d4", 0.3), candidate("c2d3", 0.05), candidate("a2a3", 0.02)],
+} as AnalysisUpdate;
+
+it("draws wide arrows for much visited moves and none for hardly visited ones", () => {
+  const arrows = arrowsOf(update);
+  expect(arrows.map((arrow) => arrow.uci)).toEqual(["e2e4", "d2d4", "c2d3"]);
+  expect(arrows[0]?.width).toBeGreaterThan(arrows[1]?.width ?? 99);
+  expect(arrows.map((arrow) => arrow.label)).toEqual(["60", "30", undefined]);
+});
+
+it("adds shares of moves to the same square", () => {
+  const both = { candidates: [candidate("b1d2", 0.2), candidate("f1d2", 0.3)] } as AnalysisUpdate;
+  expect(heatOf(both, "visits").squares.get("d2")).toBeCloseTo(0.5);
+  expect(heatOf(both, "prior").squares.get("d2")).toBeCloseTo(0.2);
+});
+
+it("changes the order of rows only when it holds for two updates, and never while it is held", () => {
+  const order = new SteadyOrder();
+  const [a, b] = [candidate("a", 0.6), candidate("b", 0.4)];
+  const names = (list: Candidate[]) => list.map((each) => each.uci).join("");
+  expect(names(order.sort([a, b], false))).toBe("ab");
+  expect(names(order.sort([b, a], false))).toBe("ab");
+  expect(names(order.sort([b, a], true))).toBe("ab");
+  expect(names(order.sort([b, a], false))).toBe("ba");
+});
+
+it("says proofs in moves", () => {
+  expect([proofText(1), proofText(5), proofText(-2), proofText(0)]).toEqual([
+    "wins in 1",
+    "wins in 3",
+    "loses in 1",
+    "draw, proven",
+  ]);
+});
+
+it("lists the worst moves in the order of the game, marked ones first to be kept", () => {
+  const move = (ply: number, loss: number, mark: "" | "?" | "??") => ({ ply, loss, mark }) as never;
+  const found = worstMoves([move(0, 0.9, ""), move(1, 0.5, "??"), undefined, move(3, 0.35, "?"), move(4, 0.05, "")], 2);
+  expect(found.map((each) => each.ply)).toEqual([1, 3]);
+});
+
+it("spreads labels without pushing them over the end", () => {
+  expect(spreadLabels([10, 20, 200], 50, 210)).toEqual([10, 60, 200]);
+  expect(spreadLabels([190, 200, 205], 50, 210)).toEqual([110, 160, 210]);
+});

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import type { PlayerCard } from "../src/messages";
+import { choiceOf, type Setup } from "../src/views/NewGame";
+
+const setup: Setup = {
+  variant: "chess960",
+  player: "net",
+  color: "black",
+  strength: 1500,
+  by: "elo",
+  limit: "5+3",
+  fen: " ",
+  chess960: "518",
+};
+const players: PlayerCard[] = [
+  { id: "net", name: "net", kind: "net", variant: "chess", detail: "", elo_range: [600, 2850], measured: false },
+];
+
+it("makes a request of the choices", () => {
+  expect(choiceOf(setup, players)).toEqual({
+    variant: "chess960",
+    color: "black",
+    player: "net",
+    elo: 1500,
+    visits: null,
+    clock: { seconds: 300, increment: 3 },
+    fen: null,
+    chess960: 518,
+  });
+});
+
+it("asks for nothing that does not exist", () => {
+  const choice = choiceOf(
+    { ...setup, variant: "chess", player: "gone", chess960: "960", by: "visits", strength: 5, limit: "none" },
+    players,
+  );
+  expect([choice.player, choice.chess960, choice.visits, choice.elo, choice.clock]).toEqual([
+    null,
+    null,
+    800,
+    null,
+    null,
+  ]);
+});

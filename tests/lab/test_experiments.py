@@ -1,0 +1,191 @@
+"""Experiments: settings, folders that are gone on with, tables, studies, and everything that a command refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[lab]'")
+pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'")
+
+from command import Run
+from selfmate.errors import LabError
+from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job
+from selfmate.lab.frozenlake.goals import measure_dry, measure_slippery
+from selfmate.lab.frozenlake.scores import wilson
+from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
+from selfmate.lab.frozenlake.table import SEED_ROWS
+
+SMALL = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "mcts.simulations=20", "mcts.repeats=2"])
+
+
+# -- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_read_back_equal() -> None:
+    settings = change(LakeSettings(), ["lake.success_rate=0.5", "dqn.double=true", "lake.map=4x4", "mcts.c=7"])
+    assert from_toml(to_toml(settings)) == settings
+    assert settings.lake.success_rate == 0.5
+    assert all(" # " in line for line in to_toml(settings).splitlines() if "=" in line)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[lake]\nsize = 1", "lake.size: expected a whole number from 2 to 64, not 1"),
+        ("[lake]\nsize = 65", "lake.size: expected a whole number from 2 to 64, not 65"),
+        ("[lake]\nsuccess_rate = 1.5", "lake.success_rate: expected a number from 0 to 1, not 1.5"),
+        ("[learning]\nepisodes = 0", "learning.episodes: expected a whole number from 1 to 10,000,000, not 0"),
+        ("[mcts]\nrollout = 'greedy'", "mcts.rollout: expected one of learned, random, best, exact, not 'greedy'"),
+        ("[mcts]\nsimulation = 9", "mcts.simulation: unknown key; did you mean 'mcts.simulations'?"),
+        ("[mtcs]\nc = 9", "mtcs: unknown section; did you mean 'mcts'?"),
+        ("lake = 3", "lake: expected a section [lake], not 3"),
+        ("[lake]\nslippery = 1", "lake.slippery: expected true or false, not 1"),
+        ("[lake", "not TOML: "),
+    ],
+)
+def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "s.toml").write_text(text)
+    answer = run("lab", "frozenlake", tmp_path / "s.toml")
+    assert answer.code == 2
+    assert answer.err.startswith(f"selfmate: {tmp_path / 's.toml'}: {message}")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "lake.size"], "'lake.size': write section.key=value"),
+        (["--set", "lake.sise=4"], "lake.sise: unknown key; did you mean 'lake.size'?"),
+        (["--set", "lake.step_limit=3"], "step_limit must be at least 14, the moves of the shortest path, not 3"),
+        (["--set", "lake.map=none.txt"], "none.txt: No such file or directory"),
+        (["--agent", "q-tabel"], "unknown agent 'q-tabel'; did you mean 'q-table'?"),
+        (["--agent", "cat"], "unknown agent 'cat'; agents: q-table, dqn, mcts, q-table+mcts, dqn+mcts"),
+        (["--study", "ice"], "unknown study 'ice'; studies: slipping, simulations, training, all"),
+        (["no.toml"], "no.toml: No such file or directory"),
+        (["--show", "none/x.html"], "none/x.html: there is no such folder"),
+        (["--show", "x.html", "--table"], "--show, --gif, --strip, --trace and --watch draw one search; "),
+        (
+            ["--table", "--set", "lake.map=4x4", "--set", "run.maps=1"],
+            "lake.map: a map of a file has no others beside it; set run.maps to 0",
+        ),
+    ],
+)
+def test_what_the_command_refuses(
+    arguments: list[str], message: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("lab", "frozenlake", *arguments)
+    assert answer.code == 2
+    assert answer.err.startswith(f"selfmate: {message}")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_missing_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "gymnasium.envs.toy_text.frozen_lake", None)
+    answer = run("lab", "frozenlake", "--set", "lake.map_seed=1")
+    assert answer.code == 2
+    assert answer.err == "selfmate: gymnasium is not installed; run: pip install 'selfmate[lab]'\n"
+
+
+def test_printed_settings(run: Run) -> None:
+    answer = run("lab", "frozenlake", "--settings", "--set", "mcts.c=3")
+    assert from_toml(answer.out) == change(LakeSettings(), ["mcts.c=3.0"])
+
+
+# -- folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_call_does_only_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "lake"
+    jobs = [learn_job("q-table", SMALL, seed, (5, 10), "test") for seed in (1, 2)]
+    first = LakeResults(SMALL, folder).do(jobs)
+    assert (folder / "map.txt").read_text().split() == ["SFFF", "FHFH", "FFFH", "HFFG"]
+    assert set(first[jobs[0].name]) == {"5", "10"}
+    # A call that was killed has left half a line.
+    with (folder / "results.jsonl").open("a") as file:
+        file.write('{"job": "x", "res')
+    done: list[str] = []
+
+    def run_job(job: LakeJob) -> dict[str, int]:
+        done.append(job.name)
+        return {"new": 1}
+
+    monkeypatch.setattr(LakeJob, "run", run_job)
+    more = [*jobs, plan_job(SMALL, 1, "test")]
+    again = LakeResults(SMALL, folder).do(more)
+    assert done == [more[2].name]
+    assert {name: again[name] for name in first} == json.loads(json.dumps(first))
+
+
+def test_other_settings_and_other_folders_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    LakeResults(SMALL, folder)
+    LakeResults(change(SMALL, ["run.seeds=3"]), folder)
+    with pytest.raises(LabError, match=r"is there already with mcts.c = 1.0, not 2.0; name another folder with --out"):
+        LakeResults(change(SMALL, ["mcts.c=2.0"]), folder)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").touch()
+    with pytest.raises(LabError, match="is there already and has no results; name another"):
+        LakeResults(SMALL, tmp_path / "photos")
+
+
+def test_jobs_give_the_same_results_in_other_processes() -> None:
+    jobs = [learn_job("q-table", SMALL, seed, (5,), "test") for seed in (1, 2)]
+
+    def without_times(workers: int) -> object:
+        found = LakeResults(SMALL, None).do(jobs, workers)
+        return [{k: v for k, v in result["5"].items() if k != "seconds"} for result in found.values()]
+
+    assert without_times(1) == without_times(2)
+
+
+# -- tables and studies -----------------------------------------------------------------------------------------------
+
+
+def test_intervals() -> None:
+    assert [round(100 * end, 1) for end in wilson(69, 100)] == [59.4, 77.2]
+    assert wilson(0, 100)[0] == pytest.approx(0)
+    assert wilson(100, 100)[1] == pytest.approx(1)
+
+
+def test_quick(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    answer = run("lab", "frozenlake", "--quick", "--out", folder)
+    assert answer.code == 0, answer.err
+    for number, row in enumerate(SEED_ROWS, 1):
+        assert re.search(
+            rf"^\| {number} \| {'yes' if row.slippery else 'no'} \|.*seed 003 \| {row.dqn} ", answer.out, re.M
+        )
+    assert answer.out.count("| truth |") == 4
+    for name in ("slipping", "simulations", "training"):
+        picture = (folder / f"{name}.svg").read_text()
+        ET.fromstring(picture)
+        assert picture.count("<polyline") >= 4
+    tables = {path.name: path.read_text() for path in folder.glob("*.md")}
+    assert set(tables) == {"table.md", "slipping.md", "simulations.md", "training.md"}
+    lines = (folder / "results.jsonl").read_text().count("\n")
+    again = run("lab", "frozenlake", "--quick", "--out", folder)
+    assert again.out == answer.out  # times included: nothing was done again
+    assert (folder / "results.jsonl").read_text().count("\n") == lines
+
+
+def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = change(SMALL, ["lake.map=", "run.seeds=2", "dqn.hidden=4", "lake.step_limit=20"])
+    settings = change(settings, ["run.maps=1", "lake.map_seed=1"])
+    for name, value in (
+        ("SEARCHES", (5, 10)), ("EPISODES", (3, 4)), ("OUR_EPISODES", (3, 4)), ("SNAPSHOTS", (3, 4, 5)),
+        ("DRY_EPISODES", (3, 5)),
+    ):  # fmt: skip
+        monkeypatch.setattr(f"selfmate.lab.frozenlake.goals.{name}", value)
+    results = LakeResults(settings, None)
+    slippery = measure_slippery(results, 1, lambda *_: None)
+    assert slippery.count("| MCTS, best roll-outs, c = 100 |") == 2
+    assert "| largest chance | |" in slippery
+    dry = measure_dry(results, 1, lambda *_: None)
+    assert re.search(r"\| 4x4 \| episodes \| q-table \| 5 episodes \| \d of 2 \|", dry)
+    assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations \|", dry)

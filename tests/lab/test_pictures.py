@@ -1,0 +1,176 @@
+"""The picture of the search: the trace is the search, and page, GIF, strip and text show it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[lab]'")
+
+from browser import CHROMIUM, Browser
+from command import Run
+from selfmate.errors import LabError
+from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake
+from selfmate.lab.frozenlake.page import make_page
+from selfmate.lab.frozenlake.planner import MctsSettings, make_search
+from selfmate.lab.frozenlake.scene import EXPANSION, FILLS, as_svg, draw_strip, frames_of, make_scene
+from selfmate.lab.frozenlake.settings import LakeSettings, change
+from selfmate.lab.frozenlake.trace import DEMO, record
+from selfmate.lab.frozenlake.watch import draw_text
+
+
+@pytest.fixture(scope="module")
+def trace() -> dict[str, Any]:
+    """Return the seed's demo: ten moves of twenty simulations."""
+    return record(LakeSettings.model_validate(DEMO), seed=2)
+
+
+def test_the_trace_is_what_the_fast_search_does(trace: dict[str, Any]) -> None:
+    lake = Lake(SMALL_MAP, slippery=False, step_limit=100)
+    search = make_search(lake, MctsSettings(c=50.0))
+    assert len(trace["moves"]) == 10
+    for number, move in enumerate(trace["moves"]):
+        search.run(move["state"], 20, 2, number)
+        states, visits, action_visits, _, _ = search.tree()
+        assert [node["state"] for node in move["nodes"]] == states.tolist()
+        counts = [sum(index in s["path"] for s in move["simulations"]) for index in range(len(states))]
+        assert counts == visits.tolist()
+        assert move["visits"] == action_visits[0].tolist()
+        assert move["action"] == search.best_action()
+    assert trace["end"] == "goal"
+    assert trace["moves"][-1]["next"] == 15
+    assert json.loads(json.dumps(trace)) == trace
+
+
+def test_places_of_nodes(trace: dict[str, Any]) -> None:
+    for move in trace["moves"]:
+        nodes = move["nodes"]
+        assert len({(node["x"], node["depth"]) for node in nodes}) == len(nodes)
+        for node in nodes[1:]:
+            parent = nodes[node["parent"]]
+            assert node["depth"] == parent["depth"] + 1
+            siblings = [each["x"] for each in nodes if each["parent"] == node["parent"]]
+            assert min(siblings) <= parent["x"] <= max(siblings)
+
+
+@pytest.mark.parametrize("rollout", ["learned", "best", "exact"])
+def test_traces_of_other_rollouts(rollout: str) -> None:
+    settings = change(LakeSettings.model_validate(DEMO), [f"mcts.rollout={rollout}", "lake.step_limit=8",
+                                                          "lake.slippery=true", "learning.episodes=20"])  # fmt: skip
+    found = record(settings, seed=1)
+    assert 1 <= len(found["moves"]) <= 8
+    lengths = [len(each["rollout"]) for move in found["moves"] for each in move["simulations"]]
+    assert max(lengths) == 1 if rollout == "exact" else max(lengths) > 1
+
+
+def test_what_is_too_large_to_be_drawn() -> None:
+    with pytest.raises(LabError, match="a picture shows at most 200, not 5000"):
+        record(LakeSettings(), seed=1)
+    with pytest.raises(LabError, match="a picture shows at most 16 squares of a side, not 20"):
+        record(change(LakeSettings(), ["lake.size=20", "mcts.simulations=20"]), seed=1)
+
+
+def test_scenes(trace: dict[str, Any]) -> None:
+    frames = frames_of(trace)
+    assert len(frames) == 10 * 21 + 1
+    for move, done in frames[::7] + frames[-1:]:
+        shapes = make_scene(trace, move, done)
+        ET.fromstring(f"<svg>{''.join(as_svg(shapes))}</svg>")
+        fills = [shape.fill for shape in shapes]
+        assert FILLS["goal"] in fills
+        assert FILLS["hole"] in fills
+        new = done > 0 and trace["moves"][move]["simulations"][done - 1]
+        if new and new["new"] and trace["moves"][move]["nodes"][new["path"][-1]]["kind"] == "frozen":
+            assert [s for s in shapes if s.kind == "disc" and s.fill == EXPANSION]
+    strip = draw_strip(trace)
+    ET.fromstring(strip)
+    assert strip.count("<g ") == 6
+
+
+def test_the_text(trace: dict[str, Any]) -> None:
+    text = draw_text(trace, 9, 20)
+    assert text.startswith("move 10, simulation 20   path ")
+    assert "root square 14, 20 visits, return " in text
+    assert "→ square 15" in text
+    assert "10 moves: goal" in draw_text(trace, 10, 0)
+
+
+def test_the_gif(trace: dict[str, Any]) -> None:
+    image_module = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'selfmate[lab]'")
+    from selfmate.lab.frozenlake.gif import make_gif
+
+    short = {**trace, "moves": trace["moves"][:1]}
+    image = image_module.open(io.BytesIO(make_gif(short)))
+    assert image.format == "GIF"
+    assert image.size == (760, 380)
+    assert image.n_frames == 22
+
+
+def test_the_page_needs_nothing_else(trace: dict[str, Any]) -> None:
+    page = make_page(trace)
+    assert len(page.encode()) < 300_000
+    assert re.findall(r"(?:src|href|url)\s*[=(]", page) == []
+    assert "/*TRACE*/" not in page
+    assert "</script>" not in page[page.index("const trace") : page.rindex("</script>")]
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium")
+def test_the_page_in_a_browser(trace: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "search.html"
+    path.write_text(make_page(trace), "utf-8")
+    with Browser(tmp_path / "profile") as page:
+        page.open(path)
+        data = "document.body.dataset"
+        assert page.value(f"{data}.at + ' of ' + {data}.frames") == "0 of 211"
+        # 1. Steps, by key and by button
+        page.press("ArrowRight")
+        page.value("document.getElementById('step').click()")
+        assert page.value(f"{data}.at") == "2"
+        assert page.value("document.getElementById('caption').textContent") == "move 1, simulation 2 of 20"
+        assert page.value("document.querySelectorAll('#tree circle').length") == 3
+        page.press("ArrowLeft")
+        assert page.value("document.querySelectorAll('#tree circle').length") == 2
+        page.press("n")
+        assert page.value("document.getElementById('caption').textContent") == "move 2, simulation 0 of 20"
+        # 2. Play to the end at the highest speed, and pause on the way
+        page.press("Home")
+        page.value("document.getElementById('speed').max = 200; document.getElementById('speed').value = 200")
+        page.press(" ")
+        assert page.value(f"{data}.playing") == "true"
+        page.wait(lambda: int(page.value(f"{data}.at")) > 20)
+        page.press(" ")
+        at = page.value(f"{data}.at")
+        assert (page.value(f"{data}.playing"), page.value(f"{data}.at")) == ("false", at)
+        page.press(" ")
+        page.wait(lambda: page.value(f"{data}.end") == "goal")
+        assert page.value(f"{data}.playing") == "false"
+        assert page.value("document.getElementById('caption').textContent") == "10 moves: goal"
+        assert page.value("document.querySelectorAll('#path circle').length") == 11
+        # 3. A picture is drawn in less than the time of one at sixty a second
+        milliseconds = page.value("(() => { const t = performance.now(); for (let i = 0; i < 200; ++i) go(i);"
+                                  "return (performance.now() - t) / 200; })()")  # fmt: skip
+        assert milliseconds < 16
+        # 4. Nothing was loaded but the page, and nothing went wrong
+        asked = [e["params"]["request"]["url"] for e in page.events if e.get("method") == "Network.requestWillBeSent"]
+        assert {url for url in asked if not url.startswith(("about:", "data:"))} == {path.as_uri()}
+        assert not [e for e in page.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
+
+
+def test_files_that_are_there_already(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "search.svg"
+    answer = run("lab", "frozenlake", "--strip", path, "--trace", tmp_path / "search.json", "--watch")
+    assert answer.code == 0
+    assert "10 moves: goal" in answer.out
+    assert json.loads((tmp_path / "search.json").read_text())["end"] == "goal"
+    before = path.read_bytes()
+    answer = run("lab", "frozenlake", "--strip", path)
+    assert answer.code == 2
+    assert answer.err == f"selfmate: {path}: is there already; remove it or give another name\n"
+    assert path.read_bytes() == before

@@ -1,0 +1,455 @@
+"""The studio in a real browser: Debian's Chromium, driven by playwright. `make teststudio` installs what is missing.
+
+Screenshots go to build/studio, for people to look at.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from selfmate.board.position import Position
+from studio_server import StudioServer, studio_server
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
+expect = playwright.expect
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "build" / "studio"
+AXE = ROOT / "studio" / "node_modules" / "axe-core" / "axe.min.js"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PATIENCE_MS = 30_000
+BLUNDER = """[Variant "Gardner"]
+[SetUp "1"]
+[FEN "r3k/ppp1p/5/PPPQP/R3K w - - 0 1"]
+[White "<img src=x onerror=alert(1)>"]
+[Black "<script>alert(2)</script>"]
+
+1. Rb1 Rb5 2. Qd4+ {<b>why?</b>} Kxd4 *
+"""
+"""White gives the queen away with the second move; the names would be scripts if they were not text."""
+
+SEE_EXPLOSION = """new MutationObserver(() => {
+    if (document.querySelector('.explosion')) window.exploded = true;
+}).observe(document.body, {childList: true, subtree: true})"""
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, server: StudioServer) -> Iterator[Open]:
+    """Open a page at an address of the studio; at the end of the test it must have had no error."""
+    contexts: list[Any] = []
+    errors: list[str] = []
+
+    def open_at(
+        address: str = "", *, width: int = 1440, height: int = 900, theme: str = "light", **options: Any
+    ) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on(
+            "console",
+            lambda message: errors.append(f"{message.text} {message.location}") if message.type == "error" else None,
+        )
+        page.on("dialog", lambda dialog: errors.append(f"a script ran: {dialog.message}"))
+        page.goto(server.url + address)
+        return page
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert errors == [], errors
+
+
+def new_game(server: StudioServer, **choice: Any) -> dict[str, Any]:
+    with server.page() as page:
+        return page.game(**choice)
+
+
+def game_now(server: StudioServer, game_id: str) -> dict[str, Any]:
+    with server.page() as page:
+        return page.ask("game.open", id=game_id)
+
+
+def place(page: Any, square: str, *, flipped: bool = False) -> tuple[float, float]:
+    """Return the middle of a square of the board, in pixels of the page."""
+    board = page.locator(".board:not(.mini)").first
+    box = board.bounding_box()
+    files = (
+        5
+        if len(board.get_attribute("data-fen").split("/")[0]) and board.get_attribute("data-fen").count("/") == 4
+        else 8
+    )
+    file, rank = "abcdefgh".index(square[0]), int(square[1]) - 1
+    across, down = (file, files - 1 - rank) if not flipped else (files - 1 - file, rank)
+    size = box["width"] / files
+    return box["x"] + (across + 0.5) * size, box["y"] + (down + 0.5) * size
+
+
+def click_move(page: Any, uci: str) -> None:
+    for square in (uci[:2], uci[2:4]):
+        page.mouse.click(*place(page, square))
+
+
+def drag_move(page: Any, uci: str, *, flipped: bool = False) -> None:
+    page.mouse.move(*place(page, uci[:2], flipped=flipped))
+    page.mouse.down()
+    page.mouse.move(*place(page, uci[2:4], flipped=flipped), steps=6)
+    page.mouse.up()
+
+
+def shows(page: Any, fen: str) -> None:
+    """Wait until the board shows a position, and its pieces stand where the position has them."""
+    expect(page.locator(f'.board[data-fen="{fen}"]')).to_be_visible(timeout=PATIENCE_MS)
+    count = sum(letter.isalpha() for letter in fen.split(" ")[0])
+    expect(page.locator(".ground piece:not(.ghost):not(.fading)")).to_have_count(count)
+
+
+def picture(page: Any, name: str) -> None:
+    """Keep a screenshot; playwright's own style sheet, which hides the caret, would offend the page's policy."""
+    page.screenshot(path=PICTURES / name, caret="initial")
+
+
+# -- play --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_door_leads_to_a_game_that_is_answered(open_page: Open, server: StudioServer) -> None:
+    page = open_page()
+    expect(page.get_by_role("heading", name="Play it, look inside it, teach it.")).to_be_visible()
+    assert page.locator(".door").count() == 3
+    picture(page, "home-light-1440.png")
+    page.get_by_text("Play a game →").click()
+    page.locator(".game-panel").wait_for()
+    click_move(page, "g1f3")
+    expect(page.locator(".moves .mv")).to_have_count(2)
+    expect(page.locator(".say")).not_to_contain_text("Thinking", timeout=PATIENCE_MS)
+    game_id = page.url.rpartition("/")[2]
+    game = game_now(server, game_id)
+    assert game["moves"][0]["uci"] == "g1f3"
+    shows(page, game["board"]["fen"])
+    picture(page, "play-light-1440.png")
+    page.go_back()
+
+
+def test_an_atomic_game_is_won_by_an_explosion(open_page: Open, server: StudioServer) -> None:
+    fen = "rnbqkbnr/pppp2pp/8/4pp2/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 0 3"
+    game = new_game(server, variant="atomic", color="white", player="random", fen=fen)
+    page = open_page(f"#play/{game['id']}")
+    shows(page, fen)
+    page.evaluate(SEE_EXPLOSION)
+    drag_move(page, "f3e5")  # the knight and the pawn vanish
+    expect(page.locator(".moves .mv").nth(1)).to_be_visible()  # answered at once, and yet the explosion was seen
+    assert page.evaluate("window.exploded")
+    expect(page.locator(".moves .mv").first).to_have_text("Nxe5")
+    now = game_now(server, game["id"])
+    assert now["moves"][0]["exploded"] == ["e5"]
+
+    fen = "4k3/5p2/8/4N3/8/8/8/4K3 w - - 0 1"
+    game = new_game(server, variant="atomic", color="white", player="random", fen=fen)
+    page.goto(server.url + f"#play/{game['id']}")
+    shows(page, fen)
+    click_move(page, "e5f7")
+    expect(page.locator(".say")).to_contain_text("White wins: king exploded.")
+    page.locator(".under circle").wait_for(state="attached")  # the scorch stays
+    picture(page, "play-explosion-light-1440.png")
+    shows(page, "8/8/8/8/8/8/8/4K3 b - - 0 1")
+
+
+def test_a_promotion_is_chosen_by_mouse_and_by_key(open_page: Open, server: StudioServer) -> None:
+    fen = "4k/P4/5/5/4K w - - 0 1"
+    by_mouse: Callable[[Any], None] = lambda page: page.get_by_role("button", name="knight").click()  # noqa: E731
+    by_key: Callable[[Any], None] = lambda page: page.keyboard.press("r")  # noqa: E731
+    for choose, san in ((by_mouse, "a5=N"), (by_key, "a5=R+")):
+        game = new_game(server, variant="gardner", color="white", player="random", fen=fen)
+        page = open_page(f"#play/{game['id']}")
+        shows(page, fen)
+        click_move(page, "a4a5")
+        expect(page.locator(".promotion button")).to_have_count(4)
+        choose(page)
+        expect(page.locator(".moves .mv").first).to_have_text(san)
+
+
+def test_a_lost_clock_a_taken_back_move_and_a_rematch(open_page: Open, server: StudioServer) -> None:
+    game = new_game(server, variant="gardner", color="white", player="random", clock={"seconds": 2})
+    page = open_page(f"#play/{game['id']}")
+    shows(page, game["board"]["fen"])
+    click_move(page, "b1c3")
+    expect(page.locator(".clock.on")).to_have_count(1)
+    expect(page.locator(".say")).to_contain_text("White ran out of time", timeout=10_000)
+    assert page.locator(".clock").last.inner_text() == "0:00.0"
+    page.keyboard.press("u")
+    expect(page.locator(".moves .mv")).to_have_count(0)
+    shows(page, game["board"]["fen"])
+    page.get_by_role("button", name="Resign").click()
+    page.get_by_role("button", name="Press again to resign").click()
+    expect(page.locator(".say")).to_contain_text("White resigned")
+    page.get_by_role("button", name="Rematch").click()
+    expect(page.locator(".moves .mv")).not_to_have_count(0)
+    assert game_now(server, page.url.rpartition("/")[2])["you"] == "black"
+
+
+def test_gardner_as_black_with_reload_and_two_browsers(open_page: Open, server: StudioServer) -> None:
+    game = new_game(server, variant="gardner", color="black", player="heuristic-1", visits=20)
+    page, second = open_page(f"#play/{game['id']}"), open_page(f"#play/{game['id']}", theme="dark")
+    expect(page.locator(".moves .mv")).to_have_count(1)
+    now = game_now(server, game["id"])
+    legal = [move["uci"] for move in now["board"]["legal"]]
+    drag_move(page, legal[0], flipped=True)
+    for each in (page, second):
+        expect(each.locator(".moves .mv")).to_have_count(3)
+    page.reload()
+    now = game_now(server, game["id"])
+    for each in (page, second):
+        shows(each, now["board"]["fen"])
+        expect(each.locator(".moves .mv")).to_have_count(3)
+    picture(second, "play-gardner-dark-1440.png")
+    # Earlier positions, and back.
+    page.keyboard.press("Home")
+    shows(page, now["start"])
+    page.keyboard.press("End")
+    shows(page, now["board"]["fen"])
+
+
+def test_a_premove_is_played_when_its_turn_comes(open_page: Open, server: StudioServer) -> None:
+    game = new_game(server, variant="chess", color="white", player="heuristic-1", visits=400_000)
+    page = open_page(f"#play/{game['id']}")
+    shows(page, game["board"]["fen"])
+    click_move(page, "e2e4")
+    expect(page.locator(".say")).to_contain_text("Thinking")
+    click_move(page, "d2d3")
+    expect(page.locator("square.current-premove")).to_have_count(2)
+    expect(page.locator(".moves .mv").nth(2)).to_have_text("d3", timeout=60_000)
+
+
+def test_a_move_and_a_promotion_by_keyboard_only(open_page: Open, server: StudioServer) -> None:
+    fen = "4k/P4/5/5/4K w - - 0 1"
+    game = new_game(server, variant="gardner", color="white", player="random", fen=fen)
+    page = open_page(f"#play/{game['id']}")
+    shows(page, fen)
+    page.locator(".board").focus()
+    for key in ("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "Enter", "ArrowUp", "Enter"):  # a1, then up to a4
+        page.keyboard.press(key)
+    page.locator(".promotion").wait_for()
+    page.keyboard.press("q")
+    expect(page.locator(".moves .mv").first).to_have_text("a5=Q+")
+    game = new_game(server, variant="chess", color="white", player="random")
+    page.goto(server.url + f"#play/{game['id']}")
+    page.get_by_placeholder("Type a move").fill("nf3")
+    page.keyboard.press("Enter")
+    expect(page.locator(".moves .mv").first).to_have_text("Nf3")
+
+
+def test_a_position_is_set_up_and_refused_where_the_rules_forbid_it(open_page: Open) -> None:
+    page = open_page("#play?variant=gardner")
+    page.get_by_role("button", name="Position").click()
+    page.get_by_role("button", name="Empty board").click()
+    page.get_by_role("button", name="white queen").click()
+    page.get_by_role("button", name="c3, empty").click()
+    expect(page.get_by_label("FEN")).to_have_value("2k2/5/2Q2/5/2K2 w - - 0 1")
+    expect(page.locator(".problem")).to_contain_text("attacked")
+    page.get_by_role("button", name="Black to move").click()
+    expect(page.locator(".problem")).to_have_count(0)
+    page.get_by_role("button", name="Use this position").click()
+    page.get_by_role("button", name="Start", exact=True).last.click()
+    shows(page, "2k2/5/2Q2/5/2K2 b - - 0 1")
+
+
+# -- study -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pgn_is_loaded_and_its_blunder_found(open_page: Open) -> None:
+    page = open_page("#study?open=1")
+    page.get_by_label("PGN: paste").fill(BLUNDER)
+    page.get_by_role("button", name="Open", exact=True).last.click()
+    expect(page.locator(".gcol .mv")).to_have_count(5)  # four moves, and the gap before the last one
+    expect(page.locator(".gcol .ghd")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(page.locator(".gcol .comment")).to_have_text("<b>why?</b>")
+    page.get_by_role("button", name="Find the mistakes").click()
+    worst = page.locator(".gcol .worst button", has_text="Qd4+")
+    worst.wait_for(timeout=90_000)
+    expect(worst).to_contain_text("??")
+    worst.click()
+    expect(page.locator(".crow").first).to_be_visible()
+    value = page.locator(".ewdl .val")
+    expect(value).not_to_have_text("…")
+    picture(page, "study-light-1440.png")
+    # A move on the board becomes a variation, which the PGN has.
+    click_move(page, "d2d3")
+    expect(page.locator(".gcol .var")).to_contain_text("Qd3")
+
+
+def test_an_analysis_streams_arrows_and_candidates(open_page: Open) -> None:
+    page = open_page("#study?variant=gardner")
+    page.locator(".crow").first.wait_for()
+    expect(page.locator(".over .arrow").first).to_be_attached()
+    shares = [float(text.split(" %")[0]) for text in page.locator(".crow .r.num b").all_inner_texts() if "%" in text]
+    assert 50 < sum(shares) <= 106
+    page.keyboard.press("a")
+    expect(page.locator(".under .heat.visits").first).to_be_attached()
+    page.keyboard.press("a")
+    expect(page.locator(".under .heat.prior").first).to_be_attached()
+    page.keyboard.press(" ")
+    expect(page.get_by_role("switch", name="Analysis")).to_have_attribute("aria-checked", "false")
+
+
+def test_a_search_is_stepped_through(open_page: Open) -> None:
+    page = open_page("#study/tree?variant=gardner", theme="dark")
+    page.locator(".nd").nth(3).wait_for()
+    page.get_by_role("button", name="Step through playouts").click()
+    expect(page.locator(".stepper .count")).to_have_text("playout 1 of 120")
+    for phase in ("Select", "Expand", "Evaluate", "Back up"):
+        expect(page.locator(".phases [aria-current=step]")).to_contain_text(phase)
+        page.keyboard.press(".")
+    expect(page.locator(".stepper .count")).to_have_text("playout 2 of 120")
+    page.get_by_label("Playout", exact=True).fill("100")
+    root = page.locator(".nd").first
+    expect(root).to_contain_text("100")
+    page.keyboard.press("Tab")
+    assert page.locator(".over .arrow.path").count() >= 1
+    assert page.locator(".nd.on").count() >= 2
+    picture(page, "study-tree-dark-1440.png")
+
+
+# -- train -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
+    with studio_server(tmp_path) as server:
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="dark")
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(server.url)
+        page.get_by_text("Start training →").click()
+        page.get_by_label("games", exact=True).first.fill("8")
+        page.get_by_label("slots").fill("8")
+        page.get_by_label("Minutes").fill("0.5")
+        expect(page.locator(".cmd")).to_contain_text("--set selfplay.games=8 --set selfplay.slots=8")
+        page.get_by_label("visits", exact=True).first.fill("0")
+        expect(page.locator("[role=alert]")).to_contain_text("selfplay.visits")
+        page.get_by_label("visits", exact=True).first.fill("2")
+        expect(page.locator("[role=alert]")).to_have_count(0)
+        page.get_by_role("button", name="Start training").click()
+        expect(page.locator(".pill")).to_have_text("running", timeout=60_000)
+        page.locator(".wb").first.wait_for()
+        page.locator(".uplot canvas").first.wait_for()
+        label = page.locator(".wb .cap2").first
+        before = label.inner_text()
+        expect(label).not_to_have_text(before)  # the board moves
+        picture(page, "train-dark-1440.png")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        picture(page, "train-run-dark-390.png")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".pill")).to_have_text("stopped", timeout=60_000)
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator(".pill")).to_have_text("running", timeout=60_000)
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".pill")).to_have_text("stopped", timeout=60_000)
+        context.close()
+
+
+def test_a_match_is_watched(open_page: Open) -> None:
+    page = open_page("#nets/gardner")
+    page.locator(".matchv select").first.select_option("heuristic-1")
+    page.locator(".matchv select").last.select_option("random")
+    page.get_by_label("Games", exact=True).fill("10")
+    page.get_by_role("button", name="Play the match").click()
+    expect(page.locator(".match-result .pill")).to_have_text("played", timeout=60_000)
+    expect(page.locator(".figures b").last).to_have_text("10 of 10")
+    wins = int(page.locator(".scorebar .a").inner_text())
+    assert wins >= 8
+    assert page.locator(".match-result .wb").count() >= 8
+    picture(page, "match-light-1440.png")
+
+
+# -- all views ---------------------------------------------------------------------------------------------------------
+
+STUDIES = [f"#study{tab}?variant=gardner" for tab in ("", "/tree", "/net")]
+VIEWS = ["", "#play?variant=atomic", *STUDIES, "#train", "#nets"]
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_no_view_scrolls_sideways_in_either_theme(open_page: Open, width: int) -> None:
+    page = open_page(width=width, height=844 if width == 390 else 900)
+    for theme in ("light", "dark"):
+        for view in VIEWS:
+            page.goto(page.url.partition("#")[0] + (view or "#home"))
+            page.locator("section.view").wait_for()
+            page.wait_for_timeout(500)
+            name = (view.strip("#").split("?")[0] or "home").replace("/", "-")
+            picture(page, f"{name}-{theme}-{width}.png")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (view, theme)
+        page.keyboard.press("Shift+L")
+        expect(page.locator("html")).to_have_attribute("data-theme", "dark" if theme == "light" else "light")
+
+
+def test_axe_finds_no_serious_fault(open_page: Open) -> None:
+    if not AXE.is_file():
+        pytest.skip("needs axe-core: make studio/node_modules")
+    page = open_page(bypass_csp=True)
+    source = AXE.read_text(encoding="utf-8")
+    faults = []
+    for theme in ("light", "dark"):
+        for view in VIEWS:
+            page.goto(page.url.partition("#")[0] + (view or "#home"))
+            page.wait_for_timeout(700)
+            page.evaluate(source)
+            found = page.evaluate("axe.run({resultTypes: ['violations']})")
+            faults += [
+                (theme, view, fault["id"], fault["nodes"][0]["html"][:200])
+                for fault in found["violations"]
+                if fault["impact"] in ("serious", "critical")
+            ]
+        page.keyboard.press("Shift+L")
+    assert faults == []
+
+
+def test_a_lost_server_is_said_and_found_again(browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    with studio_server(tmp_path) as server:
+        page.goto(server.url)
+        page.locator(".door").first.wait_for()
+    expect(page.locator(".banner.lost")).to_be_visible()
+    # The token is another one now: the page gets it by itself.
+    with studio_server(tmp_path, port=server.port):
+        expect(page.locator(".banner.lost")).to_have_count(0, timeout=20_000)
+        page.goto(f"{server.url}#play?variant=gardner&start=1")
+        page.locator(".game-panel").wait_for()
+    context.close()
+
+
+def test_boards_of_all_variants_are_drawn(open_page: Open, server: StudioServer) -> None:
+    page = open_page("#play?variant=horde")
+    for variant in ("horde", "racingkings", "antichess", "3check"):
+        page.goto(server.url + f"#play?variant={variant}")
+        shows(page, Position(variant).fen())

@@ -1,0 +1,46 @@
+"""Matches: counted from the first player's side, watched, and stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studio_server import StudioServer
+
+
+def test_a_match_is_watched_to_its_end(server: StudioServer) -> None:
+    with server.page() as page, server.page() as second:
+        started = page.ask("match.start", variant="gardner", first="heuristic-1", second="random", games=9, visits=16)
+        assert started["games"] == 10  # every opening with both colours
+        watched = second.ask("match.watch", id="")
+        assert watched["id"] == started["id"]
+        view = page.until("match.view", 60)
+        boards = []
+        while view["status"] in ("preparing", "playing"):
+            boards += view["boards"]
+            view = page.until("match.view", 60)
+        boards += view["boards"]
+        assert view["status"] == "done"
+        assert view["wins"] + view["draws"] + view["losses"] == 10
+        assert view["wins"] >= 8  # the first player is the strong one
+        assert view["score_range"][0] <= view["score"] <= view["score_range"][1]
+        assert view["llr_bounds"][0] < 0 < view["llr_bounds"][1]
+        assert any(board["plies"] for board in boards)
+        # The loser resigned nothing: a finished game of the strong side with White is won by White.
+        won = [board for board in view["boards"] if board["result"] == "1-0"]
+        assert won
+        assert all(board["first_is_white"] for board in won)
+        assert second.until("match.view", 60, status="done")["wins"] == view["wins"]
+
+
+def test_a_match_is_stopped_and_bad_players_are_refused(server: StudioServer) -> None:
+    with server.page() as page:
+        for body in ({"second": "../x"}, {"second": "atomic-gpu"}, {"variant": "nothing"}):
+            choice: dict[str, Any] = {"variant": "gardner", "first": "heuristic-1", "second": "random"} | body
+            assert page.ask("match.start", **choice)["type"] == "failure"
+        match = page.ask(
+            "match.start", variant="gardner", first="heuristic-1", second="gardner-laptop", games=1000, visits=400
+        )
+        page.until("match.view", 60, status="playing")
+        page.send("match.stop", id=match["id"])
+        assert page.until("match.view", 60, status="stopped")["games"] == 1000
+        assert page.ask("match.stop", id="nothing")["type"] == "failure"

@@ -1,0 +1,48 @@
+"""The trace of a search: its scores are those that the core selected by."""
+
+from __future__ import annotations
+
+import pytest
+
+from selfmate.studio.messages import StepPlayouts
+from selfmate.studio.players import PlayerCatalog
+from selfmate.studio.playouts import trace_playouts
+
+CATALOG = PlayerCatalog(None)
+
+
+@pytest.mark.parametrize(
+    ("variant", "player", "fen"),
+    [
+        ("gardner", "heuristic-1", None),
+        ("gardner", "gardner-laptop", None),
+        ("atomic", "heuristic-1", "r1b1k2r/pppp2pp/2n2p2/1B6/1q1PPB2/2N5/PP3PPP/R2QK2R b KQkq - 0 11"),
+    ],
+)
+def test_every_selected_move_has_the_largest_sum(variant: str, player: str, fen: str | None) -> None:
+    trace = trace_playouts(CATALOG, StepPlayouts(ask=1, variant=variant, player=player, fen=fen, playouts=120))
+    assert len(trace.playouts) >= 100
+    checked = 0
+    for step in trace.playouts:
+        for level, choices in enumerate(step.choices):
+            chosen = trace.nodes[step.path[level + 1]].uci
+            # In a tie, and where numbers differ in the last digit, the first of equals may be another.
+            sums = {each.uci: each.q + each.u for each in choices}
+            assert chosen in sums, (chosen, choices)
+            assert sums[chosen] >= max(sums.values()) - 0.003
+            checked += 1
+    assert checked > 100
+
+
+def test_visits_and_values_grow_as_they_were_backed_up() -> None:
+    trace = trace_playouts(CATALOG, StepPlayouts(ask=1, variant="gardner", player="heuristic-1", playouts=60))
+    visits = [0] * len(trace.nodes)
+    for step in trace.playouts:
+        for node, count in zip(step.path, step.visits, strict=True):
+            assert count == visits[node] + 1
+            visits[node] = count
+        parents = [trace.nodes[node].parent for node in step.path]
+        assert parents == [-1, *step.path[:-1]]
+    assert trace.nodes[0].parent == -1
+    # The mean of a node that is visited twice lies between its first value and the one backed up then.
+    assert all(-1 <= value <= 1 for step in trace.playouts for value in step.values)

@@ -1,0 +1,326 @@
+"""Games, analyses and game trees through the WebSocket, as a page uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from selfmate._core import VARIANTS
+from selfmate.board.position import Position
+from selfmate.studio.games import MOST_TREES, Games
+from selfmate.studio.messages import NewGame
+from selfmate.studio.players import PlayerCatalog
+from studio_server import StudioServer
+
+INJECTIONS = [
+    wrap.format(code)
+    for code in (
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "javascript:alert(1)",
+        "{{7*7}}",
+        "\u202e\u0000",
+    )
+    for wrap in ("{}", "'{}", '"{}', "</title>{}", "%3C{}%3E", "${{{}}}", "`{}`", "{}//", "../{}", "a{}b")
+]
+
+
+def test_a_game_of_atomic_is_won_by_an_explosion(server: StudioServer) -> None:
+    with server.page() as page:
+        view = page.game(variant="atomic", color="white", player="random", fen="4k3/5p2/8/4N3/8/8/8/4K3 w - - 0 1")
+        page.send("game.move", id=view["id"], ply=0, uci="e5f7")
+        view = page.until("game.view")
+        assert view["board"]["result"] == "1-0"
+        assert view["board"]["reason"] == "king exploded"
+        assert view["moves"][0]["exploded"][0] == "f7"
+        assert "e8" in view["moves"][0]["exploded"]
+        assert view["board"]["legal"] == []
+        assert "king exploded" in page.ask("game.pgn", id=view["id"])["text"]
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, "chess960", "atomic960"])
+def test_the_default_player_answers_in_every_variant(server: StudioServer, variant: str) -> None:
+    with server.page() as page:
+        view = page.game(variant=variant, color="white", visits=4)
+        page.send("game.move", id=view["id"], ply=0, uci=view["board"]["legal"][0]["uci"])
+        view = page.your_turn()
+        assert len(view["moves"]) == 2
+        note = view["explanation"]
+        assert note["line"][0] == view["moves"][1]["san"]
+        assert abs(sum(note["wdl"]) - 1) < 0.01
+        place = Position(variant, view["start"])
+        for move in view["moves"]:
+            place.play(move["uci"])
+            assert move["fen"] == place.fen()
+
+
+def test_a_reloaded_page_and_a_second_one_see_the_same_game(server: StudioServer) -> None:
+    with server.page() as first:
+        game = first.game(variant="gardner", color="white", player="random")
+    with server.page() as again, server.page() as second:
+        assert again.ask("game.open", id=game["id"])["board"]["fen"] == game["board"]["fen"]
+        assert second.ask("game.open", id=game["id"])["moves"] == []
+        again.send("game.move", id=game["id"], ply=0, uci=game["board"]["legal"][0]["uci"])
+        assert len(second.your_turn()["moves"]) == 2
+        assert second.ask("game.list")["games"][0]["id"] == game["id"]
+
+
+def test_moves_out_of_turn_change_nothing(server: StudioServer) -> None:
+    with server.page() as page:
+        game = page.game(variant="chess", color="white", player="random")
+        for ply, uci, sentence in (
+            (0, "e2e5", "not legal"),
+            (1, "e2e4", "gone on"),
+            (7, "e2e4", "gone on"),
+        ):
+            answer = page.ask("game.move", id=game["id"], ply=ply, uci=uci)
+            assert answer["type"] == "failure"
+            assert sentence in answer["message"]
+        assert page.ask("game.open", id=game["id"])["moves"] == []
+        assert page.ask("game.open", id="0" * 16)["message"].startswith("This game is not on the server")
+
+
+def test_take_back_stops_the_answer_that_is_being_searched(server: StudioServer) -> None:
+    with server.page() as page:
+        game = page.game(variant="chess", color="white", player="heuristic-1", visits=10_000_000)
+        page.send("game.move", id=game["id"], ply=0, uci="e2e4")
+        assert page.until("game.view")["thinking"]
+        began = time.monotonic()
+        page.send("game.takeback", id=game["id"])
+        view = page.until("game.view", thinking=False)
+        assert view["moves"] == []
+        assert time.monotonic() - began < 2
+        time.sleep(0.3)
+        assert page.ask("game.open", id=game["id"])["moves"] == []
+
+
+def test_a_lost_clock_ends_the_game_by_itself(server: StudioServer) -> None:
+    with server.page() as page:
+        game = page.game(variant="gardner", color="white", player="random", clock={"seconds": 0.6})
+        page.send("game.move", id=game["id"], ply=0, uci=game["board"]["legal"][0]["uci"])
+        view = page.your_turn()
+        assert view["clock"]["running"] == "white"
+        view = page.until("game.view", seconds=5)
+        assert (view["board"]["result"], view["clock"]["white"]) == ("0-1", 0)
+        assert "ran out of time" in view["board"]["reason"]
+
+
+def test_the_player_keeps_to_its_clock(server: StudioServer) -> None:
+    with server.page() as page:
+        game = page.game(
+            variant="gardner", color="white", player="heuristic-1", visits=10_000_000, clock={"seconds": 4}
+        )
+        for _ in range(3):
+            view = page.ask("game.open", id=game["id"])
+            if view["board"]["result"]:
+                break
+            page.send("game.move", id=game["id"], ply=len(view["moves"]), uci=view["board"]["legal"][0]["uci"])
+            view = page.your_turn()
+        assert view["clock"]["black"] > 1000 if view["you"] == "white" else view["clock"]["white"] > 1000
+
+
+def test_draw_resign_rematch_and_hint(server: StudioServer) -> None:
+    with server.page() as page:
+        game = page.game(variant="atomic", color="white", player="heuristic-1", visits=50)
+        hint = page.ask("game.hint", id=game["id"])
+        assert hint["uci"] in {move["uci"] for move in game["board"]["legal"]}
+        page.send("game.draw", id=game["id"])
+        assert "declined" in page.until("game.view")["notice"]
+        page.send("game.resign", id=game["id"])
+        assert page.until("game.view")["board"]["result"] == "0-1"
+        second = page.ask("game.rematch", id=game["id"])
+        assert (second["you"], second["variant"]) == ("black", "atomic")
+        assert page.ask("game.rematch", id=game["id"])["id"] == second["id"]
+
+
+def test_a_position_can_be_given_and_is_checked(server: StudioServer) -> None:
+    with server.page() as page:
+        view = page.ask("position.ask", variant="gardner", fen="4k/P4/5/5/4K w - - 0 1", moves=["a4a5q"])
+        assert view["board"]["check"] == "e5"
+        assert view["moves"][0]["san"] == "a5=Q+"
+        number = page.ask("position.ask", variant="chess960", chess960=0)
+        assert number["start"].startswith("bbqnnrkr/")
+        for body in (
+            {"variant": "chess", "fen": "8/8/8/8/8/8/8/8 w - - 0 1"},
+            {"variant": "nothing"},
+            {"variant": "chess", "chess960": 3},
+            {"variant": "chess", "moves": ["e2e5"]},
+        ):
+            answer = page.ask("position.ask", **body)
+            assert answer["type"] == "failure"
+            assert "\n" not in answer["message"]
+
+
+def test_an_analysis_streams_and_is_replaced_by_the_next(server: StudioServer) -> None:
+    with server.page() as page:
+        ask = page.send("analysis.start", variant="gardner", player="heuristic-1")
+        first = page.until("analysis.update", ask=ask)
+        later = page.until("analysis.update", ask=ask)
+        assert later["visits"] > first["visits"]
+        assert abs(sum(each["share"] for each in later["candidates"]) - 1) < 0.01
+        assert abs(sum(each["prior"] for each in later["candidates"]) - 1) < 0.01
+        fen = "4k/5/3q1/5/K4 w - - 0 1"  # black is ahead: values are White's
+        ask = page.send("analysis.start", variant="gardner", fen=fen, player="heuristic-1", visits=300, tree_nodes=50)
+        update = page.until("analysis.update", ask=ask, done=True)
+        assert update["value"] < -0.5
+        assert update["wdl"][2] > update["wdl"][0]
+        assert update["tree"][0]["parent"] == -1
+        assert 1 < len(update["tree"]) <= 50
+        for number, node in enumerate(update["tree"][1:], start=1):
+            assert 0 <= node["parent"] < number
+        page.send("analysis.stop")
+        time.sleep(0.3)
+        assert page.ask("game.list")["type"] == "game.list"  # nothing else is in the queue
+
+
+def test_values_are_whites_whoever_moves(server: StudioServer) -> None:
+    with server.page() as page:
+        for turn in "wb":
+            fen = f"4k/5/5/2Q2/K4 {turn} - - 0 1"
+            choice: dict[str, Any] = {
+                "variant": "gardner",
+                "fen": fen,
+                "player": "heuristic-1",
+                "visits": 200,
+                "tree_nodes": 300,
+            }
+            ask = page.send("analysis.start", **choice)
+            update = page.until("analysis.update", ask=ask, done=True)
+            assert update["value"] > 0.5, turn
+            assert update["candidates"][0]["value"] > 0.5
+            assert update["wdl"][0] > update["wdl"][2]
+            # In the tree, values are those of the side that makes the move: here White's moves, there Black's.
+            tree = update["tree"]
+            for node in tree[1:]:
+                is_root_move = node["parent"] == 0
+                is_reply = node["parent"] > 0 and tree[node["parent"]]["parent"] == 0
+                if (is_root_move or is_reply) and node["visits"] > 5:
+                    assert (node["value"] > 0) == ((turn == "w") == is_root_move), node
+
+
+def test_only_one_move_is_searched_when_one_is_named(server: StudioServer) -> None:
+    with server.page() as page:
+        ask = page.send("analysis.start", variant="chess", player="heuristic-1", visits=200, only="a2a3")
+        update = page.until("analysis.update", ask=ask, done=True)
+        assert {each["uci"] for each in update["candidates"] if each["visits"]} == {"a2a3"}
+
+
+def test_a_review_finds_the_blunder(server: StudioServer) -> None:
+    fen = "r3k/ppp1p/5/PPPQP/R3K w - - 0 1"
+    moves = ["a1b1", "a5b5", "d2d4"]  # the king takes the queen
+    with server.page() as page:
+        ask = page.send("review.start", variant="gardner", fen=fen, moves=moves, visits=100)
+        found: list[dict[str, Any]] = []
+        while not found or not found[-1]["done"]:
+            found.append(page.until("review.move", 60, ask=ask))
+        assert [each["ply"] for each in found] == [0, 1, 2]
+        worst = max(found, key=lambda each: each["loss"])
+        assert worst["ply"] == 2
+        assert worst["mark"] == "??"
+        assert worst["value"] < worst["before"]  # White's mistake is bad for White
+
+
+def test_pgn_is_read_and_written_with_variations_and_comments(server: StudioServer) -> None:
+    text = '[White "<b>Anna</b>"]\n[Variant "Atomic"]\n\n1. Nf3 {quiet} f6 (1... d5 $1 2. e4) 2. d4 *'
+    with server.page() as page:
+        game = page.ask("pgn.load", text=text)
+        assert game["variant"] == "atomic"
+        assert game["headers"]["White"] == "<b>Anna</b>"
+        assert [(node["parent"], node["san"]) for node in game["nodes"]] == [
+            (-1, "Nf3"), (0, "f6"), (1, "d4"), (0, "d5"), (3, "e4"),
+        ]  # fmt: skip
+        saved = page.ask("pgn.save", variant="atomic", headers=game["headers"], nodes=game["nodes"])["text"]
+        again = page.ask("pgn.load", text=saved)
+        assert again["nodes"] == game["nodes"]
+        assert page.ask("pgn.load", text="no game at all")["type"] == "failure"
+        assert page.ask("pgn.save", variant="chess", nodes=[{"parent": 0, "uci": "e2e4"}])["type"] == "failure"
+        assert page.ask("pgn.save", variant="chess", nodes=[{"parent": -1, "uci": "e2e5"}])["type"] == "failure"
+
+
+def test_injected_text_comes_back_as_text_or_not_at_all(server: StudioServer) -> None:
+    with server.page() as page:
+        for text in INJECTIONS:
+            bodies: tuple[tuple[str, dict[str, Any]], ...] = (
+                ("game.new", {"variant": text[:200] or "x"}),
+                ("game.new", {"variant": "chess", "player": text[:200] or "x"}),
+                ("position.ask", {"variant": "chess", "fen": text[:200]}),
+                ("run.watch", {"id": text[:100]}),
+            )
+            for kind, body in bodies:
+                answer = page.ask(kind, **body)
+                assert answer["type"] == "failure", (kind, text)
+                assert "Traceback" not in answer["message"]
+                assert "\n" not in answer["message"]
+            time.sleep(0.05)  # the limit of requests a second
+
+
+def test_random_frames_never_end_the_server(server: StudioServer) -> None:
+    rng = random.Random(17)
+    kinds = ["hello", "game.new", "game.move", "analysis.start", "pgn.load", "pgn.save", "run.start", "x", ""]
+    values = [None, 0, -1, 1e308, "", "chess", "x" * 5000, [], {}, ["e2e4"], {"seconds": 1}, True, "e2e4", "\ud800"]
+    names = ["variant", "id", "ply", "uci", "moves", "nodes", "text", "fen", "player", "recipe", "clock", "ask"]
+    with server.page() as page:
+        for _ in range(200):
+            frame = {"type": rng.choice(kinds), "ask": rng.choice([1, 2, -1, "a"])}
+            frame |= {rng.choice(names): rng.choice(values) for _ in range(rng.randrange(4))}
+            text = json.dumps(frame)
+            page.socket.send(text if rng.random() < 0.8 else text[: rng.randrange(len(text))])
+        page.send("analysis.stop")
+    with server.page() as page:
+        assert page.ask("hello")["type"] == "welcome"
+
+
+def test_a_flood_is_cut_off_and_others_are_still_answered(server: StudioServer) -> None:
+    def flood() -> None:
+        for _ in range(3000):
+            page.send("game.list")
+        while True:
+            page.next()
+
+    with server.page() as page, pytest.raises(ConnectionClosed):
+        flood()
+    with server.page() as page:
+        assert page.ask("hello")["type"] == "welcome"
+
+
+def test_the_inside_of_a_net_is_seen_by_the_side_to_move(server: StudioServer) -> None:
+    with server.page() as page:
+        for fen, turn in (("4k/5/5/5/K1Q2 w - - 0 1", "white"), ("k1q2/5/5/5/4K b - - 0 1", "black")):
+            inside = page.ask("net.inside", variant="gardner", fen=fen)
+            planes = {plane["name"]: plane["values"] for plane in inside["planes"]}
+            # Black's board is turned: the king is on its own first rank, at the a-file, in both positions.
+            assert [number for number, value in enumerate(planes["own king"]) if value] == [0]
+            assert sum(planes["own queen"]) == 1
+            assert planes["their queen"] == [0]
+            net, equal = inside["opinions"]
+            assert (net["name"], equal["name"]) == ("gardner-laptop", "equal priors")
+            assert len(set(equal["priors"].values())) == 1
+            assert abs(sum(net["priors"].values()) - 1) < 0.01
+            ahead = net["wdl"][0] - net["wdl"][2]
+            assert ahead > 0 if turn == "white" else ahead < 0  # win-draw-loss is White's
+
+
+def test_trees_of_many_games_are_freed() -> None:
+    async def play() -> tuple[int, int]:
+        games = Games(PlayerCatalog(None))
+        tables = []
+        for number in range(MOST_TREES + 4):
+            request = NewGame(ask=number, variant="gardner", color="black", player="heuristic-1", visits=2)
+            tables.append(await games.new(request))
+            while not tables[-1].game.moves:
+                await asyncio.sleep(0.01)
+        tables[-1].game.resign("black")
+        games._keep_tree(tables[-2])
+        kept = [table for table in tables if table.searcher._kept is not None]
+        await games.close()
+        return len(kept), tables[-1] in kept
+
+    kept, is_over_kept = asyncio.run(play())
+    assert kept == MOST_TREES - 1
+    assert not is_over_kept
