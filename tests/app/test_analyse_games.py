@@ -254,7 +254,7 @@ def test_moves_after_the_end_by_the_rules_are_not_judged() -> None:
 
 def test_annotated_games_are_read_by_others(run: Run, fools_mate: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pgn"
-    code, _, err = run("analyse", fools_mate, "--visits", "500", "--annotate", out)
+    code, _, err = run("analyse", fools_mate, "--net", "heuristic-1", "--visits", "500", "--annotate", out)
     assert (code, err) == (0, "")
     with out.open() as file:
         game = chess.pgn.read_game(file)
@@ -416,7 +416,7 @@ def test_a_bad_game_does_not_end_a_file(run: Run, tmp_path: Path) -> None:
     bad = '[White "Bad"]\n\n1. e4 e5 2. Ke3 *\n'
     none = '[White "Worse"]\n[FEN "what"]\n\n1. e4 *\n'
     path.write_text("\n".join((FOOLS_MATE, bad, none, FOOLS_MATE)), encoding="ascii")
-    code, printed, err = run("analyse", path, "--visits", "20", "--annotate", out)
+    code, printed, err = run("analyse", path, "--net", "heuristic-1", "--visits", "20", "--annotate", out)
     assert code == 0
     assert len(err.splitlines()) == 2
     titles = [line for line in printed.splitlines() if "by heuristic-1" in line]
