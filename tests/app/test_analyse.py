@@ -42,7 +42,7 @@ def test_a_fen(run: Run) -> None:
     assert MATE_IN_ONE in out
     assert "Qxf7#" in out
     assert "wins in 1" in out
-    assert "heuristic-1" in out
+    assert "chess-gpu" in out
 
 
 def test_the_start_position_by_the_shipped_net(run: Run) -> None:
@@ -114,7 +114,7 @@ def test_seconds(run: Run) -> None:
 def test_a_game(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "game.pgn"
     path.write_text(FOOLS_MATE, encoding="ascii")
-    code, out, _ = run("analyse", str(path), "--visits", "500")
+    code, out, _ = run("analyse", str(path), "--net", "heuristic-1", "--visits", "500")
     assert code == 0
     lines = out.splitlines()
     assert lines[0] == "1. Fool - Scholar 0-1 (chess; by heuristic-1, 500 visits)"
@@ -273,7 +273,7 @@ def test_players_by_variant() -> None:
     assert players("gardner").name == "gardner-laptop"
     assert players("gardner") is players("gardner")
     assert players("atomic").name == "atomic-gpu"
-    assert players("chess").name == "heuristic-1"
+    assert players("chess").name == "chess-gpu"
     assert players.variant(None) == "chess"
     for spec in (str(nets.find("gardner")), "gardner-laptop"):
         assert VariantPlayers(spec).variant(None) == "gardner"
