@@ -259,13 +259,13 @@ def main() -> None:
     elif given.part == "marks":
         from selfmate.app.analyse import Effort, VariantPlayers
 
-        player = VariantPlayers(given.net)("chess")
+        player = VariantPlayers(given.net)("chess", in_game=True)
         limit = Effort(given.visits).limit(player, in_game=True)
         path = given.folder / f"marks-{player.name}.jsonl"
-        todo = [line for line in lines_of(games) if given.half in {None, half_of(line["number"])}]
-        todo = [line for line in todo if line["number"] >= given.from_game]
-        todo.sort(key=lambda line: (line["number"] % 2 == 0, line["number"]))  # those with more errors first
-        make(path, todo, lambda line: analyse_game(player, limit, line), 1)
+        chosen = [line for line in lines_of(games) if given.half in {None, half_of(line["number"])}]
+        chosen = [line for line in chosen if line["number"] >= given.from_game]
+        chosen.sort(key=lambda line: (line["number"] % 2 == 0, line["number"]))  # those with more errors first
+        make(path, chosen, lambda line: analyse_game(player, limit, line), 1)
     else:
         table(given.folder, given.from_game)
 

@@ -274,6 +274,7 @@ def test_players_by_variant() -> None:
     assert players("gardner") is players("gardner")
     assert players("atomic").name == "atomic-gpu"
     assert players("chess").name == "chess-gpu"
+    assert players("chess", in_game=True).name == "heuristic-1"  # its marks were measured
     assert players.variant(None) == "chess"
     for spec in (str(nets.find("gardner")), "gardner-laptop"):
         assert VariantPlayers(spec).variant(None) == "gardner"

@@ -33,6 +33,9 @@ __all__ = ["AnalysisOutput", "AnalysisProgress", "Effort", "VariantPlayers", "ru
 
 DEFAULT_PLAYER: Final = "heuristic-1"
 """The player of a variant without a shipped net."""
+GAME_PLAYERS: Final = {"chess": "heuristic-1", "chess960": "heuristic-1"}
+"""The players of games whose marks were measured with another player than that of positions
+(docs/results/analysis.md)."""
 POSITION_VISITS, GAME_VISITS, CORE_VISITS = 800, 200, 20_000
 """Default visits of a net for a position and for each position of a game, and those of a player without a net."""
 
@@ -44,27 +47,30 @@ class VariantPlayers:
 
     `backend` is that of the net (see `open_evaluator`).
 
-    >>> VariantPlayers(None)("horde").name
-    'heuristic-1'
+    >>> players = VariantPlayers(None)
+    >>> players("horde").name, players("chess").name, players("chess", in_game=True).name
+    ('heuristic-1', 'chess-gpu', 'heuristic-1')
     """
 
     def __init__(self, spec: str | None, backend: str | None = None) -> None:
         self.backend = backend
         self.chosen = None if spec is None else Player(spec, backend=backend)
-        self._found: dict[str, Player] = {}
+        self._found: dict[str, Player] = {}  # by variant and spec
 
     def variant(self, wanted: str | None) -> str:
         """Return the variant of a position without one: the wanted one, else the net's, else chess."""
         return wanted or (self.chosen and self.chosen.variant) or "chess"
 
-    def __call__(self, variant: str) -> Player:
-        """Return the player of a variant; `PlayerError` if the chosen one does not play it."""
+    def __call__(self, variant: str, *, in_game: bool = False) -> Player:
+        """Return the player of positions or games of a variant; `PlayerError` if the chosen one does not play it."""
         if self.chosen is not None:
             self.chosen.check(variant)
             return self.chosen
-        if variant not in self._found:
-            self._found[variant] = Player(nets.find(variant) or DEFAULT_PLAYER, backend=self.backend)
-        return self._found[variant]
+        spec = (GAME_PLAYERS.get(variant) if in_game else None) or nets.find(variant) or DEFAULT_PLAYER
+        key = f"{variant} {spec}"
+        if key not in self._found:
+            self._found[key] = Player(spec, backend=self.backend)
+        return self._found[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ def run(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: A
     for number, game in enumerate(given.games() if given.games else (), start=1):
         if game.error is not None and game.next is None:
             continue  # nothing of it could be read, which is reported
-        summary = _run_game(number, game, players(game.variant), effort, output, first=not shown)
+        summary = _run_game(number, game, players(game.variant, in_game=True), effort, output, first=not shown)
         shown += 1
         for side in (summary.white, summary.black):
             totals.setdefault(side.name, SideSummary(side.name)).merge(side)
