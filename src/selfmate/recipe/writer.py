@@ -12,7 +12,7 @@ def to_toml(recipe: Recipe) -> str:
     """Return the recipe as TOML with every key and its help; `from_toml` reads it back equal.
 
     >>> from selfmate.recipe.reader import load
-    >>> print(to_toml(load("gardner-laptop")).partition("[search]")[0].rstrip())
+    >>> print(to_toml(load("gardner-laptop")).partition("context_blocks")[0].rstrip())
     [variant]
     name = "gardner"  # name of the variant, as in `selfmate perft`
     <BLANKLINE>
