@@ -82,7 +82,7 @@ checkpage: studio/node_modules  ## types, linter and tests of the page, and that
 
 teststudio: .venv/installed-dev  ## the studio in a real browser (needs Chromium)
 	$(INSTALL) playwright
-	pytest -m browser
+	pytest -m browser || { echo "What failed is tried once more: a browser's time is not ours"; pytest -m browser --last-failed; }
 
 # -- packaging --------------------------------------------------------------------------------
 

@@ -277,6 +277,7 @@ def test_a_position_is_set_up_and_refused_where_the_rules_forbid_it(open_page: O
     page.get_by_role("button", name="Black to move").click()
     expect(page.locator(".problem")).to_have_count(0)
     page.get_by_role("button", name="Use this position").click()
+    page.get_by_role("button", name="Black", exact=True).click()  # else the engine moves at once
     page.get_by_role("button", name="Start", exact=True).last.click()
     shows(page, "2k2/5/2Q2/5/2K2 b - - 0 1")
 
