@@ -235,7 +235,7 @@ def test_a_share_of_the_games_is_played_out() -> None:
 
 
 def test_a_search_judges_the_last_position_of_a_truncated_game() -> None:
-    """For White, whoever is to move; the moves of the game are the same."""
+    """For White, also with Black to move; the moves of the game are the same."""
     sides = set()
     for max_plies in (9, 10):
         plain = play(12, evaluator="heuristic-1", max_plies=max_plies, **WARM)

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import termios
-import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -48,6 +47,7 @@ from selfmate.train.selfplay import SelfPlay, selfplay_pool
 from selfmate.train.session import Summary, find_device, program_name, train
 from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.util.signals import Stop
+from stopping import ImpatientStop
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=2", "learner.ema=0.5")
 """Shorter still than smoke."""
@@ -125,22 +125,12 @@ def test_a_run_goes_round(finished: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_it_can_be_stopped_anywhere(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop after a few questions whether to stop, again and again: the outcome is the uninterrupted run's."""
     directory = tmp_path / "run"
-    lock = threading.Lock()
-    left = sessions = 0
-
-    def impatient(self: Stop) -> bool:
-        nonlocal left
-        with lock:
-            left -= 1
-            self.asked = self.asked or left < 0
-        return self.asked
-
-    monkeypatch.setattr(Stop, "__call__", impatient)
+    stop, sessions = ImpatientStop(monkeypatch), 0
     summary = None
     saved = 0
     while summary is None or summary.reason != "complete":
         sessions += 1
-        left = 9 + 3 * sessions
+        stop.left = 9 + 3 * sessions
         summary = go(directory)
         saved += state_of(directory).flight is not None
         assert sessions < 100

@@ -36,6 +36,7 @@ from selfmate.train.learner import Learner
 from selfmate.train.session import Summary, train
 from selfmate.train.watchdog import EXIT_CODE, Watchdog
 from selfmate.util.signals import Stop
+from stopping import ImpatientStop
 
 SHORT: Final = ("selfplay.max_plies=12", "progress.games=0", "gate.games=0", "gate.final_games=0")
 HELPERS: Final = Path(__file__).parents[1] / "helpers"
@@ -100,21 +101,11 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_run_with_options_can_be_stopped_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, straight: list[Path], number: int
 ) -> None:
-    lock = threading.Lock()
-    left = sessions = 0
-
-    def impatient(self: Stop) -> bool:
-        nonlocal left
-        with lock:
-            left -= 1
-            self.asked = self.asked or left < 0
-        return self.asked
-
-    monkeypatch.setattr(Stop, "__call__", impatient)
+    stop, sessions = ImpatientStop(monkeypatch), 0
     reason = ""
     while reason != "complete":
         sessions += 1
-        left = 20 + 12 * sessions
+        stop.left = 20 + 12 * sessions
         reason = go(tmp_path / "run", *MANY[number]).reason
         assert sessions < 100
     assert sessions > 3
@@ -206,7 +197,7 @@ def test_a_run_is_taught_in_its_first_cycles(tmp_path: Path, monkeypatch: pytest
 
 BAD_ENGINES: Final = [
     ("learner.teacher='uci:no-such-engine?nodes=5'", "learner.teacher: "),
-    (f"learner.teacher='{ENGINE[:-7]}movetime=5'", "learner.teacher: a teacher has nodes or depth, not time"),
+    (f"learner.teacher='{ENGINE[:-7]}movetime=5'", "learner.teacher: nodes or depth are limited here, not time"),
     (f"progress.engine='{ENGINE}&option.UCI_Elo=1350'", "has no option 'UCI_Elo'"),
     (f"progress.engine='{ENGINE}'", "progress.engine: "),  # it does not play gardner
     ("progress.engine=stockfish", "progress.engine: an engine is written uci:COMMAND?nodes=N, not 'stockfish'"),

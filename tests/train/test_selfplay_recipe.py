@@ -6,7 +6,6 @@ import functools
 import json
 import shutil
 import sys
-import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,17 +16,20 @@ from oracles import binomial_z
 from selfmate import BLACK, WHITE, Position
 from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig, evaluate
 from selfmate.match.puzzle_maker import SourceGame, balanced, make_puzzles
+from selfmate.match.uci_client import EngineError
 from selfmate.match.uci_parse import EngineScore
 from selfmate.recipe.reader import RecipeError, change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.pack import pack
 from selfmate.rundir.reader import RunReader
-from selfmate.train.judge import engine_value, judge_games, material_value
+from selfmate.search.limit import Limit
+from selfmate.train.engines import engine_value, read_valuer
+from selfmate.train.judge import judge_games, material_value
 from selfmate.train.selfplay import SelfPlay
 from selfmate.train.session import train
 from selfmate.train.starts import StartPositions, generate, read_starts
-from selfmate.util.signals import Stop
+from stopping import ImpatientStop
 
 SURE: Final = 4.5
 """Standard deviations that no statistic here reaches by chance; seeds are fixed."""
@@ -296,12 +298,25 @@ def test_an_engine_judges_by_its_score_for_the_side_to_move(tmp_path: Path) -> N
     assert engine_value(EngineScore(cp=-100)) == -engine_value(EngineScore(cp=100)) == pytest.approx(-0.5358, abs=1e-3)
 
 
+def test_an_engine_without_a_limit_has_nodes() -> None:
+    assert read_valuer(f"uci:{sys.executable}").limit == Limit(nodes=10_000)
+    assert read_valuer(f"uci:{sys.executable}?depth=3").limit == Limit(depth=3)
+
+
+def test_an_engine_without_a_score_is_no_draw(tmp_path: Path) -> None:
+    script = tmp_path / "engine.py"
+    script.write_text(ENGINE.replace("score {score} ", ""))
+    recipe = recipe_with(f"selfplay.judge=uci:{sys.executable} -S {script}?nodes=7")
+    with pytest.raises(EngineError, match="gave no score"):
+        judge_games(recipe, truncated_games(1, 10))
+
+
 @pytest.mark.parametrize(
     ("judge", "reason"),
     [
         ("uci:no-such-engine", "selfplay.judge: engine no-such-engine: there is no such program"),
         ("uci:{engine}?option.Skill=3", "selfplay.judge: Scorer has no option 'Skill'"),
-        ("uci:{engine}?movetime=100", "selfplay.judge: a judge has nodes or depth, not time"),
+        ("uci:{engine}?movetime=100", "selfplay.judge: nodes or depth are limited here, not time"),
     ],
 )
 def test_an_engine_that_cannot_judge_is_refused(tmp_path: Path, run: Command, judge: str, reason: str) -> None:
@@ -356,20 +371,11 @@ def test_a_run_with_every_option_can_be_stopped_anywhere(
 ) -> None:
     go = functools.partial(train, "gardner-laptop", overrides=every_option(book), smoke=True, device="cpu")
     go(run=tmp_path / "whole")
-    lock, left, sessions = threading.Lock(), 0, 0
-
-    def impatient(self: Stop) -> bool:
-        nonlocal left
-        with lock:
-            left -= 1
-            self.asked = self.asked or left < 0
-        return self.asked
-
-    monkeypatch.setattr(Stop, "__call__", impatient)
+    stop, sessions = ImpatientStop(monkeypatch), 0
     reason = ""
     while reason != "complete":
         sessions += 1
-        left = 9 + 3 * sessions
+        stop.left = 9 + 3 * sessions
         reason = go(run=tmp_path / "stopped").reason
         book.unlink(missing_ok=True)
         assert sessions < 100

@@ -1,4 +1,4 @@
-"""The games of the server: new games, moves of the user and of the players, clocks, and those who follow them.
+"""The games of the server: new games, moves of the user and of the players, clocks, and connections that follow.
 
 Everything runs in the event loop but the searches, which run in worker threads. A game stays in memory while the server
 runs, so that a page that is loaded again finds it; the oldest ones make room for new ones.
@@ -201,7 +201,7 @@ class Games:
         self._go_on(table)
 
     def offer_draw(self, game_id: str) -> None:
-        """Offer a draw to the player, who answers at once by the value of its last search."""
+        """Offer a draw to the player, which answers at once by the value of its last search."""
         table = self.table(game_id)
         game = table.game
         if game.is_over:

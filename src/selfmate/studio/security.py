@@ -1,4 +1,4 @@
-"""Who may ask the server for what: host and origin of a request, the token, and the headers of every answer.
+"""Which requests the server answers: host and origin of a request, the token, and the headers of every answer.
 
 A page of another site can send requests to this server from the user's browser. So the host and, where there is one,
 the origin of every request must be those of the server itself, and everything but the page's own files needs the token,

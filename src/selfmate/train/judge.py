@@ -12,24 +12,14 @@ from typing import Final, NamedTuple
 from selfmate import _core
 from selfmate._core import WHITE, GameRecord
 from selfmate.board.position import Position
-from selfmate.errors import SelfmateError
-from selfmate.match.plan import check_engines
-from selfmate.match.spec import Contestant, go_command, read_contestant
-from selfmate.match.uci_client import PATIENCE, UciClient
-from selfmate.match.uci_parse import EngineScore
-from selfmate.recipe.check import Problem, RecipeError
+from selfmate.match.uci_client import UciClient
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.selfplay_types import ENGINE
-from selfmate.search.limit import Limit
+from selfmate.train.engines import ask_value, read_valuer
 
-__all__ = ["Judgement", "check_judge", "engine_value", "judge_games", "material_value"]
+__all__ = ["Judgement", "judge_games", "material_value"]
 
-KEY: Final = "selfplay.judge"
 PIECE_VALUES: Final = {"p": 1, "n": 3, "b": 3, "r": 5, "q": 9}
-DEFAULT_NODES: Final = 10_000
-"""Nodes of an engine that judges, where its text has no limit."""
-SCALE: Final = 1.5637541897
-"""Of lc0's formula, centipawns = 90 tan(SCALE * value)."""
 
 
 class Judgement(NamedTuple):
@@ -51,39 +41,6 @@ def material_value(position: Position, value: float) -> float:
     for letter in position.board_fen():
         lead += PIECE_VALUES.get(letter.lower(), 0) * (1 if letter.isupper() else -1)
     return math.copysign(value, lead) if lead else 0.0
-
-
-def engine_value(score: EngineScore) -> float:
-    """Return an engine's score as a value, -1 to 1, by the inverse of lc0's formula; a mate is 1 or -1.
-
-    >>> engine_value(EngineScore(cp=0)), round(engine_value(EngineScore(cp=89)), 2), engine_value(EngineScore(mate=-3))
-    (0.0, 0.5, -1.0)
-    """
-    if score.mate is not None:
-        return 1.0 if score.mate > 0 else -1.0
-    return max(-1.0, min(1.0, math.atan((score.cp or 0) / 90) / SCALE))
-
-
-def _engine(recipe: Recipe) -> Contestant:
-    """Return the engine that a recipe names as judge; raises `SelfmateError`.
-
-    Its limit is in nodes or plies: with a limit in time a resumed run would not be the same.
-    """
-    contestant = read_contestant(recipe.selfplay.judge, Limit(nodes=DEFAULT_NODES))
-    if contestant.limit.is_timed:
-        raise SelfmateError("a judge has nodes or depth, not time, so that every run of a seed is the same")
-    return contestant
-
-
-def check_judge(recipe: Recipe) -> None:
-    """Raise `RecipeError` if a recipe's judge is an engine that does not start, or lacks an option or the variant."""
-    if not recipe.selfplay.judge.startswith(ENGINE):
-        return
-    try:
-        check_engines([_engine(recipe)], recipe.variant.name)
-    except SelfmateError as error:
-        problem = Problem(KEY, str(error))
-        raise RecipeError(str(problem), KEY, (problem,)) from error
 
 
 class LastPosition(NamedTuple):
@@ -135,16 +92,13 @@ def _by_evaluator(record: GameRecord, name: str) -> Judgement:
 
 def _by_engine(recipe: Recipe, records: list[GameRecord]) -> dict[int, Judgement]:
     """Ask an engine for its score of each last position. Each is a new game to it: their order changes nothing."""
-    contestant = _engine(recipe)
+    contestant = read_valuer(recipe.selfplay.judge)
     assert contestant.engine is not None
-    go = go_command(contestant.limit, (0.0, 0.0))
     judged: dict[int, Judgement] = {}
     with UciClient(contestant.engine) as client:
         client.set_variant(recipe.variant.name)
         for record in records:
-            client.new_game()
             last = _last_position(record)
-            reply = client.search(record.start_fen, last.moves, go, seconds=PATIENCE)
-            value = 0.0 if reply.score is None else engine_value(reply.score)
+            value = ask_value(client, contestant.limit, record.start_fen, last.moves)
             judged[record.game_id] = Judgement(value if last.position.turn == WHITE else -value, 1 - abs(value))
     return judged

@@ -27,7 +27,6 @@ from selfmate.train.console_log import CONSOLE_LOG, LoggedView
 from selfmate.train.dashboard import View, make_view
 from selfmate.train.engines import check_engines
 from selfmate.train.gate import ANCHOR, UNTRAINED
-from selfmate.train.judge import check_judge
 from selfmate.train.loop import Trainer, net_config
 from selfmate.train.selfplay import check_memory
 from selfmate.train.starts import describe_starts, read_starts
@@ -84,7 +83,7 @@ def train(
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
     changed = change(wanted, overrides)
-    for check in (net_config, check_memory, check_judge, check_engines):
+    for check in (net_config, check_memory, check_engines):
         check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     given = None if source is None else Path(source)

@@ -14,10 +14,8 @@ import numpy as np
 
 from selfmate._core import GameRecord, Samples
 from selfmate.board.position import Position
-from selfmate.match.spec import go_command
-from selfmate.match.uci_client import PATIENCE, EngineError, UciClient, close_all
-from selfmate.train.engines import read_engine
-from selfmate.train.judge import engine_value
+from selfmate.match.uci_client import UciClient, close_all
+from selfmate.train.engines import ask_value, read_valuer
 
 __all__ = ["Teacher"]
 
@@ -26,7 +24,7 @@ class Teacher:
     """Engines, each in a thread of its own, and the values that they gave so far; `close` ends them."""
 
     def __init__(self, text: str, variant: str, engines: int = 1) -> None:
-        contestant = read_engine(text)
+        contestant = read_valuer(text)
         assert contestant.engine is not None
         self._spec, self._limit = contestant.engine, contestant.limit
         self._variant = variant
@@ -58,13 +56,7 @@ class Teacher:
         position = Position(self._variant, record.start_fen)
         for move in record.moves[:ply]:
             position.play(move)
-        engine = self._engine()
-        engine.new_game()
-        seconds = PATIENCE + (self._limit.seconds or 0.0)
-        reply = engine.search(position.fen(), [], go_command(self._limit, (60.0, 60.0)), seconds=seconds)
-        if reply.score is None:
-            raise EngineError(f"{engine.name} gave no score for {position.fen()}", engine.name)
-        return engine_value(reply.score)
+        return ask_value(self._engine(), self._limit, position.fen())
 
     def _engine(self) -> UciClient:
         if not hasattr(self._own, "client"):

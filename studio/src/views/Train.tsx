@@ -235,7 +235,7 @@ function Watch({ view, beside }: { view: RunView; beside: string | null }) {
               {view.games.length === 0 && <p class="dim">The first games are still being played.</p>}
             </div>
           </div>
-          <Chart title="Games a second" series={curves("games")} format={(value) => value.toPrecision(2)} height={96} />
+          <Chart title="Games a second" series={curves("games")} format={short} height={96} />
           <div class="card">
             <header>
               <h2>What happened</h2>
