@@ -17,7 +17,8 @@ EVERY_OPTION: Final = (
     "selfplay.temperature_by_move=[[0, 1.2], [2, 0.5]]", "selfplay.starts=generated", "selfplay.starts_even=true",
     "selfplay.policy_plies=1", "selfplay.policy_games=0.2", "selfplay.resign=0.3", "selfplay.resign_from=2",
     "selfplay.resign_moves=1", "selfplay.quickdraw=8", "gate.games=4", "gate.cpuct=2.0", "gate.threshold=0.0",
-    "learner.value_loss=huber", "learner.epochs=2.0", "learner.cosine_end=0.1", "learner.smoothing=0.1",
+    "learner.alternate=true", "learner.value_loss=huber", "learner.epochs=2.0", "learner.cosine_end=0.1",
+    "learner.smoothing=0.1",
     "learner.target_power=0.8", "learner.material_nudge=0.05", "learner.draw_target=-0.05",
 )  # fmt: skip
 """For `gardner-laptop` with `--smoke`. Trees are kept from move to move; heuristic-1 explores in the first cycle."""

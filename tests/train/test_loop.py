@@ -39,6 +39,7 @@ from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State, read_run
 from selfmate.train import dashboard as view_module
 from selfmate.train import gate as loop_matches_module
+from selfmate.train import lessons as lessons_module
 from selfmate.train import loop as loop_module
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.dashboard import LiveView, PlainView, make_view
@@ -101,7 +102,8 @@ def test_a_run_goes_round(finished: Path, capsys: pytest.CaptureFixture[str]) ->
     assert len(samples) == 2
     assert samples[0].headers["Variant"] == "Gardner"
     gates = list(read_games(finished / "pgn/00002-gate.pgn"))
-    assert {"pgn/00000-gate.pgn", "pgn/00001-gate.pgn", "pgn/00002-gate.pgn"} <= set(state.pgn)
+    assert {"pgn/00001-gate.pgn", "pgn/00002-gate.pgn"} <= set(state.pgn)
+    assert "pgn/00000-gate.pgn" not in state.pgn  # nothing was learned yet
     assert len(gates) == 2
     assert [game.headers["White"] for game in gates] == [gates[1].headers["Black"], gates[0].headers["Black"]]
     assert "run cycle 3 (2 visits)" in (gates[0].headers["White"], gates[0].headers["Black"])
@@ -251,18 +253,43 @@ def test_a_loss_that_is_no_number_rolls_back(
 
 
 def test_only_a_candidate_that_passes_the_gate_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores of 0.5, 0.75 and 0.5 at a threshold of 0.75: the second candidate becomes champion and plays cycle 2."""
+    """Scores of 0.75 and 0.5 at a threshold of 0.75: the second candidate becomes champion and plays cycle 2.
+
+    The first one is the untrained net, because the first cycle has nothing to learn from: it plays no match.
+    """
     even, better = Match(wins=(1, 1), draws=(0, 0), losses=(1, 1)), Match(wins=(1, 2), draws=(0, 0), losses=(1, 0))
-    waiting = [even, better, even]
+    waiting = [better, even]
     monkeypatch.setattr(loop_matches_module, "play_match", lambda *sides, **options: (waiting.pop(0), []))
     go(tmp_path / "run", "gate.threshold=0.75", "gate.final_games=0")
     assert not waiting
     state = state_of(tmp_path / "run")
     gates = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     found = [(gate["score"], gate["passed"], gate["champion"]) for gate in gates if gate["stage"] == "gate"]
-    assert found == [(0.5, False, 0), (0.75, True, 0), (0.5, False, 2)]
+    assert found == [(0.75, True, 0), (0.5, False, 2)]
     assert state.champion == 2
     assert [(shard.cycle, shard.net) for shard in state.shards] == [(0, 0), (1, 0), (2, 2)]
+
+
+def test_learning_before_the_games_of_a_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `learner.alternate` an accepted net plays the games of its own cycle, not those of the next one.
+
+    A net of cycle 2 or later has learned from the games of all cycles before; a resumed cycle plays no gate again.
+    """
+    even, better = Match(wins=(1, 1), draws=(0, 0), losses=(1, 1)), Match(wins=(1, 2), draws=(0, 0), losses=(1, 0))
+    waiting = [better, even]
+    monkeypatch.setattr(loop_matches_module, "play_match", lambda *sides, **options: (waiting.pop(0), []))
+    go(tmp_path / "run", "gate.threshold=0.75", "gate.final_games=0", "learner.alternate=true")
+    assert not waiting
+    state = state_of(tmp_path / "run")
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    order = [(line["stage"], line["cycle"]) for line in lines if line["stage"] in ("play", "learn", "gate")]
+    assert order == [
+        ("learn", 0), ("play", 0), ("learn", 1), ("gate", 1), ("play", 1), ("learn", 2), ("gate", 2), ("play", 2),
+    ]  # fmt: skip
+    assert (state.champion, state.judged) == (2, 3)
+    assert [(shard.cycle, shard.net) for shard in state.shards] == [(0, 0), (1, 2), (2, 2)]
+    assert {f"pgn/{cycle:05}.pgn" for cycle in range(3)} <= set(state.pgn)
+    assert len(state.pgn) == len(set(state.pgn)) == 5
 
 
 def test_a_gate_match_is_candidate_against_champion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,9 +307,9 @@ def test_a_gate_match_is_candidate_against_champion(tmp_path: Path, monkeypatch:
     go(tmp_path / "run", "gate.threshold=0.75", "gate.final_games=0", "gate.games=6", "gate.visits=5")
     nets = [read_card(tmp_path / "run" / each.name).net_id for each in state_of(tmp_path / "run").checkpoints]
     assert len(set(nets)) == 3  # the first cycle has nothing to learn from
-    assert [(first, second) for first, second, *_ in seen] == [(net, nets[0]) for net in nets[1:]]
-    assert [len(openings) for _, _, openings, _, _ in seen] == [3, 3, 3]
-    assert seen[0][2] != seen[1][2] != seen[2][2]
+    assert [(first, second) for first, second, *_ in seen] == [(net, nets[0]) for net in nets[2:]]
+    assert [len(openings) for _, _, openings, _, _ in seen] == [3, 3]
+    assert seen[0][2] != seen[1][2]
     for *_, search, visits in seen:
         assert (search.gumbel_scale, search.noise_epsilon, visits) == (0.0, 0.0, 5)
 
@@ -394,7 +421,7 @@ def test_the_alarm_rings_when_held_out_games_are_predicted_worse(
         return losses and losses._replace(value=0.9 if holds_out else 0.5)
 
     monkeypatch.setattr(Learner, "validate", overfitted)
-    monkeypatch.setattr(loop_module, "OVERFITTING_CYCLES", 1)
+    monkeypatch.setattr(lessons_module, "OVERFITTING_CYCLES", 1)
     go(tmp_path / "run", "selfplay.cycles=4")
     assert "Overfitting" in capsys.readouterr().out
 

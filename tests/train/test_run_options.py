@@ -279,11 +279,11 @@ def test_the_gate_stops_when_the_test_is_decided(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(gate_module, "GateTest", Tested)
     monkeypatch.setattr(gate_module, "play_match", play)
-    go(tmp_path / "run", "gate.games=4", "gate.rule=sprt", "gate.threshold=0.0")
+    go(tmp_path / "run", "gate.games=4", "gate.rule=sprt", "gate.threshold=0.0", "selfplay.cycles=4")
     assert asked == [True, False, True]
     gates = metrics_of(tmp_path / "run", "gate")
     assert [(gate["verdict"], gate["passed"]) for gate in gates] == [("H1", True), (None, False), ("H0", False)]
-    assert state_of(tmp_path / "run").champion == 1
+    assert state_of(tmp_path / "run").champion == 2
 
 
 def test_a_real_gate_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +301,7 @@ def test_a_real_gate_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(gate_module, "play_match", watched)
     loose = ("gate.p0=0.05", "gate.p1=0.3", "gate.alpha=0.4", "gate.beta=0.4")
-    go(tmp_path / "run", "gate.games=100", "gate.rule=sprt", "selfplay.cycles=1", "gate.visits=2", *loose)
+    go(tmp_path / "run", "gate.games=100", "gate.rule=sprt", "selfplay.cycles=2", "gate.visits=2", *loose)
     (gate,) = metrics_of(tmp_path / "run", "gate")
     assert gate["games"] < 20 <= most
     assert (gate["verdict"], gate["passed"]) == ("H1", True)

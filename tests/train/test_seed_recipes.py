@@ -207,9 +207,9 @@ def test_the_phases_of_002_leave_their_files(
     assert [(row["cycle"], row["verdict"]) for row in gates] == [
         (str(line["cycle"]), line["verdict"] or "") for line in known
     ]
-    arena = list(read_games(made / "pgn/00000-gate.pgn"))
+    arena = list(read_games(made / "pgn/00001-gate.pgn"))
     assert {game.headers["White"] for game in arena} == {
-        "chess-selflearning cycle 1 (2 visits)",
+        "chess-selflearning cycle 2 (2 visits)",
         "heuristic-1 (2 visits)",
     }
     # 3. EVAL
@@ -220,7 +220,7 @@ def test_the_phases_of_002_leave_their_files(
     ("words", "reason"),
     [
         (["-o", "games.txt"], "games.txt: the name of the file must end in .csv, .pgn, .jsonl"),
-        (["-o", "a.csv", "--stage", "gat"], "no metrics of the stage 'gat'; there are play, learn, gate"),
+        (["-o", "a.csv", "--stage", "gat"], "no metrics of the stage 'gat'; there are learn, play, gate"),
         (["-o", "a.pgn", "--stage", "gate"], "--stage chooses metrics, which .pgn does not have"),
         (["-o", "a.csv", "--games", "3"], "--games chooses games, which .csv does not have"),
         (["-o", "nowhere/a.csv"], "there is no such folder"),

@@ -154,6 +154,9 @@ class LearnerPart(Part):
     weigh_by: Literal["none", "game", "ply"] = key(
         "positions count alike, by the length of their game, or by their own ply", "none"
     )
+    alternate: Annotated[bool, Field(strict=True)] = key(
+        "learn and judge the candidate before the games of a cycle, not beside them: the accepted net plays them", False
+    )
     mirror: Annotated[bool, Field(strict=True)] = key("also sample left-right mirror images where they are legal", True)
     ema: Annotated[float, number(0, below=1)] = key("decay of the averaged weights, which play", 0.99)
     swa: Annotated[int, whole(0, 10_000_000)] = key(

@@ -104,6 +104,7 @@ class State(Struct, frozen=True, kw_only=True):
     goal: int = 0
     owed: int = 0  # samples due for the positions so far that did not fill a batch
     champion: int = 0
+    judged: int = 0  # newest candidate that was judged before the games of its cycle (`learner.alternate`)
     shards: tuple[Shard, ...] = ()
     flight: Shard | None = None  # unfinished games of the last session, with their moves so far
     checkpoints: tuple[Checkpoint, ...] = ()

@@ -17,7 +17,7 @@ from selfmate.rundir.format import Checkpoint
 from selfmate.search.spec import net_name
 from selfmate.train.learner import Learner
 
-__all__ = ["write_learner", "write_net", "write_sample_games"]
+__all__ = ["sample_name", "write_learner", "write_net", "write_sample_games"]
 
 SAMPLE_GAMES: Final = 2
 """Games of each cycle that are kept as PGN."""
@@ -49,8 +49,13 @@ def write_net(run: Run, learner: Learner, cycle: int, *, by_step: bool = False) 
     return run.stamp(name, cycle, learner.step)
 
 
+def sample_name(cycle: int) -> str:
+    """Return the name of the file with the first games of a cycle."""
+    return f"pgn/{cycle:05}.pgn"
+
+
 def write_sample_games(run: Run, cycle: int, records: Sequence[GameRecord]) -> str:
     """Write the first games of a cycle as PGN; return the name of the file."""
     player = net_name(run.directory, run.state.champion)
     games = [as_game(record, player, player, f"self-play, cycle {cycle}") for record in records[:SAMPLE_GAMES]]
-    return run.write_text(f"pgn/{cycle:05}.pgn", "\n\n".join(map(str, games)) + "\n")
+    return run.write_text(sample_name(cycle), "\n\n".join(map(str, games)) + "\n")

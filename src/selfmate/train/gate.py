@@ -79,8 +79,7 @@ class Matches:
         self.lanes = lanes
         self.rest = rest
         self.beat = beat
-        self.gate_pgn: tuple[str, ...] = ()
-        """The file with the games of the newest gate, for a commit; empty where none was played."""
+        self._gate_pgn: tuple[str, ...] = ()
 
     def evaluator(self, cycle: int) -> Evaluator:
         """Return the net of a cycle, loaded from its committed files."""
@@ -96,10 +95,10 @@ class Matches:
         """Return the champion after this cycle: the candidate if there is no gate or it passes; None when stopped."""
         part, candidate, champion = self.recipe.gate, cycle + 1, self.run.state.champion
         games = at(part.games, cycle)
-        self.gate_pgn = ()
+        self._gate_pgn = ()
         if games == 0 or champion == candidate:
             return candidate
-        if candidate % at(part.every, cycle):
+        if candidate % at(part.every, cycle) or self._is_unchanged(candidate, champion):
             return champion
         self._show("gate match", "candidate", "champion")
         openings = self._openings(games, stream(self.run.manifest.seed, "gate", cycle), cycle)
@@ -115,8 +114,17 @@ class Matches:
         self.log("gate", cycle, champion=champion, passed=passed, **tested, **match.as_json())
         players = (self.name(candidate), opponent if isinstance(opponent, str) else self.name(champion))
         text = _as_pgn(records, players, at(part.visits, cycle), f"gate of cycle {cycle}")
-        self.gate_pgn = (self.run.write_text(f"pgn/{cycle:05}-gate.pgn", text),)
+        self._gate_pgn = (self.run.write_text(f"pgn/{cycle:05}-gate.pgn", text),)
         return candidate if passed else champion
+
+    def take_gate_pgn(self) -> tuple[str, ...]:
+        """Return the file with the games of the newest gate, for a commit; nothing where it was returned before."""
+        written, self._gate_pgn = self._gate_pgn, ()
+        return written
+
+    def _is_unchanged(self, candidate: int, champion: int) -> bool:
+        """Return whether no step lies between two nets, as in cycle 0, which has no games to learn from yet."""
+        return self.run.state.checkpoint(candidate).step == self.run.state.checkpoint(champion).step
 
     def _opponent(self, champion: int) -> Evaluator | str:
         """Return what a candidate plays: the champion, or, until one has passed, what plays the games instead."""

@@ -14,7 +14,7 @@ from selfmate.train.dashboard import View
 from selfmate.train.formulas import count_steps
 from selfmate.train.learner import Diverged, Learner, Losses
 from selfmate.train.losses import is_taught
-from selfmate.train.metrics import MetricsLog, name_losses
+from selfmate.train.metrics import MetricsLog, is_overfitted, name_losses
 from selfmate.train.status import TrainingStatus
 from selfmate.train.teacher import Teacher
 from selfmate.train.watchdog import Watchdog
@@ -26,6 +26,8 @@ from selfmate.util.signals import Stop
 __all__ = ["Lessons"]
 
 MAX_ROLLBACKS: Final = 5
+OVERFITTING_CYCLES: Final = 3
+"""Overfitted cycles in a row after which a warning is printed."""
 
 
 class Lessons:
@@ -138,6 +140,18 @@ class Lessons:
         learned = self.learner.validate(self.window.learned, cycle)
         self.status.held_out, self.status.learned = held_out, learned
         return held_out, learned
+
+    def count_alarms(self, held_out: Losses | None, learned: Losses | None) -> int:
+        """Return the number of overfitted cycles in a row, this one included; warn now and then."""
+        if held_out is None or learned is None or not is_overfitted(held_out, learned):
+            return 0
+        alarms = self.run.state.alarms + 1
+        if alarms % OVERFITTING_CYCLES == 0:
+            self.view.say(
+                f"Overfitting: the value loss is {held_out.value:.3f} on held-out games and {learned.value:.3f} on "
+                f"learned ones; a smaller learner.reuse or a larger learner.window may help."
+            )
+        return alarms
 
     def _call_teacher(self, cycle: int) -> None:
         """Start the teacher when its first cycle begins, and end it after its last."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
@@ -26,13 +26,13 @@ from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Parent
 from selfmate.rundir.games import decode_games, encode_games
 from selfmate.search.driver import one_thread
-from selfmate.train.checkpoints import write_learner, write_net, write_sample_games
+from selfmate.train.checkpoints import sample_name, write_learner, write_net, write_sample_games
 from selfmate.train.dashboard import View
 from selfmate.train.formulas import count_steps
 from selfmate.train.gate import Matches
 from selfmate.train.learner import Learner, Losses
 from selfmate.train.lessons import Lessons
-from selfmate.train.metrics import MetricsLog, describe_games, is_overfitted, name_losses
+from selfmate.train.metrics import MetricsLog, describe_games, name_losses
 from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
 from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
@@ -45,9 +45,6 @@ from selfmate.util.signals import Stop
 from selfmate.util.text import many
 
 __all__ = ["Trainer", "net_config"]
-
-OVERFITTING_CYCLES: Final = 3
-"""Overfitted cycles in a row after which a warning is printed."""
 
 
 def net_config(recipe: Recipe) -> NetConfig:
@@ -174,6 +171,8 @@ class Trainer:
         # 1. Task: which games are missing
         self.stop.deadline = self.time.cycles_end(at(self.recipe.gate.final_games, self.run.state.cycle))
         task = self._task()
+        if self.recipe.learner.alternate and not self._learn_first(task):
+            return False
         # 2. Play with the champion and learn from the window, side by side
         games, losses = self._play_and_learn(task)
         complete = len(games.records) == len(task.missing) and self.learner.step >= self.run.state.goal
@@ -182,8 +181,8 @@ class Trainer:
         if not complete:
             return False
         # 4. Gate: the candidate becomes champion or not; its strength is measured now and then
-        champion = self.matches.gate(task.cycle)
-        if champion is None or not self.matches.measure(task.cycle, champion):
+        champion = self._judge(task.cycle)
+        if champion is None:
             return False
         # 5. Window: the games of the cycle are learned from in the next one
         fresh = read_cycle(self.run, task.cycle)
@@ -193,6 +192,31 @@ class Trainer:
         self._show()
         self.status.completed = self._completed(task.cycle)
         return True
+
+    def _learn_first(self, task: CycleTask) -> bool:
+        """Learn and judge before the games of the cycle, which the accepted net plays; return False when stopped."""
+        if self.run.state.judged > task.cycle:
+            return True
+        self.status.stage, self.status.match = "learning", None
+        self.status.learned = self.status.held_out = None
+        losses = self.lessons.learn(task.cycle)
+        self._work_ended = time.monotonic()
+        complete = self.learner.step >= self.run.state.goal
+        self._checkpoint(task, [], losses, complete)
+        champion = self._judge(task.cycle) if complete else None
+        if champion is None:
+            return False
+        pgn = (*self.run.state.pgn, *self.matches.take_gate_pgn())
+        self.run.commit(champion=champion, judged=task.cycle + 1, pgn=pgn, seconds=self.status.elapsed())
+        self._show()
+        return True
+
+    def _judge(self, cycle: int) -> int | None:
+        """Return the champion after the gate, its strength measured if that is due; None when stopped."""
+        if self.run.state.judged > cycle:
+            return self.run.state.champion
+        champion = self.matches.gate(cycle)
+        return champion if champion is not None and self.matches.measure(cycle, champion) else None
 
     def _task(self) -> CycleTask:
         state = self.run.state
@@ -206,7 +230,8 @@ class Trainer:
     def _play_and_learn(self, task: CycleTask) -> tuple[CycleGames, Losses | None]:
         """Play the missing games and go on to the goal step, each in a thread; return the games and the mean losses."""
         state, status = self.run.state, self.status
-        status.stage, status.match = "playing and learning" if state.goal else "playing", None
+        is_learning = state.goal > self.learner.step
+        status.stage, status.match = "playing and learning" if is_learning else "playing", None
         if self.learn_only:
             status.stage = "learning"
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
@@ -288,12 +313,12 @@ class Trainer:
             changes["kept_nets"] = (*state.kept_nets, *self.lessons.take_kept())
         if complete and cycle + 1 not in {checkpoint.cycle for checkpoint in state.checkpoints}:
             held_out, learned = self.lessons.validate(cycle)
-            changes["alarms"] = self._count_alarms(held_out, learned)
+            changes["alarms"] = self.lessons.count_alarms(held_out, learned)
             changes["checkpoints"] = (*state.checkpoints, write_net(run, self.learner, cycle + 1))
             measured = name_losses(losses, "loss") | name_losses(held_out, "held_out") | name_losses(learned, "learned")
             self.log("learn", cycle, step=self.learner.step, rate=self.learner.rate(cycle), **measured)
-            if games := records or task.committed:
-                changes["pgn"] = (*state.pgn, write_sample_games(run, cycle, games))
+        if complete and sample_name(cycle) not in state.pgn and (games := records or task.committed):
+            changes["pgn"] = (*state.pgn, write_sample_games(run, cycle, games))
         if changes:
             run.commit(**changes, seconds=self.status.elapsed())
         self._show()
@@ -308,23 +333,9 @@ class Trainer:
             first_step=self.learner.step,
             goal=self.learner.step + steps,
             owed=owed,
-            pgn=(*self.run.state.pgn, *self.matches.gate_pgn),
+            pgn=(*self.run.state.pgn, *self.matches.take_gate_pgn()),
             seconds=self.status.elapsed(),
         )
-
-    # -- learning ---------------------------------------------------------------------------------
-
-    def _count_alarms(self, held_out: Losses | None, learned: Losses | None) -> int:
-        """Return the number of overfitted cycles in a row, this one included; warn now and then."""
-        if held_out is None or learned is None or not is_overfitted(held_out, learned):
-            return 0
-        alarms = self.run.state.alarms + 1
-        if alarms % OVERFITTING_CYCLES == 0:
-            self.view.say(
-                f"Overfitting: the value loss is {held_out.value:.3f} on held-out games and {learned.value:.3f} on "
-                f"learned ones; a smaller learner.reuse or a larger learner.window may help."
-            )
-        return alarms
 
     # -- the final matches ------------------------------------------------------------------------
 
