@@ -48,9 +48,9 @@ def connect(address: str) -> Iterator[None]:
     """
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
         if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ):
-            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # else Ray writes one to a file that all can read
+            # Ray gives a local cluster a token, and would write it to a file that every user of the machine can read.
+            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
         options = {"num_cpus": cores(), "include_dashboard": False, "object_store_memory": STORE_BYTES}
     else:
         _reach(address)
