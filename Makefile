@@ -112,6 +112,11 @@ test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doc
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
 	pytest -m engine
 
+.PHONY: testray
+testray: .venv/installed-dev  ## only the tests that need Ray, which is installed for them
+	$(INSTALL) ray
+	pytest -m ray tests/cluster
+
 mutate: .venv/installed-dev  ## one-line faults, each of which a named test must catch, half an hour
 	python tools/mutate.py --out docs/results/mutations.md
 

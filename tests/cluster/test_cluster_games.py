@@ -21,7 +21,7 @@ from selfmate.nn.net import Net
 from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.recipe.schema import Recipe
-from selfmate.rundir.games import decode_games, unpack_games
+from selfmate.rundir.games import unpack_games
 from selfmate.train.selfplay import CycleGames, SelfPlay
 from thread_fleet import Fault, ThreadFleet
 
@@ -132,11 +132,11 @@ def test_drawn_starts_and_judges_are_the_same_too(make: Callable[..., Source], n
 
 
 def test_only_missing_games_are_played_and_told_as_they_come(make: Callable[..., Source]) -> None:
-    source, told = make(seats=2), []
+    source = make(seats=2)
+    told: list[CycleGames] = []
     ids = [1, 2, 7, 11]
     games = source.games.play(0, ids, stopping=lambda: False, tell=told.append)
     assert [record.game_id for record in games.records] == ids
-    assert isinstance(told[-1], CycleGames)
     assert len(told[-1].records) == len(told[-1].finished) == 4
     assert games.evaluations > 0
 
@@ -169,7 +169,12 @@ def test_games_in_flight_go_on_in_the_next_session_as_if_nothing_had_been(
 
 
 def test_a_stop_comes_back_at_once(make: Callable[..., Source]) -> None:
-    source = make(lambda worker, call, report: time.sleep(2) or report)
+
+    def slow(worker: str, call: int, report: Report) -> Report:
+        time.sleep(2)
+        return report
+
+    source = make(slow)
     began = time.monotonic()
     assert source.play(range(24), most=0) == []
     assert time.monotonic() - began < 1.5
@@ -203,8 +208,7 @@ def corrupt(report: Report) -> Report:
 
 
 def of_another_game(report: Report) -> Report:
-    records = decode_games(unpack_games(pack_records(OTHER)))
-    return msgspec.structs.replace(report, games=pack_records(records))
+    return msgspec.structs.replace(report, games=pack_records(OTHER))
 
 
 OTHER: list[GameRecord] = []
@@ -238,11 +242,15 @@ def test_what_a_worker_cannot_have_sent_is_refused(
 def test_games_of_another_variant_or_start_are_refused(make: Callable[..., Source]) -> None:
     source = make(recipe=recipe_with("selfplay.starts=generated", "selfplay.starts_share=1"))
     record = source.play([3])[0]
-    assert source.games._problem(record, 0) is None
+    assert source.games._problem(record, 0, True) is None
     other = make().play([3])[0]
-    assert source.games._problem(other, 0) == "has another start position"
+    assert source.games._problem(other, 0, True) == "has another start position"
     atomic = ClusterGames(ThreadFleet(), load("atomic-laptop"), SEED, "cpu", say=lambda line: None)
-    assert atomic._problem(other, 0) == "is one of gardner"
+    assert atomic._problem(other, 0, True) == "is one of gardner"
+    longer = ClusterGames(ThreadFleet(), recipe_with("selfplay.max_plies=300"), SEED, "cpu", say=lambda line: None)
+    truncated = next(record for record in make().play(range(24)) if record.outcome is None)
+    assert longer._problem(truncated, 0, True) == "is not over"
+    assert longer._problem(truncated, 0, False) is None
 
 
 def test_a_silent_worker_loses_its_games_and_is_heard_when_it_comes_back(

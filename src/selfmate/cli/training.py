@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["pack", "train"]
 
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Play the games on a cluster of Ray: HOST:PORT of its head, or auto; without an address, one on this "
+        "machine (docs/cluster.md).",
+    ),
+]
+
 
 def train(
     recipe: Annotated[
@@ -61,15 +71,7 @@ def train(
             "--watchdog", min=0, max=100_000, help="End when a thread stands still for so many minutes; 0: never."
         ),
     ] = 30,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray",
-            metavar="[ADDRESS]",
-            help="Play the games on a cluster of Ray: HOST:PORT of its head, or auto; without an address, one on this "
-            "machine (docs/cluster.md).",
-        ),
-    ] = None,
+    ray: Ray = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
     key: Annotated[
         str | None,
@@ -99,18 +101,9 @@ def train(
         return
     if recipe is None:
         raise SelfmateError("give the name of a recipe or a TOML file; selfmate train --list lists the recipes")
-    summary = _trainer(ray)(
-        recipe,
-        run=run,
-        minutes=minutes,
-        overrides=settings or (),
-        smoke=smoke,
-        seed=seed,
-        device=device,
-        source=source,
-        learn_only=learn_only,
-        watchdog=watchdog,
-    )
+    common = {"run": run, "minutes": minutes, "overrides": settings or (), "smoke": smoke, "seed": seed}
+    more = {"device": device, "source": source, "learn_only": learn_only, "watchdog": watchdog}
+    summary = _trainer(ray)(recipe, **common, **more)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume
 

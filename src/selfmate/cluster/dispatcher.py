@@ -20,9 +20,8 @@ from selfmate._core import GameRecord
 from selfmate.cluster.fleet import Fleet, Reply, Seat
 from selfmate.cluster.leases import Arrival, Leases
 from selfmate.cluster.messages import ClusterError, Orders, Report, Setup, read_report
-from selfmate.cluster.worker import pack_records
+from selfmate.cluster.worker import pack_records, read_records
 from selfmate.errors import SelfmateError
-from selfmate.rundir.games import decode_games, unpack_games
 from selfmate.util.text import many
 
 __all__ = ["Dispatcher", "Task", "Times"]
@@ -112,14 +111,15 @@ class Counts:
 class Dispatcher:
     """Plays games on a fleet: `assign`, then wait for `finished` under `changed`; `rest` and `close` at the end.
 
-    Everything but `run` may be called by any thread. `begun` are games that earlier sessions have begun.
+    Only its own thread calls `step`. `check` returns what is wrong with a game of a cycle, finished or in flight.
+    `begun` are games that earlier sessions have begun.
     """
 
     def __init__(
         self,
         fleet: Fleet,
         setup: Setup,
-        check: Callable[[GameRecord, int], str | None],
+        check: Callable[[GameRecord, int, bool], str | None],
         *,
         say: Callable[[str], None],
         begun: Mapping[int, GameRecord],
@@ -319,16 +319,11 @@ class Dispatcher:
         report = read_report(message)
         if report.net and report.net not in worker.nets:
             raise ClusterError(f"games of an unknown net {report.net[:12]}", report.net)
-        records = decode_games(unpack_games(report.games)) if report.games else []
-        flight = decode_games(unpack_games(report.flight)) if report.flight else []
+        records, flight = read_records(report.games), read_records(report.flight)
         with self.changed:
-            task = self._task
-            cycle = 0 if task is None else task.cycle
-            for record in (*records, *flight):
-                if (problem := self.check(record, cycle)) is not None:
-                    raise ClusterError(f"game {record.game_id} {problem}")
             new = 0
             for record in records:
+                self._check(record, is_finished=True)
                 arrival = self.leases.take(worker.name, record.game_id)
                 if arrival is Arrival.FOREIGN:
                     raise ClusterError(f"game {record.game_id} was not given to it")
@@ -338,10 +333,17 @@ class Dispatcher:
                 self.finished[record.game_id] = record
                 self.begun.pop(record.game_id, None)
                 new += 1
+            for record in flight:
+                self._check(record, is_finished=False)
+                self.flight[record.game_id] = record
             self.counts.evaluations += report.evaluations
-            self.flight |= {record.game_id: record for record in flight}
             self._update(worker, new, report)
             self.changed.notify_all()
+
+    def _check(self, record: GameRecord, *, is_finished: bool) -> None:
+        cycle = 0 if self._task is None else self._task.cycle
+        if (problem := self.check(record, cycle, is_finished)) is not None:
+            raise ClusterError(f"game {record.game_id} {problem}")
 
     def _update(self, worker: WorkerState, new: int, report: Report) -> None:
         now = time.monotonic()

@@ -63,6 +63,7 @@ class ClusterGames:
         self.dispatcher = Dispatcher(fleet, setup, self._problem, say=say, begun=begun, times=times)
         self._net: tuple[str, Any] = ("", None)
         self._queued = 0  # one above the largest id that was asked for
+        self._told: set[int] = set()  # finished games of later cycles that were counted already
         self._counted = 0  # evaluations of earlier calls of `play`
         self._counted_from = time.monotonic()
 
@@ -102,26 +103,26 @@ class ClusterGames:
         dispatcher, wanted = self.dispatcher, set(missing)
         mine: list[GameRecord] = []
         finished: list[GameRecord] = []
-        seen: set[int] = set()
 
         def collect() -> CycleGames:
             for game, record in list(dispatcher.finished.items()):
+                if game not in self._told:
+                    finished.append(record)
+                    self._told.add(game)
                 if game in wanted:
                     mine.append(dispatcher.finished.pop(game))
-                if game not in seen:
-                    finished.append(record)
-                seen.add(game)
+                    self._told.discard(game)
             seconds = max(time.monotonic() - self._counted_from, 1e-6)
             return CycleGames(mine, finished, dispatcher.counts.evaluations - self._counted, seconds)
 
         while True:
             with dispatcher.changed:
                 games = collect()
-                is_over = len(mine) == len(wanted) or stopping() or dispatcher.error is not None
-                if not is_over:
+                is_done = len(mine) == len(wanted) or stopping() or dispatcher.error is not None
+                if not is_done:
                     dispatcher.changed.wait(TELL_SECONDS)
             tell(games)
-            if is_over:
+            if is_done:
                 break
         if dispatcher.error is not None and len(mine) < len(wanted):
             raise dispatcher.error
@@ -161,13 +162,15 @@ class ClusterGames:
         """End the workers."""
         self.dispatcher.close()
 
-    def _problem(self, record: GameRecord, cycle: int) -> str | None:
+    def _problem(self, record: GameRecord, cycle: int, is_finished: bool) -> str | None:
         """Return why a game that a worker sent cannot be one of this run's; None for one that can."""
         name = f"{record.variant}960" if record.chess960 else record.variant
         if name != self.recipe.variant.name:
             return f"is one of {name}"
-        if self.continuous:  # its start was drawn at an earlier cycle, maybe
+        if self.continuous:  # its start and its length may be those of an earlier cycle
             return None
         if record.start_fen != (self.starts.fen(record.game_id, cycle) or self._variant.fen()):
             return "has another start position"
+        if is_finished and not is_over(self.recipe, cycle, record):
+            return "is not over"
         return None

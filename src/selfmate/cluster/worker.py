@@ -26,7 +26,7 @@ from selfmate.train.selfplay import (
 )
 from selfmate.train.starts import StartPositions
 
-__all__ = ["LeasedPlay", "pack_records"]
+__all__ = ["LeasedPlay", "pack_records", "read_records"]
 
 
 class LeasedPlay:
@@ -95,8 +95,7 @@ class LeasedPlay:
             self._pool.configure(selfplay_search(self.recipe, orders.cycle), selfplay_config(part, orders.cycle))
         self._played = wanted
         new = [game for game in orders.games if game not in self._games]
-        begun = decode_games(unpack_games(orders.begun, "begun games")) if orders.begun else []
-        resumed = [record for record in begun if record.game_id in new]
+        resumed = [record for record in read_records(orders.begun) if record.game_id in new]
         self._pool.resume(resumed)
         known = {record.game_id for record in resumed}
         for first, count in ranges([game for game in new if game not in known]):
@@ -162,3 +161,8 @@ class LeasedPlay:
 def pack_records(records: list[GameRecord]) -> bytes:
     """Return games as the bytes of a shard; empty for no games."""
     return pack_games(encode_games(records)) if records else b""
+
+
+def read_records(shard: bytes) -> list[GameRecord]:
+    """Return the games of `pack_records`; raise `SelfmateError` for other bytes. Every game is replayed."""
+    return decode_games(unpack_games(shard)) if shard else []

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from msgspec import Struct
@@ -124,17 +124,8 @@ def train(
                 _say_where(opened, view)
                 if starts is not None:
                     view.say(describe_starts(opened.recipe.selfplay, starts))
-                trainer = Trainer(
-                    opened,
-                    stop,
-                    status,
-                    view,
-                    device=device,
-                    source=given,
-                    learn_only=learn_only,
-                    watchdog=guard,
-                    make_games=make_games,
-                )
+                options: dict[str, Any] = {"source": given, "learn_only": learn_only, "make_games": make_games}
+                trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)
 
