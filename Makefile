@@ -212,6 +212,11 @@ crash: .venv/installed-dev  ## kill a tiny run 100 times, fill the disk, damage 
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 100
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 30 --operations 8 --every-option
 
+.PHONY: chaos
+chaos: .venv/installed-dev  ## faults of a cluster of Ray while a run trains on it, about an hour
+	$(INSTALL) ray
+	PYTHONPATH=tests/helpers python tests/soak/chaos.py --workers 50 --drivers 20 --nodes 10 --stops 3
+
 bench: .venv/installed  ## speed of move generation beside installed engines
 	selfmate bench movegen
 

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from selfmate._core import GameRecord
-from selfmate.cluster.dispatcher import MAX_FAILURES, Times
+from selfmate.cluster.dispatcher import MAX_FAILURES
 from selfmate.cluster.games import ClusterGames
 from selfmate.cluster.messages import ClusterError, Report
+from selfmate.cluster.states import Times
 from selfmate.cluster.worker import pack_records
 from selfmate.nn import checkpoint
 from selfmate.nn.net import Net
@@ -51,9 +52,14 @@ class Source:
 
     def __init__(self, fleet: ThreadFleet, recipe: Recipe, begun: Sequence[GameRecord] = (), **options: Any) -> None:
         self.fleet = fleet
-        self.said: list[str] = []
+        self.lines: list[str] = []
         options = {"times": QUICK} | options
-        self.games = ClusterGames(fleet, recipe, SEED, "cpu", begun, say=self.said.append, **options)
+        self.games = ClusterGames(fleet, recipe, SEED, "cpu", begun, say=self.lines.append, **options)
+
+    @property
+    def said(self) -> list[str]:
+        """What was said, but for workers that begin."""
+        return [line for line in self.lines if not line.endswith("at once.")]
 
     @property
     def counts(self) -> Any:
@@ -200,6 +206,10 @@ def test_games_of_a_worker_that_ends_are_played_by_others(
     assert as_bytes(source.play(range(24))) == local(nets[0], range(24))
     assert source.counts.lost == 1
     assert source.counts.given_again > 0
+    metrics = source.games.metrics()
+    assert (metrics["workers"], metrics["workers_lost"], metrics["reports_refused"]) == (seats, 1, 0)
+    assert metrics["dispatcher_seconds"] > 0
+    assert "Worker machine0-1 plays 6 games at once." in source.lines
     assert source.said[0].startswith("Lost worker machine0-1: its process has ended; ")
 
 

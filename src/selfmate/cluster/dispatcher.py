@@ -11,8 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -20,92 +19,15 @@ from selfmate._core import GameRecord
 from selfmate.cluster.fleet import Fleet, Reply, Seat
 from selfmate.cluster.leases import Arrival, Leases
 from selfmate.cluster.messages import ClusterError, Orders, Report, Setup, read_report
+from selfmate.cluster.states import Counts, SeatState, Task, Times, WorkerState
 from selfmate.cluster.worker import pack_records, read_records
 from selfmate.errors import SelfmateError
 from selfmate.util.text import many
 
-__all__ = ["Dispatcher", "Task", "Times"]
+__all__ = ["Dispatcher"]
 
 MAX_FAILURES: Final = 5
 """Failures of a seat in a row, without a game between them, after which it is not used any more."""
-
-
-class Times(NamedTuple):
-    """Seconds that the dispatcher waits for; tests have shorter ones."""
-
-    report: float = 0.25
-    """Between two reports of a worker."""
-    report_per_worker: float = 0.01
-    """The same for each worker, so that many of them do not keep the driver busy."""
-    silence: float = 30.0
-    """Beyond the time of its report, after which the games of a worker are given to others."""
-    loss: float = 120.0
-    """The same, after which it is ended."""
-    start: float = 900.0
-    """For a worker that starts or loads its first net, which may have to be compiled."""
-    seats: float = 2.0
-    """Between two looks at the machines."""
-    rest: float = 20.0
-    """For the games in flight at the end of a session."""
-    retry: float = 1.0
-    """Until a seat gets its next worker after a failure; twice that after the second, and so on."""
-
-
-class Task(NamedTuple):
-    """What the workers play now."""
-
-    cycle: int
-    evaluator: str
-    """Of the core; empty: the net."""
-    net: str
-    """Name of the net (`pack_net`); empty where the core's evaluator plays."""
-    block: Any
-    """What `Fleet.call` takes for it."""
-
-
-@dataclass
-class WorkerState:
-    """A worker, as its reports tell."""
-
-    name: str
-    seat: Seat
-    began: float
-    called: float | None = None
-    """When it got its orders; None while it has none."""
-    is_starting: bool = True
-    """Until its first report, and while it loads its first net."""
-    nets: list[str] = field(default_factory=list)
-    """That it was given, the newest last."""
-    slots: dict[bool, int] = field(default_factory=dict)
-    """Games at once, with a net and without."""
-    unfinished: int = 0
-    rate: float = 0.0
-    """Games per second, averaged over reports."""
-    reported: float = 0.0
-    is_silent: bool = False
-    is_told_to_rest: bool = False
-    rests: bool = False
-    """Whether it has returned its games in flight."""
-
-
-@dataclass
-class SeatState:
-    """What happened in a seat."""
-
-    failures: int = 0
-    not_before: float = 0.0
-    worker: str | None = None
-
-
-@dataclass
-class Counts:
-    """Counters of a session, for messages and tests."""
-
-    evaluations: int = 0
-    repeated: int = 0
-    given_again: int = 0
-    lost: int = 0
-    refused: int = 0
 
 
 class Dispatcher:
@@ -201,6 +123,7 @@ class Dispatcher:
             while not self._closing:
                 self.beat()
                 self.step()
+                self.counts.dispatcher_seconds = time.thread_time()
         except Exception as error:
             with self.changed:
                 self.error = error
@@ -352,6 +275,8 @@ class Dispatcher:
         worker.reported, worker.called, worker.unfinished = now, None, report.unfinished
         worker.is_silent = worker.is_starting = False
         worker.rests = worker.is_told_to_rest
+        if report.slots and not worker.slots:
+            self.say(f"Worker {worker.name} plays {many(report.slots, 'game')} at once.")
         if report.slots:
             worker.slots[bool(report.net)] = report.slots
         if self.leases.out(worker.name) > report.unfinished:  # it has had orders for another cycle since its lease

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from selfmate._core import GameRecord
 from selfmate.board.position import Position
-from selfmate.cluster.dispatcher import Dispatcher, Task, Times
+from selfmate.cluster.dispatcher import Dispatcher
 from selfmate.cluster.fleet import Fleet
 from selfmate.cluster.messages import Setup, pack_net
+from selfmate.cluster.states import Task, Times
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import to_toml
@@ -147,6 +148,20 @@ class ClusterGames:
             else:
                 dispatcher.finished |= {game: dispatcher.begun.pop(game) for game in over if game in set(games)}
         dispatcher.assign(task, missing[0], [game for game in games if game not in dispatcher.finished])
+
+    def metrics(self) -> dict[str, float]:
+        """Return counters of the session for metrics.jsonl."""
+        dispatcher = self.dispatcher
+        with dispatcher.changed:
+            counts = dispatcher.counts
+            return {
+                "workers": len(dispatcher.workers),
+                "workers_lost": counts.lost,
+                "games_given_again": counts.given_again,
+                "games_repeated": counts.repeated,
+                "reports_refused": counts.refused,
+                "dispatcher_seconds": round(counts.dispatcher_seconds, 3),
+            }
 
     def pause(self) -> None:
         """Do nothing: the workers have devices of their own."""

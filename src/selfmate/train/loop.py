@@ -250,7 +250,7 @@ class Trainer:
                 "evaluations_per_second": status.evaluations_per_second,
             }
             extras = describe_options(self.selfplay.starts, task.cycle, games.records)
-            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds)
+            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds, **self.selfplay.metrics())
             self._estimate_final_game(task, games)
         return games, losses
 

@@ -320,6 +320,10 @@ class SelfPlay:
             tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
         return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
+    def metrics(self) -> dict[str, float]:
+        """Return what is to stand in metrics.jsonl beside the games: nothing."""
+        return {}
+
     def pause(self) -> None:
         """Let the pool rest until the next `play`: the device is needed for something else, or the session ends."""
         self._thread.pause()
