@@ -112,6 +112,11 @@ test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doc
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
 	pytest -m engine
 
+.PHONY: testray
+testray: .venv/installed-dev  ## only the tests that need Ray, which is installed for them
+	$(INSTALL) ray
+	pytest -m ray tests/cluster
+
 mutate: .venv/installed-dev  ## one-line faults, each of which a named test must catch, half an hour
 	python tools/mutate.py --out docs/results/mutations.md
 
@@ -206,6 +211,11 @@ ladder: .venv/installed  ## measure a ladder with Fairy-Stockfish, VARIANT= MINU
 crash: .venv/installed-dev  ## kill a tiny run 100 times, fill the disk, damage files
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 100
 	PYTHONPATH=tests/helpers python tests/soak/crash.py --kills 30 --operations 8 --every-option
+
+.PHONY: chaos
+chaos: .venv/installed-dev  ## faults of a cluster of Ray while a run trains on it, about an hour
+	$(INSTALL) ray
+	PYTHONPATH=tests/helpers python tests/soak/chaos.py --workers 50 --drivers 20 --nodes 10 --stops 3
 
 bench: .venv/installed  ## speed of move generation beside installed engines
 	selfmate bench movegen

@@ -38,9 +38,9 @@ from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import State, read_run
 from selfmate.train import dashboard as view_module
+from selfmate.train import game_source as game_source_module
 from selfmate.train import gate as loop_matches_module
 from selfmate.train import lessons as lessons_module
-from selfmate.train import loop as loop_module
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.dashboard import LiveView, PlainView, make_view
 from selfmate.train.learner import Learner, Losses
@@ -146,7 +146,7 @@ def test_it_can_be_stopped_anywhere(finished: Path, tmp_path: Path, monkeypatch:
 def test_games_may_begin_in_an_earlier_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: all games are there once, whatever began ahead, also over two sessions."""
     directory = tmp_path / "run"
-    monkeypatch.setattr(loop_module, "SelfPlay", functools.partial(SelfPlay, continuous=True))
+    monkeypatch.setattr(game_source_module, "SelfPlay", functools.partial(SelfPlay, continuous=True))
     taken_up: list[int] = []
     make_pool = selfplay_pool
 

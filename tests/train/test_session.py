@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -196,16 +195,16 @@ def test_self_play_goes_on_between_cycles_and_rests_when_it_is_told(
         assert mine == list(range(8 * cycle, 8 * cycle + 8))
         seen += mine
         ended += finished
-        before = selfplay._evaluations
+        before = selfplay._thread.evaluations
         deadline = time.monotonic() + 20
-        while cycle < 2 and selfplay._evaluations == before:
+        while cycle < 2 and selfplay._thread.evaluations == before:
             assert time.monotonic() < deadline, "self-play stands still between two cycles"
             time.sleep(0.01)
         if cycle == 2:
             selfplay.pause()
-            before = selfplay._evaluations
+            before = selfplay._thread.evaluations
             time.sleep(0.2)
-            assert selfplay._evaluations == before
+            assert selfplay._thread.evaluations == before
     left = selfplay.in_flight()
     assert not {record.game_id for record in left} & set(seen)
     assert len(ended) == len(set(ended))
@@ -242,13 +241,13 @@ def test_a_failure_between_cycles_is_raised_by_the_next_one(
     monkeypatch.setattr(selfplay_module, "DRAIN_SECONDS", 0.001)
     selfplay.recipe = change(selfplay.recipe, SLOW)
     play_cycle(selfplay, 0, range(8))
-    assert selfplay._playing is not None
+    assert not selfplay._thread.wait(0)
 
     def broken(*arguments: Any) -> None:
         raise EvaluatorError("the GPU failed: device lost")
 
     monkeypatch.setattr(TorchEvaluator, "evaluate", broken)
-    wait([selfplay._playing], 20)
+    assert selfplay._thread.wait(20)
     with pytest.raises(EvaluatorError, match="device lost"):
         play_cycle(selfplay, 1, range(8, 16))
 

@@ -42,8 +42,29 @@ def _type_name(parameter: Any) -> str:
     return str(parameter.type.name).removesuffix(" range")
 
 
+def with_address(arguments: list[str]) -> list[str]:
+    """Return arguments in which `--ray` has a value: `local` where no address follows it.
+
+    typer has no options with an optional value. An address is `local`, `auto` or HOST:PORT.
+
+    >>> with_address(["gardner", "--ray"]), with_address(["--ray", "gardner"]), with_address(["--ray", "head:6379"])
+    (['gardner', '--ray', 'local'], ['--ray', 'local', 'gardner'], ['--ray', 'head:6379'])
+    """
+    words: list[str] = []
+    for index, word in enumerate(arguments):
+        words.append(word)
+        following = arguments[index + 1] if index + 1 < len(arguments) else ""
+        if word == "--ray" and following not in ("local", "auto") and ":" not in following:
+            words.append("local")
+    return words
+
+
 class Command(TyperCommand):
     """A command of `selfmate`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        return super().parse_args(ctx, with_address(args))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, the one of --help included."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +15,20 @@ from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
 from selfmate.util.packages import install_hint
 
+if TYPE_CHECKING:
+    from selfmate.train.session import Summary
+
 __all__ = ["pack", "train"]
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Play the games on a cluster of Ray: HOST:PORT of its head, or auto; without an address, one on this "
+        "machine (docs/cluster.md).",
+    ),
+]
 
 
 def train(
@@ -56,6 +71,7 @@ def train(
             "--watchdog", min=0, max=100_000, help="End when a thread stands still for so many minutes; 0: never."
         ),
     ] = 30,
+    ray: Ray = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
     key: Annotated[
         str | None,
@@ -74,6 +90,8 @@ def train(
 
     Example: selfmate train gardner-laptop --run runs/larger --from runs/mine --set net.blocks=6
 
+    Example: selfmate train gardner --ray 192.168.0.10:6379
+
     Example: selfmate train --explain selfplay.visits
     """
     if show_list or key is not None:
@@ -83,13 +101,25 @@ def train(
         return
     if recipe is None:
         raise SelfmateError("give the name of a recipe or a TOML file; selfmate train --list lists the recipes")
-    try:
-        from selfmate.train.session import train as train_run
-    except ModuleNotFoundError as error:
-        raise SelfmateError(install_hint(error.name)) from error
-    summary = train_run(recipe, run, minutes, settings or (), smoke, seed, device, source, learn_only, watchdog)
+    common = {"run": run, "minutes": minutes, "overrides": settings or (), "smoke": smoke, "seed": seed}
+    more = {"device": device, "source": source, "learn_only": learn_only, "watchdog": watchdog}
+    summary = _trainer(ray)(recipe, **common, **more)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume
+
+
+def _trainer(ray: str | None) -> Callable[..., Summary]:
+    """Return the function that trains on this machine, or with the cluster at an address."""
+    try:
+        if ray is None:
+            from selfmate.train.session import train as train_here
+
+            return train_here
+        from selfmate.cluster.session import train as train_with_cluster
+
+        return functools.partial(train_with_cluster, ray=ray)
+    except ModuleNotFoundError as error:
+        raise SelfmateError(install_hint(error.name)) from error
 
 
 def pack(

@@ -24,16 +24,17 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Parent
-from selfmate.rundir.games import decode_games, encode_games
+from selfmate.rundir.games import encode_games
 from selfmate.search.driver import one_thread
 from selfmate.train.checkpoints import sample_name, write_learner, write_net, write_sample_games
 from selfmate.train.dashboard import View
 from selfmate.train.formulas import count_steps
+from selfmate.train.game_source import MakeGames, local_games
 from selfmate.train.gate import Matches
 from selfmate.train.learner import Learner, Losses
 from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import MetricsLog, describe_games, name_losses
-from selfmate.train.selfplay import CycleGames, SelfPlay, should_compile
+from selfmate.train.selfplay import CycleGames, lanes_on, should_compile
 from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
@@ -76,7 +77,7 @@ class Trainer:
     """A run in training: `begin`, then `run_cycle` until it is complete, then `save_in_flight`.
 
     `source` is the run whose weights a new one begins with, as far as they fit. With `learn_only` no game of self-play
-    is played: every cycle learns from the games that there are.
+    is played: every cycle learns from the games that there are. `make_games` makes the source of its games.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Trainer:
         source: Path | None = None,
         learn_only: bool = False,
         watchdog: Watchdog | None = None,
+        make_games: MakeGames = local_games,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -102,8 +104,7 @@ class Trainer:
         self.log = MetricsLog(run, status)
         self.time = SessionTime(status.began, status.deadline)
         seed = run.manifest.seed
-        flight = () if run.state.flight is None else decode_games(run.read_shard(run.state.flight))
-        self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight, starts=run.read_starts())
+        self.selfplay = make_games(run, device, view.say)
         watchdog = Watchdog(0, stop, say=view.say) if watchdog is None else watchdog
         self.selfplay.beat = watchdog.beat
         self.matches = Matches(
@@ -112,7 +113,7 @@ class Trainer:
             self.log,
             stop=stop,
             device=device,
-            lanes=self.selfplay.lanes,
+            lanes=lanes_on(device),
             rest=self.selfplay.pause,
             beat=watchdog.beat,
         )
@@ -274,7 +275,7 @@ class Trainer:
                 "evaluations_per_second": status.evaluations_per_second,
             }
             extras = describe_options(self.selfplay.starts, task.cycle, games.records)
-            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds)
+            self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds, **self.selfplay.metrics())
             self._estimate_final_game(task, games)
         return games, losses
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord, Pool, SelfPlayConfig
 from selfmate.evaluator.base import Evaluator
-from selfmate.evaluator.open import open_evaluator
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe, SelfPlayPart
 from selfmate.recipe.searches import selfplay_search
 from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
-from selfmate.search.driver import drive, one_thread
 from selfmate.train.judge import judge_games
+from selfmate.train.pool_thread import PoolThread, open_champion
 from selfmate.train.starts import StartPositions
 from selfmate.util.cpu import cores
 from selfmate.util.memory import gibibytes, memory_bytes
@@ -29,7 +26,12 @@ __all__ = [
     "CycleGames",
     "SelfPlay",
     "check_memory",
+    "check_memory_of",
     "choose_concurrency",
+    "is_over",
+    "lanes_on",
+    "native_evaluator",
+    "ranges",
     "selfplay_config",
     "selfplay_pool",
     "should_compile",
@@ -53,14 +55,18 @@ def check_memory(recipe: Recipe) -> None:
 
     With `slots = 0` the number of games is chosen so that they fit, but is at least one.
     """
-    part, memory = recipe.selfplay, memory_bytes()
-    slots = max(1, part.slots)
+    check_memory_of(recipe, memory_bytes())
+
+
+def check_memory_of(recipe: Recipe, memory: int, machine: str = "this machine", pools: int = 1) -> None:
+    """Raise `RecipeError` if the trees of so many pools do not fit into the memory of a machine, in bytes."""
+    slots = max(1, recipe.selfplay.slots) * pools
     visits = _most_visits(recipe)
     needed = slots * tree_bytes(visits)
     if needed > TREES_SHARE * memory:
         reason = (
             f"{many(slots, 'search tree')} of {many(visits, 'visit')} need about {gibibytes(needed)} of memory, "
-            f"and this machine has {gibibytes(memory)}; lower selfplay.visits or selfplay.slots"
+            f"and {machine} has {gibibytes(memory)}; lower selfplay.visits or selfplay.slots"
         )
         problem = Problem("selfplay.visits", reason)
         raise RecipeError(str(problem), problem.key, (problem,))
@@ -98,11 +104,11 @@ class Concurrency(NamedTuple):
     """Why this many, for the log."""
 
 
-def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Concurrency:
+def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int, *, pools: int = 1) -> Concurrency:
     """Return how many games self-play has at once: the recipe's number, or what fits the device.
 
     What fits is measured: the smallest batch in which the evaluator is nearly as fast as it gets. More games at once
-    than that only make each of them slower. Their trees must fit into memory.
+    than that only make each of them slower. Their trees must fit into memory, which so many pools share.
     """
     part = recipe.selfplay
     if part.slots:
@@ -111,7 +117,7 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int) -> Conc
     slots = max(lanes, lanes * rows // part.leaves)
     if is_on_gpu(evaluator):
         slots = with_spare(slots)
-    room = room_for_trees(_most_visits(recipe))
+    room = room_for_trees(_most_visits(recipe)) // pools
     if slots > room:
         slots = max(lanes, room)
         return Concurrency(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")
@@ -144,6 +150,33 @@ def should_compile(recipe: Recipe, device: str) -> bool:
     """Return whether nets are compiled: on a GPU, unless the recipe asks for batches too small for it to pay."""
     leaves = recipe.selfplay.slots * recipe.selfplay.leaves
     return device != "cpu" and not 0 < leaves < SMALL_BATCH
+
+
+def lanes_on(device: str) -> int:
+    """Return the number of lanes of self-play and matches on a device of this machine."""
+    return cores() if device == "cpu" else GPU_LANES
+
+
+def native_evaluator(recipe: Recipe, cycle: int, champion: int) -> str | None:
+    """Return the evaluator of the core that plays the games of a cycle; None if the champion does.
+
+    `champion` is the cycle that made it, 0 for the untrained net: no candidate has passed the gate yet.
+    """
+    part = recipe.selfplay
+    if cycle < part.uniform_cycles:
+        return "uniform"
+    explores = part.explorer != "net" and (champion == 0 or cycle < part.explorer_cycles)
+    return part.explorer if explores else None
+
+
+def is_over(recipe: Recipe, cycle: int, record: GameRecord) -> bool:
+    """Return whether a game of self-play has ended: by the rules, by resignation or by its length.
+
+    Where the search judges truncated games, a game of full length goes on until it has its judgement.
+    """
+    if record.outcome is not None or record.judgement is not None:
+        return True
+    return len(record.moves) >= at(recipe.selfplay.max_plies, cycle) and recipe.selfplay.judge != "search"
 
 
 class CycleGames(NamedTuple):
@@ -180,47 +213,40 @@ class SelfPlay:
         self.device = device
         self.starts = StartPositions(recipe, seed, starts)
         self.continuous = device != "cpu" if continuous is None else continuous
-        self.lanes = cores() if device == "cpu" else GPU_LANES
+        self._thread = PoolThread(lanes_on(device))
         self.concurrency: Concurrency | None = None  # measured once per session
         self._evaluator: Evaluator | None = None
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
         self._pool: Pool | None = None
-        self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
-        self.beat: Callable[[], None] = lambda: None
-        """Called by the lanes again and again (`Watchdog.beat`)."""
-        self._pausing = False
-        self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
         self._finished: dict[int, GameRecord] = {}  # by id; taken from the pool, not returned yet
-        self._evaluations = 0  # of the session; only the lanes change it
-        self._evaluations_counted = 0  # of them, those of earlier calls of `play`
+        self._evaluations_counted = 0  # those of earlier calls of `play`
         self._counted_from = 0.0  # when it returned, or when the pool began after a rest (`time.monotonic`)
 
-    def native_evaluator(self, cycle: int, champion: int) -> str | None:
-        """Return the evaluator of the core that plays the games of a cycle; None if the champion does.
+    @property
+    def beat(self) -> Callable[[], None]:
+        """Called by the lanes again and again (`Watchdog.beat`)."""
+        return self._thread.beat
 
-        `champion` is the cycle that made it, 0 for the untrained net: no candidate has passed the gate yet.
-        """
-        part = self.recipe.selfplay
-        if cycle < part.uniform_cycles:
-            return "uniform"
-        explores = part.explorer != "net" and (champion == 0 or cycle < part.explorer_cycles)
-        return part.explorer if explores else None
+    @beat.setter
+    def beat(self, beat: Callable[[], None]) -> None:
+        self._thread.beat = beat
+
+    def native_evaluator(self, cycle: int, champion: int) -> str | None:
+        """Return the evaluator of the core that plays the games of a cycle (`native_evaluator`)."""
+        return native_evaluator(self.recipe, cycle, champion)
 
     def prepare(self, champion: Path) -> None:
         """Load the champion's folder. A GPU keeps one evaluator and replaces its weights: compiling takes a while."""
-        if not self.continuous:
-            self._evaluator = open_evaluator(champion, device=self.device, threads=1)
-        else:
-            from selfmate.evaluator.torch import TorchEvaluator  # `bench selfplay` runs without torch
-
-            if isinstance(self._evaluator, TorchEvaluator):
-                self._evaluator.replace(champion)
-            else:
-                compiled = should_compile(self.recipe, self.device)
-                self._evaluator = TorchEvaluator(champion, device=self.device, compile=compiled)
+        self._evaluator = open_champion(
+            champion,
+            self._evaluator,
+            device=self.device,
+            continuous=self.continuous,
+            compiled=should_compile(self.recipe, self.device),
+        )
         if self.concurrency is None:
-            self.concurrency = choose_concurrency(self.recipe, self._evaluator, self.lanes)
+            self.concurrency = choose_concurrency(self.recipe, self._evaluator, self._thread.lanes)
 
     def play(
         self,
@@ -240,7 +266,7 @@ class SelfPlay:
         """
         if (native := self.native_evaluator(cycle, champion)) is not None:
             return self._play_native(native, cycle, missing, stopping, tell)
-        self._stopping = stopping
+        self._thread.stopping = stopping
         self._start(cycle, missing)
         wanted = set(missing)
         mine = [self._finished.pop(game) for game in missing if game in self._finished]
@@ -255,18 +281,17 @@ class SelfPlay:
                     self._finished[record.game_id] = record
                 finished.append(record)
             seconds = max(time.monotonic() - self._counted_from, 1e-6)
-            games = CycleGames(mine, finished, self._evaluations - self._evaluations_counted, seconds)
+            games = CycleGames(mine, finished, self._thread.evaluations - self._evaluations_counted, seconds)
             tell(games)
             return games
 
-        assert self._playing is not None
-        while len(mine) < len(wanted) and not self._playing.done():
-            wait([self._playing], DRAIN_SECONDS)
+        while len(mine) < len(wanted) and not self._thread.wait(0):
+            self._thread.wait(DRAIN_SECONDS)
             drain()
         if not self.continuous or len(mine) < len(wanted):
             self.pause()
         games = drain()
-        self._stopping = lambda: False
+        self._thread.stopping = lambda: False
         self._evaluations_counted += games.evaluations
         self._counted_from = time.monotonic()
         return games._replace(records=judge_games(self.recipe, sorted(mine, key=lambda record: record.game_id)))
@@ -295,15 +320,17 @@ class SelfPlay:
             tell(CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6)))
         return CycleGames(records, records, evaluations, max(time.monotonic() - began, 1e-6))
 
+    def metrics(self) -> dict[str, float]:
+        """Return what is to stand in metrics.jsonl beside the games: nothing."""
+        return {}
+
     def pause(self) -> None:
         """Let the pool rest until the next `play`: the device is needed for something else, or the session ends."""
-        if self._playing is None:
-            return
-        self._pausing = True
-        try:
-            self._playing.result()
-        finally:
-            self._playing, self._pausing = None, False
+        self._thread.pause()
+
+    def close(self) -> None:
+        """End self-play."""
+        self.pause()
 
     def in_flight(self) -> list[GameRecord]:
         """Pause, and return the games that have begun and were not returned by `play`, finished ones included."""
@@ -321,8 +348,9 @@ class SelfPlay:
             begun = self.in_flight()  # also of the cycle before
             threads = 1 if self.device == "cpu" else 0
             self._finished.clear()
+            lanes, concurrency = self._thread.lanes, self.concurrency
             self._pool = selfplay_pool(
-                self.recipe, cycle, seed=self.seed, concurrency=self.concurrency, lanes=self.lanes, threads=threads
+                self.recipe, cycle, seed=self.seed, concurrency=concurrency, lanes=lanes, threads=threads
             )
             self._resume(cycle, missing, begun)
         else:
@@ -333,29 +361,9 @@ class SelfPlay:
             ahead = missing[-1] + 1 + self.concurrency.slots + at(self.recipe.selfplay.games, cycle)
             self.starts.queue(self._pool, range(self._queued, max(self._queued, ahead)), cycle)
             self._queued = max(self._queued, ahead)
-        if self._playing is not None and self._playing.done():  # all games that it had are finished, or it failed
-            self.pause()
-        if self._playing is None:
-            self._playing = Future()
-            self._counted_from = time.monotonic()
-            threading.Thread(target=self._drive, args=(self._pool, self._playing), daemon=True).start()
-
-    def _is_pausing(self) -> bool:
-        self.beat()
-        return self._pausing or self._stopping()
-
-    def _drive(self, pool: Pool, playing: Future[None]) -> None:
-        """Play until all games of the pool are finished or a pause is wanted; the body of a thread."""
         assert self._evaluator is not None
-
-        def count(leaves: int) -> None:
-            self._evaluations += leaves
-
-        try:
-            drive(pool, [self._evaluator], lanes=self.lanes, stopping=self._is_pausing, prepare=one_thread, tell=count)
-            playing.set_result(None)
-        except BaseException as error:
-            playing.set_exception(error)
+        if self._thread.start(self._pool, self._evaluator):
+            self._counted_from = time.monotonic()
 
     def _resume(self, cycle: int, missing: Sequence[int], begun: Sequence[GameRecord]) -> None:
         """Give a new pool the games in flight, then the other missing games.
@@ -365,17 +373,8 @@ class SelfPlay:
         """
         assert self._pool is not None
         last, wanted = missing[-1], set(missing)
-        longest = at(self.recipe.selfplay.max_plies, cycle)
         kept = [record for record in begun if record.game_id in wanted or record.game_id > last]
-        is_judged = self.recipe.selfplay.judge == "search"  # then a truncated game goes on with the search that judges
-        over = [
-            record
-            for record in kept
-            if record.outcome is not None
-            or record.judgement is not None
-            or (len(record.moves) >= longest and not is_judged)
-        ]
-        self._finished = {record.game_id: record for record in over}
+        self._finished = {record.game_id: record for record in kept if is_over(self.recipe, cycle, record)}
         known = {record.game_id for record in kept}
         self._pool.resume([record for record in kept if record.game_id not in self._finished])
         newest = max([last, *known])

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from msgspec import Struct
@@ -26,6 +26,7 @@ from selfmate.search.driver import one_thread
 from selfmate.train.console_log import CONSOLE_LOG, LoggedView
 from selfmate.train.dashboard import View, make_view
 from selfmate.train.engines import check_engines
+from selfmate.train.game_source import MakeGames, local_games
 from selfmate.train.gate import ANCHOR, UNTRAINED
 from selfmate.train.loop import Trainer, net_config
 from selfmate.train.selfplay import check_memory
@@ -69,6 +70,8 @@ def train(
     source: str | Path | None = None,
     learn_only: bool = False,
     watchdog: float = WATCHDOG_MINUTES,
+    make_games: MakeGames = local_games,
+    ray: str | None = None,
 ) -> Summary:
     """Train by a recipe until the run is complete, `minutes` have passed or a stop was requested.
 
@@ -76,7 +79,8 @@ def train(
     `device` is `auto` (a GPU where torch sees one), `cpu` or `cuda`. `source` is the directory of another run whose
     games, and weights as far as they fit, a new run begins with; it is not given again to resume. With `learn_only` the
     session plays no games of self-play: its cycles learn from the games that there are. A lane or the learner that has
-    stood still for `watchdog` minutes (0: any time) ends the session.
+    stood still for `watchdog` minutes (0: any time) ends the session. `make_games` makes the source of the games; one
+    that plays on a cluster of Ray gives the `ray` address, for the command that resumes.
     """
     began = time.monotonic()
     # 1. Check the arguments before anything is written
@@ -92,7 +96,7 @@ def train(
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
     starts = read_starts(changed) if begins else None
-    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name())
+    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name(), ray)
     device = find_device(device)
     # 2. Lock the directory, then train
     fens = () if starts is None else starts.fens
@@ -120,9 +124,8 @@ def train(
                 _say_where(opened, view)
                 if starts is not None:
                     view.say(describe_starts(opened.recipe.selfplay, starts))
-                trainer = Trainer(
-                    opened, stop, status, view, device=device, source=given, learn_only=learn_only, watchdog=guard
-                )
+                options: dict[str, Any] = {"source": given, "learn_only": learn_only, "make_games": make_games}
+                trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)
 
@@ -137,7 +140,7 @@ def _train(trainer: Trainer) -> dict[str, Match]:
         trainer.save_in_flight()
         scores = trainer.final()
     finally:
-        trainer.selfplay.pause()
+        trainer.selfplay.close()
         trainer.lessons.close()
     trainer.log.close()
     return scores
@@ -211,6 +214,7 @@ def command_line(
     seed: int | None = None,
     device: str = "auto",
     program: str = "selfmate",
+    ray: str | None = None,
 ) -> str:
     """Return the command that resumes a run as it was called, quoted for a shell.
 
@@ -223,6 +227,7 @@ def command_line(
         words += ["--set", setting]
     words += [] if seed is None else ["--seed", str(seed)]
     words += [] if device == "auto" else ["--device", device]
+    words += [] if ray is None else ["--ray", ray]
     return shlex.join(words + ["--smoke"] * smoke)
 
 

@@ -1,0 +1,1 @@
+"""Training on many machines: self-play on a cluster of Ray."""

@@ -1,0 +1,127 @@
+"""Training on a real cluster of Ray: two nodes of this machine, some of whose processes are killed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ray_cluster import RayCluster, ray_cluster
+from selfmate.rundir.format import read_state
+
+pytest.importorskip("ray", reason="Ray is not installed; run: make testray")
+pytestmark = pytest.mark.ray
+
+SETTINGS = ("selfplay.cycles=3", "selfplay.games=150", "selfplay.slots=8", "gate.games=0", "gate.final_games=0")
+COMMON = ["--smoke", "--device", "cpu", *(word for setting in SETTINGS for word in ("--set", setting))]
+PATIENCE = 240
+"""Seconds for what takes a few on a free machine."""
+
+
+def command(directory: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "selfmate", "train", "gardner-laptop", "--run", str(directory), *COMMON, *more]
+
+
+def digest(directory: Path) -> dict[str, str]:
+    """Return the sha256 of every game, checkpoint and learner of a run."""
+    files = [path for part in ("games", "checkpoints", "learner") for path in (directory / part).rglob("*")]
+    return {
+        path.relative_to(directory).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(files)
+        if path.is_file()
+    }
+
+
+def games_of(directory: Path) -> int:
+    return read_state(directory).games if (directory / "state.json").exists() else 0
+
+
+def wait_for(condition: object, driver: subprocess.Popen[str], what: str) -> None:
+    assert callable(condition)
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert driver.poll() is None, f"the driver has ended before: {what}\n{driver.communicate()}"
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    with ray_cluster(tmp_path_factory.mktemp("ray"), nodes=2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without Ray."""
+    directory = tmp_path_factory.mktemp("alone") / "run"
+    subprocess.run(command(directory), check=True, capture_output=True, timeout=PATIENCE)
+    return directory
+
+
+def test_a_run_with_killed_workers_and_a_killed_node_is_the_run_of_one_machine(
+    cluster: RayCluster, alone: Path, tmp_path: Path
+) -> None:
+    """Bit for bit: games, nets and learner."""
+    directory = tmp_path / "run"
+    driver = subprocess.Popen(
+        command(directory, "--ray", cluster.address),
+        env=cluster.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        wait_for(lambda: len(cluster.workers()) == 2, driver, "two workers")
+        wait_for(lambda: games_of(directory) > 0, driver, "the first games")
+        os.kill(cluster.workers()[0], signal.SIGKILL)
+        wait_for(lambda: len(cluster.workers()) == 2, driver, "another worker in the place of a killed one")
+        cluster.kill(cluster.nodes[-1])
+        out, _ = driver.communicate(timeout=PATIENCE)
+    finally:
+        driver.kill()
+    assert driver.returncode == 0, out
+    assert "2 workers on 2 machines (cpu)" in out
+    assert "Lost worker" in out
+    assert digest(directory) == digest(alone)
+
+
+def test_a_killed_driver_resumes_where_its_last_commit_was(cluster: RayCluster, alone: Path, tmp_path: Path) -> None:
+    """A driver that was killed leaves no worker behind; one that was interrupted saves its games in flight."""
+    directory = tmp_path / "run"
+    for number in (signal.SIGKILL, signal.SIGINT):
+        driver = subprocess.Popen(
+            command(directory, "--ray", cluster.address),
+            env=cluster.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        before = games_of(directory)
+        wait_for(lambda before=before: games_of(directory) > before, driver, "more games")
+        driver.send_signal(number)
+        out, _ = driver.communicate(timeout=PATIENCE)
+        assert driver.returncode == (-signal.SIGKILL if number is signal.SIGKILL else 130), out
+        deadline = time.monotonic() + PATIENCE
+        while cluster.workers():
+            assert time.monotonic() < deadline, "a worker outlives its driver"
+            time.sleep(0.05)
+    assert f"--ray {cluster.address}" in out
+    done = subprocess.run(
+        command(directory, "--ray", cluster.address),
+        env=cluster.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    assert games_of(directory) == games_of(alone) == 450
+    committed = {name: value for name, value in digest(directory).items() if name.startswith("checkpoints")}
+    assert committed == {name: value for name, value in digest(alone).items() if name.startswith("checkpoints")}

@@ -1,0 +1,127 @@
+"""A cluster of Ray on this machine: every node is a `ray start --block` of its own, which can be killed or stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Self
+
+RAY: Final = Path(sys.executable).with_name("ray")
+STORE: Final = 80 << 20
+ATTEMPTS: Final = 4
+ACTOR: Final = b"ray::RayWorker"
+
+
+def children(pid: int) -> list[int]:
+    """Return the process ids of all descendants of a process."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):
+            fields = path.read_text().rpartition(")")[2].split()
+            parents.setdefault(int(fields[1]), []).append(int(path.parent.name))
+    found, waiting = [], [pid]
+    while waiting:
+        more = parents.get(waiting.pop(), [])
+        found += more
+        waiting += more
+    return found
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RayCluster:
+    """A context manager: a head with `cpus` cores; `add` joins another node, `kill` ends one with all its processes."""
+
+    def __init__(self, folder: Path, cpus: int = 1) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.environment = os.environ | {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(16),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_raylet_start_wait_time_s": "45",
+        }
+        self.nodes: list[subprocess.Popen[bytes]] = []
+        self._cpus = cpus
+
+    def __enter__(self) -> Self:
+        try:
+            self._start("--head", f"--port={self.port}", f"--num-cpus={self._cpus}", "--include-dashboard=false")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def add(self, cpus: int = 1) -> subprocess.Popen[bytes]:
+        """Join another node, and wait until it has joined."""
+        return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [str(RAY), "start", "--block", "--disable-usage-stats", f"--object-store-memory={STORE}", *arguments]
+        path = self.folder / f"node{len(self.nodes)}.log"
+        for _ in range(ATTEMPTS):  # on a busy machine Ray's own limit of 15 s for its agents may be too short
+            with path.open("wb") as log:
+                node = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, start_new_session=True)
+            self.nodes.append(node)
+            while node.poll() is None:
+                if "Ray runtime started" in path.read_text():
+                    return node
+                time.sleep(0.1)
+            self.kill(self.nodes.pop())
+        raise AssertionError(f"a node of the cluster did not start\n{path.read_text()}")
+
+    def workers(self, node: subprocess.Popen[bytes] | None = None) -> list[int]:
+        """Return the process ids of our actors, on one node or on all."""
+        found = []
+        for each in self.nodes if node is None else [node]:
+            for pid in children(each.pid):
+                with contextlib.suppress(OSError):
+                    if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(ACTOR):
+                        found.append(pid)
+        return found
+
+    def send(self, node: subprocess.Popen[bytes], number: signal.Signals) -> None:
+        """Send a signal to all processes of a node."""
+        for pid in [node.pid, *children(node.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self, node: subprocess.Popen[bytes]) -> None:
+        """End a node as a loss of power would."""
+        pids = [node.pid, *children(node.pid)]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        node.wait()
+
+    def close(self) -> None:
+        """End all nodes, the head last."""
+        for node in reversed(self.nodes):
+            if node.poll() is None:
+                self.kill(node)
+
+
+@contextlib.contextmanager
+def ray_cluster(folder: Path, nodes: int = 1) -> Iterator[RayCluster]:
+    """Yield a cluster of so many nodes with a core each."""
+    with RayCluster(folder) as cluster:
+        for _ in range(nodes - 1):
+            cluster.add()
+        yield cluster
