@@ -149,6 +149,17 @@ def test_the_judge_and_the_player_can_prevent_a_mark(
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
 
 
+def test_a_mark_needs_the_judge(queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch) -> None:
+    before, best, played = queen_game
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 * (move == played))
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
+    for seen, mark in ((0.06, "??"), (0.04, "")):
+        stub_judge(monkeypatch, {}, {played: -seen})
+        found = check.confirm(before, best, played, 0.2)
+        assert found.mark == mark
+        assert (found.loss > 0) == bool(mark)
+
+
 @pytest.mark.parametrize(
     ("better", "worth", "mark"),
     [(0, 0.0, "?!"), (300, 0.5, "?!"), (-300, -0.5, "?!"), (301, 0.5, ""), (300, 0.51, ""), (-300, -0.51, "")],

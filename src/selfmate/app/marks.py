@@ -4,7 +4,7 @@ One search of a few hundred visits is no evidence: its value of a quiet move swi
 mark. A move is compared with a better one by
 
 1. alpha-beta searches of the positions after both moves to growing depths: the least loss among them, since one that
-   ends with the horizon of a search is gone in the next,
+   ends with the horizon of a search is gone in the next. The shallowest need not see a loss that the player sees,
 2. the judge's values at the ends of alpha-beta's lines after both moves: what was lost there has been taken, and a net
    sees what the other side has for it. The judge is the net that plays, or else the shipped net of the variant, even
    if it is not the player because `heuristic-1` is stronger in equal time; without one, the player,
@@ -14,8 +14,11 @@ The loss is their weighted mean on the scale of values from -1 to 1. In an open 
 a decided one the scale is flat, and the loss of a rook hardly changes the value: there `?!` also stands if alpha-beta
 sees the loss of a queen's worth at every depth, and the judge a loss of log-odds right after the moves and at the ends.
 
-Alpha-beta must see a loss of `LEAST_PAWNS` at every depth. A step is taken only if a mark still stands after the ones
-before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
+A forced mate is worth 1, and certain: what shallower searches saw does not count, and `?!` stands at a move that allows
+one if the better move is not hopeless, whatever the judge says.
+
+Alpha-beta must see a loss of `LEAST_PAWNS` at every depth, and the judge some. A step is taken only if a mark still
+stands after the ones before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
 """
 
 from __future__ import annotations
