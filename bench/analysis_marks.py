@@ -63,6 +63,7 @@ def make(path: Path, todo: list[Line], work: Callable[[Line], Line], workers: in
     """Append the work on each line that is not in the file yet."""
     done = {(line["number"], line.get("ply")) for line in lines_of(path)}
     todo = [line for line in todo if (line["number"], line.get("ply")) not in done]
+    todo.sort(key=lambda line: line["number"] % 2 == 0)  # games with more errors first
     with ThreadPoolExecutor(workers) as pool, path.open("a") as file:
         for future in as_completed([pool.submit(work, line) for line in todo]):
             print(json.dumps(future.result()), file=file, flush=True)
@@ -264,7 +265,6 @@ def main() -> None:
         path = given.folder / f"marks-{player.name}.jsonl"
         chosen = [line for line in lines_of(games) if given.half in {None, half_of(line["number"])}]
         chosen = [line for line in chosen if line["number"] >= given.from_game]
-        chosen.sort(key=lambda line: (line["number"] % 2 == 0, line["number"]))  # those with more errors first
         make(path, chosen, lambda line: analyse_game(player, limit, line), 1)
     else:
         table(given.folder, given.from_game)

@@ -1,6 +1,7 @@
 #include "search/alpha_beta.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <vector>
 
@@ -16,7 +17,11 @@ constexpr int CHECKED_QUIESCENCE = 2;  // plies of quiescence in which evasions 
 constexpr int PIECE_CENTIPAWNS[7] = {0, 100, 300, 325, 500, 900, 1000};
 constexpr int DELTA = 200;  // a capture that leaves the score this far below alpha is not searched
 constexpr int DRAWISH = 8;  // a lead that cannot mate counts this much less
-constexpr std::size_t MAX_TABLE = std::size_t{1} << 18;
+constexpr std::size_t MAX_TABLE = std::size_t{1} << 20;
+// Pruning at low depths, where only mate wins (Stockfish and many others have the same, with other margins).
+constexpr int STATIC_DEPTH = 5, STATIC_MARGIN = 110;  // above beta by this much for each ply: no move is searched
+constexpr int FUTILE_DEPTH = 4, FUTILE_MARGIN = 130;  // below alpha by this much for each ply: no quiet move is
+constexpr int LATE_DEPTH = 4;                         // from move 4 + depth^2 on no quiet move is
 
 enum class Bound : std::uint8_t { NONE, EXACT, LOWER, UPPER };
 
@@ -49,6 +54,7 @@ public:
         AlphaBetaResult result{.score = 0, .depth = 0, .best = Move(0, 0), .nodes = 0};
         for (int iteration = 1; iteration <= depth; ++iteration) {
             may_stop_ = iteration > 1;
+            most_extended_ = std::min(2 * iteration, MAX_PLY);
             const int score = search(state, iteration, -INFINITE, INFINITE, 0, false);
             if (stopped_) break;
             result = {.score = score, .depth = iteration, .best = root_best_, .nodes = nodes_};
@@ -70,7 +76,7 @@ private:
         if (ply && (state.halfmove_clock >= 100 || is_repeated(state))) return 0;
         if (ply >= MAX_PLY) return evaluate(state);
         const bool in_check = variant_.checkers(state, state.turn);
-        if (in_check && ply < 2 * MAX_ALPHA_BETA_DEPTH) ++depth;
+        if (in_check && ply < most_extended_) ++depth;
         if (depth <= 0) return quiesce(state, moves, in_check, alpha, beta, ply, 0);
         // 2. The table
         Entry& entry = table_[state.key & (table_.size() - 1)];
@@ -82,16 +88,20 @@ private:
                 (entry.bound == Bound::UPPER && score <= alpha))
                 return score;
         }
-        // 3. A pass that still scores above beta: no move is needed
-        if (!in_check && !after_null && depth >= 3 && ply && beta < FORCED && may_pass(state) &&
-            evaluate(state) >= beta) {
+        // 3. A lead over beta that a few plies hardly change, or that is there even after a pass: no move is needed
+        const bool prunes = needs_mate_ && !in_check;
+        const int standing = in_check ? -INFINITE : evaluate(state);
+        if (prunes && ply && depth <= STATIC_DEPTH && beta < FORCED && standing - STATIC_MARGIN * depth >= beta &&
+            may_pass(state))
+            return standing;
+        if (!in_check && !after_null && depth >= 3 && ply && beta < FORCED && may_pass(state) && standing >= beta) {
             State next = state;
             next.key ^= ZOBRIST.black_to_move;
             if (next.ep_square != NO_SQUARE) next.key ^= ZOBRIST.en_passant[file_of(next.ep_square)];
             next.ep_square = NO_SQUARE;
             next.turn = ~next.turn;
             keys_.push_back(state.key);
-            const int score = -search(next, depth - 3, -beta, 1 - beta, ply + 1, true);
+            const int score = -search(next, depth - 3 - depth / 5, -beta, 1 - beta, ply + 1, true);
             keys_.pop_back();
             if (stopped_) return 0;
             if (score >= beta) return std::min(score, FORCED);
@@ -100,6 +110,7 @@ private:
         OrderedMove ordered[MAX_MOVES];
         const std::size_t count = order(state, moves, first, ply, ordered);
         const int alpha_before = alpha;
+        const bool futile = prunes && depth <= FUTILE_DEPTH && standing + FUTILE_MARGIN * (depth + 1) <= alpha;
         int best = -INFINITE;
         Move best_move = ordered[0].move;
         keys_.push_back(state.key);
@@ -108,8 +119,11 @@ private:
             const bool quiet = !is_capture(state, move) && move.promotion() == NO_ROLE;
             State next = state;
             variant_.play(next, move);
-            const bool late = i >= 4 && depth >= 3 && quiet && !in_check;
-            const int less = late ? (i >= 12 ? 2 : 1) : 0;
+            const bool late = prunes && depth <= LATE_DEPTH && i >= static_cast<std::size_t>(4 + depth * depth);
+            if (ply && (futile || late) && i && quiet && best > -FORCED && alpha < FORCED &&
+                !variant_.checkers(next, next.turn))
+                continue;
+            const int less = quiet && !in_check && depth >= 3 ? reduction(depth, i) : 0;
             int score;
             if (i == 0) {
                 score = -search(next, depth - 1, -beta, -alpha, ply + 1, false);
@@ -158,6 +172,7 @@ private:
             if (!evades && !variant_.kings_may_explode && move.promotion() == NO_ROLE &&
                 standing + DELTA + PIECE_CENTIPAWNS[state.role_at(move.to())] < alpha)
                 continue;
+            if (!evades && needs_mate_ && forces && loses_material(state, move)) continue;
             ++nodes_;
             if (may_stop_ && nodes_ >= max_nodes_) stopped_ = true;
             if (stopped_) return 0;
@@ -173,6 +188,42 @@ private:
             if (alpha >= beta) break;
         }
         return best;
+    }
+
+    // Plies less for the quiet move with this number (0: the first): logarithmic in depth and number where only mate
+    // wins.
+    int reduction(int depth, std::size_t number) const {
+        if (number < 4) return 0;
+        if (!needs_mate_) return number >= 12 ? 2 : 1;
+        const int logarithms = std::bit_width(static_cast<unsigned>(depth * depth)) *
+                               std::bit_width(static_cast<unsigned>(number * number));
+        return std::min(depth - 2, logarithms / 10);
+    }
+
+    // Whether the exchanges on the target of a capture lose material, the least piece taking first. Pins are ignored.
+    static bool loses_material(const State& state, Move move) {
+        const Square to = move.to();
+        int attacker = state.role_at(move.from());
+        if (PIECE_CENTIPAWNS[state.role_at(to)] >= PIECE_CENTIPAWNS[attacker]) return false;
+        Bitboard occupied = state.occupied() ^ bit(move.from());
+        if (move.to() == state.ep_square && attacker == PAWN) return false;
+        int gains[32], depth = 0;
+        gains[0] = PIECE_CENTIPAWNS[state.role_at(to)];
+        for (Color side = ~state.turn; depth < 31; side = ~side) {
+            const Bitboard attackers = state.attackers(to, occupied) & occupied & state.of(side);
+            if (!attackers) break;
+            int role = PAWN;
+            while (!(attackers & state.of(Role(role)))) ++role;
+            gains[depth + 1] = PIECE_CENTIPAWNS[attacker] - gains[depth];
+            ++depth;
+            attacker = role;
+            occupied ^= bit(first(attackers & state.of(Role(role))));
+        }
+        while (depth > 0) {
+            gains[depth - 1] = std::min(gains[depth - 1], -gains[depth]);
+            --depth;
+        }
+        return gains[0] < 0;
     }
 
     int evaluate(const State& state) const {
@@ -258,6 +309,7 @@ private:
     std::uint64_t max_nodes_, nodes_ = 0;
     bool needs_mate_;  // no other way to win
     bool may_stop_ = false, stopped_ = false;
+    int most_extended_ = 0;  // checks are extended up to this ply
     Move root_best_ = Move(0, 0);
     std::vector<Entry> table_;
     std::uint16_t killers_[MAX_PLY][2] = {};

@@ -9,6 +9,7 @@ import os
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import chess.pgn
 import msgspec
@@ -92,7 +93,7 @@ def test_the_loss_of_a_hanging_queen_is_confirmed(queen_game: tuple[Position, Mo
         position.play(move)
     assert len(found.line) == max(marks.LINE_ENDS) + 1
     # The other way round every search sees a gain.
-    assert check.confirm(before, played, best, 0.5) == marks.Confirmation(0.0, (0.0,))
+    assert check.confirm(before, played, best, 0.2) == marks.Confirmation(0.0, (0.0,))
     assert check.confirm(before, best, best, 0.5).loss == 0
 
 
@@ -116,14 +117,14 @@ def test_one_alpha_beta_search_that_sees_too_little_is_enough(
 
     def score(position: Position, move: Move, depth: int, nodes: int) -> int:
         step = [depth for depth, _ in marks.DEPTHS].index(depth)
-        assert nodes == (marks.DEPTHS[step][1] if move == played else min(marks.DEPTHS[step][1], 3_000_000))
+        assert nodes == marks.DEPTHS[step][1]
         seen.append(step)
         # A pawn and a half less is a large loss of value here, but may be a gambit.
         return 0 if move != played else -150 if step == doubting else -900
 
     monkeypatch.setattr(marks, "_score", score)
     stub_judge(monkeypatch, {played: -0.9}, {played: -0.9})
-    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.9)
+    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.19)
     assert (found.loss, found.mark) == (0, "")
     assert max(seen) == doubting  # no deeper search than needed
     assert (found.judge is None) == (doubting < len(marks.DEPTHS) - 1)
@@ -146,6 +147,17 @@ def test_the_judge_and_the_player_can_prevent_a_mark(
     assert not found.mark
     assert len(found.alpha_beta) == len(marks.DEPTHS) - 1
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
+
+
+def test_a_mark_needs_the_judge(queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch) -> None:
+    before, best, played = queen_game
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 * (move == played))
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
+    for seen, mark in ((0.06, "??"), (0.04, "")):
+        stub_judge(monkeypatch, {}, {played: -seen})
+        found = check.confirm(before, best, played, 0.2)
+        assert found.mark == mark
+        assert (found.loss > 0) == bool(mark)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +211,86 @@ def test_the_loss_of_a_queen_is_marked_in_a_decided_game(
     )
     found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.1)
     assert (found.mark, mark_of(found.loss)) == (mark, "")
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "lost", "mark"),
+    [
+        ((-200, -200, -200), (-100, -999_990, -999_990), 0.21, "??"),  # a mate that the first search does not see
+        ((-200, -200, -200), (-100, -999_990, -999_990), 0.19, ""),  # nor the player
+        ((-200, -200, -200), (-100, -900, -900), 0.31, "?!"),  # no mate, but deep enough
+        ((-200, -200, -200), (-900, -100, -900), 0.31, ""),
+        ((-200, -200, -200), (-100, -999_990, -300), 0.31, ""),  # no mate against the longest search
+        ((-200, -200, -999_980), (-400, -999_990, -999_990), 0.31, ""),  # there is no better move
+        ((-800, -800, -800), (-1100, -999_990, -999_990), 0.04, "?!"),  # a mate in a decided game
+        ((-800, -800, -800), (-1100, -1100, -1100), 0.04, ""),
+        ((-900, -900, -900), (-1200, -999_990, -999_990), 0.04, ""),  # the game was over
+        ((100, 999_990, 999_990), (50, 50, 50), 0.31, "??"),  # a mate is missed
+        ((600, 999_990, 999_990), (550, 850, 850), 0.31, ""),  # but the game is won
+    ],
+)
+def test_a_mate_counts_whatever_a_shallow_search_saw(
+    queen_game: tuple[Position, Move, Move],
+    monkeypatch: pytest.MonkeyPatch,
+    better: tuple[int, ...],
+    worse: tuple[int, ...],
+    lost: float,
+    mark: str,
+) -> None:
+    before, best, played = queen_game
+
+    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
+        return (worse if move == played else better)[[depth for depth, _ in marks.DEPTHS].index(depth)]
+
+    monkeypatch.setattr(marks, "_score", score)
+    stub_judge(monkeypatch, {}, {played: -0.2})
+    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, lost)
+    assert found.mark == mark
+
+
+def test_a_loss_that_the_player_has_proven_needs_no_search(
+    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, best, played = queen_game
+
+    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
+        assert move != played
+        return -800
+
+    monkeypatch.setattr(marks, "_score", score)
+    stub_judge(monkeypatch, {}, {played: -0.2})
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
+    assert check.confirm(before, best, played, 0.04, refuted=True).mark == "?!"
+    # 2. g4 allows a mate, 2... d6 does not give one.
+    given: dict[str, bool] = {}
+
+    def confirm(self: MoveCheck, before: Position, best: Move, played: Move, lost: float, *, refuted: bool) -> object:
+        given[before.san(played)] = refuted
+        return marks.Confirmation(0.0)
+
+    monkeypatch.setattr(MoveCheck, "confirm", confirm)
+    list(analyse_game(Player("heuristic-1"), Game.from_pgn("1. f3 e5 2. g4 d6 *"), Limit(visits=2000)))
+    assert (given["g4"], given["d6"]) == (True, False)
+
+
+def test_the_players_own_choice_is_checked_where_its_value_falls(
+    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, other, played = queen_game
+    choices = {marks.DEPTHS[0]: played, marks.DEPTHS[1]: other}
+    assert marks._rivals(before, other, played)[0] == other
+
+    def search(position: Position, depth: int, nodes: int) -> object:
+        return SimpleNamespace(best=choices[depth, nodes])
+
+    monkeypatch.setattr(marks, "alpha_beta", search)
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 * (move == played))
+    stub_judge(monkeypatch, {played: -0.9}, {played: -0.9})
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
+    assert check.confirm(before, played, played, 0.2).mark == "??"
+    assert check.confirm(before, played, played, 0.1) == marks.Confirmation(0.0)
+    choices[marks.DEPTHS[1]] = played
+    assert not check.confirm(before, played, played, 0.2).mark  # no search knows a better move
 
 
 def test_the_judge_sees_the_ends_of_both_lines_for_the_side_that_moves() -> None:

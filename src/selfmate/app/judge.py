@@ -219,8 +219,10 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         after = None if over is not None else search(position.copy())
         value = -over if over is not None else -after.best.value if after is not None else 0.0
         judged = MoveJudgement(game=number, ply=ply, before=before, after=after, move=node.move, value=value)
-        if judged.lost > 0 and node.move:  # a null move is no mistake
-            judged = replace(judged, check=check.confirm(before.position, before.best.move, node.move, judged.lost))
+        if (lost := before.best.value - value) > 0 and node.move:  # a null move is no mistake
+            refuted = after is not None and (after.result.proven or 0) > 0
+            confirmed = check.confirm(before.position, before.best.move, node.move, lost, refuted=refuted)
+            judged = replace(judged, check=confirmed)
         yield judged
         if after is None:
             return

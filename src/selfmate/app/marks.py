@@ -4,7 +4,7 @@ One search of a few hundred visits is no evidence: its value of a quiet move swi
 mark. A move is compared with a better one by
 
 1. alpha-beta searches of the positions after both moves to growing depths: the least loss among them, since one that
-   ends with the horizon of a search is gone in the next,
+   ends with the horizon of a search is gone in the next. The shallowest need not see a loss that the player sees,
 2. the judge's values at the ends of alpha-beta's lines after both moves: what was lost there has been taken, and a net
    sees what the other side has for it. The judge is the net that plays, or else the shipped net of the variant, even
    if it is not the player because `heuristic-1` is stronger in equal time; without one, the player,
@@ -14,8 +14,11 @@ The loss is their weighted mean on the scale of values from -1 to 1. In an open 
 a decided one the scale is flat, and the loss of a rook hardly changes the value: there `?!` also stands if alpha-beta
 sees the loss of a queen's worth at every depth, and the judge a loss of log-odds right after the moves and at the ends.
 
-Alpha-beta must see a loss of `LEAST_PAWNS` at every depth. A step is taken only if a mark still stands after the ones
-before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
+A forced mate is worth 1, and certain: what shallower searches saw does not count, and `?!` stands at a move that allows
+one if the better move is not hopeless, whatever the judge says.
+
+Alpha-beta must see a loss of `LEAST_PAWNS` at every depth, and the judge some. A step is taken only if a mark still
+stands after the ones before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
 """
 
 from __future__ import annotations
@@ -46,11 +49,9 @@ __all__ = [
     "value_of_score",
 ]
 
-DEPTHS: Final = ((7, 300_000), (9, 1_000_000), (14, 10_000_000))
-"""Depth and most positions of the alpha-beta searches: about 20 ms, 0.1 s and 4 s on one core."""
-RIVAL_POSITIONS: Final = 3_000_000
-"""Most positions after the better move: a sacrifice shows its worth after the move that was played."""
-LEAST_PAWNS: Final = 1.8
+DEPTHS: Final = ((9, 200_000), (12, 800_000), (15, 3_000_000))
+"""Depth and most positions of the alpha-beta searches: about 30 ms, 0.2 s and 1.5 s on one core."""
+LEAST_PAWNS: Final = 1.6
 """Least loss of every alpha-beta search at a marked move: a pawn and some more may be a gambit."""
 LINE_ENDS: Final = (4, 8)
 """Plies of alpha-beta's lines after which the judge searches."""
@@ -65,18 +66,28 @@ HALF_VALUE_PAWNS: Final = 4.0
 """The lead in pawns that has the value 0.5, as in heuristic-1."""
 MOST_PAWNS: Final = 10.0
 """More is a decided game."""
+FORCED: Final = 50_000
+"""Scores of alpha-beta beyond this many centipawns are forced wins: those of real leads are far smaller."""
 FAR_PAWNS: Final = 20.0
 """The same where a queen's worth is lost in a decided game."""
 MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.33, "?"), (0.28, "?!"))
 """Least confirmed loss of value for each mark."""
 LEAST_LOST: Final = 0.03
 """Least loss by the player's own searches: a move that loses less is not checked."""
+DOUBTED_LOST: Final = 0.2
+"""If the player sees this loss, the shallowest alpha-beta search need not see it: combinations may be deeper."""
+SURPRISE: Final = 0.15
+"""Least fall of the value of the player's own choice, once it is played, at which the choice is checked."""
 OPEN_LOSS: Final = 0.24
 """Least confirmed loss of `?!` in an open game."""
 OPEN_PAWNS, OPEN_VALUE = 3.0, 0.5
 """A game is open if, after the better move, neither alpha-beta nor the judge sees more than this for either side."""
 QUEEN_PAWNS, QUEEN_ODDS, QUEEN_LINE_ODDS = 6.5, 1.0, 0.5
 """Least losses of a queen's worth: pawns at every depth of alpha-beta, log-odds after the move and at the ends."""
+LEAST_JUDGED: Final = 0.05
+"""Least loss that the judge sees at a marked move, unless it is mated."""
+MATED_LOSS: Final = 0.32
+"""Least loss of value in alpha-beta at which `?!` stands for a move that is mated: the better one has -8.5 pawns."""
 MOST_VALUE: Final = 0.98
 """A larger value of the judge is a game that is won, like `MOST_PAWNS`: nothing more can be lost or gained."""
 
@@ -108,11 +119,13 @@ def log_odds(value: float) -> float:
 
 
 def value_of_score(centipawns: int) -> float:
-    """Return the value (-1 to 1) of a score of alpha-beta; a decided game is worth 0.71, so that no mate counts double.
+    """Return the value (-1 to 1) of a score of alpha-beta; leads are worth 0.71 at most, a forced win is worth 1.
 
-    >>> [round(value_of_score(score), 2) for score in (-400, 0, 100, 999_997)]
-    [-0.5, 0.0, 0.2, 0.71]
+    >>> [round(value_of_score(score), 2) for score in (-400, 0, 100, 3000, 999_997)]
+    [-0.5, 0.0, 0.2, 0.71, 1.0]
     """
+    if abs(centipawns) > FORCED:
+        return math.copysign(1.0, centipawns)
     pawns = pawns_of_score(centipawns)
     return pawns / (HALF_VALUE_PAWNS + abs(pawns))
 
@@ -149,13 +162,13 @@ class Confirmation:
     """The loss of a move that the searches confirm."""
 
     loss: float
-    """Of value, 0 to 2: the weighted mean; 0 where alpha-beta sees too little at some depth."""
+    """Of value, 0 to 2: the weighted mean; 0 where alpha-beta sees too little at some depth, or the judge."""
     alpha_beta: tuple[float, ...] = ()
     """What alpha-beta saw at each depth; it ends with the first that saw too little for a mark."""
     judge: float | None = None
     """What the judge saw at the ends of the lines; None: it was not asked."""
     inaccuracy: bool = False
-    """Whether `?!` stands for this loss, though it may be smaller: in an open game, or of a queen's worth."""
+    """Whether `?!` stands for this loss, though it may be smaller: in an open game, of a queen's worth, or a mate."""
     line: tuple[Move, ...] = ()
     """The better move and what follows; empty where the judge was not asked for it."""
 
@@ -174,6 +187,8 @@ class _Loss(NamedTuple):
     """The loss in pawns; scores count up to 20 pawns, so that a mate in a lost game is a loss."""
     better: float
     """Pawns after the better move."""
+    mated: bool = False
+    """Whether the move that was played loses to a forced mate; the loss is 0 if the better one does, too."""
 
 
 class MoveCheck:
@@ -186,16 +201,18 @@ class MoveCheck:
         self._find_judge = judge
         self._judge: tuple[Searcher, int] | None = None
 
-    def confirm(self, before: Position, best: Move, played: Move, lost: float) -> Confirmation:
+    def confirm(
+        self, before: Position, best: Move, played: Move, lost: float, *, refuted: bool = False
+    ) -> Confirmation:
         """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one.
 
-        `lost` is the loss that the player saw.
+        `lost` is the loss that the player saw; `refuted`: it has proven that `played` loses by force.
         """
         # 1. Alpha-beta, the shallow searches, against both rivals
-        if lost < LEAST_LOST:
+        if lost < (SURPRISE if best == played else LEAST_LOST):
             return Confirmation(0.0)
-        check = _AlphaBetaCheck(before, played)
-        rivals = [each for each in dict.fromkeys((best, alpha_beta(before, *DEPTHS[0]).best)) if each != played]
+        check = _AlphaBetaCheck(before, played, trusting=lost < DOUBTED_LOST, refuted=refuted)
+        rivals = _rivals(before, best, played)
         seen, rival = max(
             ((check.losses(each, len(DEPTHS) - 1), each) for each in rivals),
             key=lambda each: _least(each[0]),
@@ -222,7 +239,7 @@ class MoveCheck:
             open_game = open_game and abs(worth) <= OPEN_VALUE
             queen = queen and log_odds(worth) - log_odds(rest) >= QUEEN_ODDS
             stands = _stands(seen, judged, lost, open_game=open_game, queen=queen)
-        loss = max(0.0, _mean(_least(seen), judged, lost)) if _least(seen) else 0.0
+        loss = max(0.0, _mean(_least(seen), judged, lost)) if _counts(seen, judged) else 0.0
         return Confirmation(loss, _values(seen), judged, stands, line)
 
     def _value(self, position: Position, before: Position) -> float:
@@ -252,29 +269,51 @@ class MoveCheck:
 
 
 class _AlphaBetaCheck:
-    """Losses of one move by alpha-beta; no search is made twice."""
+    """Losses of one move by alpha-beta; no search is made twice.
 
-    def __init__(self, before: Position, played: Move) -> None:
+    `trusting`: no search is made after the first if it sees too little for a mark. `refuted`: the move loses by force.
+    """
+
+    def __init__(self, before: Position, played: Move, *, trusting: bool, refuted: bool) -> None:
         self._before = before
         self._played = played
+        self._trusting = trusting
         self._scores: dict[tuple[int, Move], int] = {}
+        if refuted:
+            self._scores |= {(step, played): -2 * FORCED for step in range(len(DEPTHS))}
 
     def losses(self, rival: Move, depths: int) -> list[_Loss]:
-        """Return the loss against a rival at the first depths of `DEPTHS`, up to one that is too small for a mark."""
+        """Return the loss against a rival at the first depths of `DEPTHS`, up to one that is too small for a mark.
+
+        Left out are the searches before the proof of a forced win, which is certain whatever they saw, and the first
+        one if it sees too little but is not trusted.
+        """
         seen: list[_Loss] = []
         for step in range(depths):
             depth, positions = DEPTHS[step]
-            for move, most in ((self._played, positions), (rival, min(positions, RIVAL_POSITIONS))):
+            for move in (self._played, rival):
                 if (step, move) not in self._scores:
-                    self._scores[step, move] = _score(self._before, move, depth, most)
+                    self._scores[step, move] = _score(self._before, move, depth, positions)
             better, worse = self._scores[step, rival], self._scores[step, self._played]
             enough = pawns_of_score(better) - pawns_of_score(worse) >= LEAST_PAWNS
             value = value_of_score(better) - value_of_score(worse) if enough else 0.0
             pawns = pawns_of_score(better, FAR_PAWNS) - pawns_of_score(worse, FAR_PAWNS)
-            seen.append(_Loss(value, pawns, pawns_of_score(better)))
-            if not enough:
+            loss = _Loss(value, pawns, pawns_of_score(better), mated=worse < -FORCED)
+            if enough and (max(better, -worse) > FORCED or not all(each.value for each in seen)):
+                seen.clear()
+            seen.append(loss)
+            if not enough and (self._trusting or step > 0):
                 break
         return seen
+
+
+def _rivals(before: Position, best: Move, played: Move) -> list[Move]:
+    """Return the moves that a move is compared with: the player's choice, and that of alpha-beta.
+
+    Where both are the move itself, a deeper search may have another.
+    """
+    rivals = [each for each in dict.fromkeys((best, alpha_beta(before, *DEPTHS[0]).best)) if each != played]
+    return rivals or [each for each in (alpha_beta(before, *DEPTHS[1]).best,) if each != played]
 
 
 def _mean(alpha_beta_loss: float, judge_loss: float, player_loss: float) -> float:
@@ -297,10 +336,20 @@ def _is_queen(seen: list[_Loss]) -> bool:
     return min(each.pawns for each in seen) >= QUEEN_PAWNS
 
 
+def _is_mated(seen: list[_Loss]) -> bool:
+    return all(each.mated for each in seen) and _least(seen) >= MATED_LOSS
+
+
+def _counts(seen: list[_Loss], judge_loss: float) -> bool:
+    """Return whether alpha-beta and the judge both see a loss; one that ends with mate needs no judge."""
+    return bool(_least(seen)) and (_is_mated(seen) or judge_loss >= LEAST_JUDGED)
+
+
 def _stands(seen: list[_Loss], judge_loss: float, lost: float, *, open_game: bool, queen: bool) -> bool:
     """Return whether a mark stands by what was seen so far."""
     loss = _mean(_least(seen), judge_loss, lost)
-    return bool(_least(seen)) and (queen or bool(mark_of(loss)) or (open_game and loss >= OPEN_LOSS))
+    some = queen or _is_mated(seen) or bool(mark_of(loss)) or (open_game and loss >= OPEN_LOSS)
+    return some and _counts(seen, judge_loss)
 
 
 def _average(values: list[float]) -> float:
