@@ -179,7 +179,7 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = change(settings, ["run.maps=1", "lake.map_seed=1"])
     for name, value in (
         ("SEARCHES", (5, 10)), ("EPISODES", (3, 4)), ("OUR_EPISODES", (3, 4)), ("SNAPSHOTS", (3, 4, 5)),
-        ("DRY_EPISODES", (3, 5)),
+        ("DRY_EPISODES", (3, 5)), ("CURE", 30),
     ):  # fmt: skip
         monkeypatch.setattr(f"selfmate.lab.frozenlake.goals.{name}", value)
     results = LakeResults(settings, None)
@@ -188,4 +188,7 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| largest chance | |" in slippery
     dry = measure_dry(results, 1, lambda *_: None)
     assert re.search(r"\| 4x4 \| episodes \| q-table \| 5 episodes \| \d of 2 \|", dry)
-    assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations \|", dry)
+    assert re.search(r"\| 4x4 \| moves \| dqn, our settings \| 5 episodes \| \d of 2 \|", dry)
+    assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations, c = 1 \|", dry)
+    assert re.search(r"\| 8x8 \| episodes \| mcts \| 30 simulations, c = 100 \|", dry)
+    assert re.search(r"\| dqn, our settings \| 5 episodes \| 2 \| \d \| \d \| \d \|", dry)
