@@ -190,5 +190,5 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"\| 4x4 \| episodes \| q-table \| 5 episodes \| \d of 2 \|", dry)
     assert re.search(r"\| 4x4 \| moves \| dqn, our settings \| 5 episodes \| \d of 2 \|", dry)
     assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations, c = 1 \|", dry)
-    assert re.search(r"\| 8x8 \| episodes \| mcts \| 30 simulations, c = 100 \|", dry)
+    assert re.search(r"\| 4x4 \| episodes \| mcts \| 30 simulations, c = 100 \|", dry)
     assert re.search(r"\| dqn, our settings \| 5 episodes \| 2 \| \d \| \d \| \d \|", dry)

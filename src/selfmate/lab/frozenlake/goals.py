@@ -19,6 +19,7 @@ LEARNERS: Final = ("q-table", "dqn")
 DRY_EPISODES: Final = (300, 1000)
 MOST_NAMED: Final = 8
 """Most maps that a line names."""
+SMALL: Final = 4
 CURE: Final = 50_000
 """Simulations with which the search finds every shortest path on 4x4 dry maps, if c has the size of the returns."""
 CERTAIN: Final = 1e-6
@@ -87,7 +88,7 @@ def measure_dry(results: LakeResults, workers: int, tell: Tell, learners: tuple[
         "| size | exploration by | agent | after | goal in fewest moves | otherwise |",
         "|---|---|---|---|---|---|",
     ]
-    for size in (4, 8):
+    for size in (SMALL, 8):
         for by in ("episodes", "moves"):
             settings = change(base, [f"lake.size={size}", f"learning.epsilon_by={by}"])
             lines += _dry_lines(results, settings, workers, tell, kinds)
@@ -139,9 +140,9 @@ def _dry_lines(
             yield _dry_line(size, by, name, f"{count:,} episodes", maps, shortest, scores)
     if by == "moves":
         return
-    # Planners, by the settings and with the c and the simulations that a small lake needs
-    cured = change(settings, [f"mcts.c={SCALED_C}", f"mcts.simulations={CURE}", "mcts.repeats=1"])
-    for chosen in (settings, cured):
+    # Planners, by the settings, and on a small lake with the c and the simulations that it needs
+    cured = [change(settings, [f"mcts.c={SCALED_C}", f"mcts.simulations={CURE}"])] if size == SMALL else []
+    for chosen in (settings, *cured):
         part = chosen.mcts
         for name in ("", *(name for name in learning if name in LEARNERS)):
             planning = []
