@@ -1,13 +1,14 @@
-// Python: LakeSearch, portable_log.
+// Python: LakeSearch, LakeNet, portable_log.
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "lab/lake_net.h"
 #include "lab/lake_search.h"
 #include "util/portable_math.h"
 
 namespace selfmate {
 namespace {
 
-constexpr std::size_t MAX_STATES = 64 * 64;
+constexpr std::size_t MAX_STATES = 64 * 64, MAX_HIDDEN = 4096;
 constexpr std::uint32_t MAX_SIMULATIONS = 10'000'000;  // a node has about 100 bytes
 constexpr std::size_t ACTIONS = LAKE_ACTIONS, OUTCOMES = LAKE_OUTCOMES;
 
@@ -83,9 +84,83 @@ nb::tuple tree_arrays(const LakeSearch& self) {
                           to_numpy<Matrix<std::int32_t>>(std::move(children), {size, ACTIONS * OUTCOMES}));
 }
 
+// Whole numbers of a caller, each below `limit`.
+std::span<const std::int64_t> checked_indices(nb::handle object, const char* name, std::size_t size,
+                                              std::size_t limit) {
+    const auto found = checked_array<const std::int64_t>(object, name, {size}, "ArrayError");
+    for (std::size_t index = 0; index < found.shape[0]; ++index)
+        if (found.data[index] < 0 || static_cast<std::size_t>(found.data[index]) >= limit)
+            refuse(std::string(name) + ": numbers go from 0 to " + std::to_string(limit - 1),
+                   static_cast<double>(found.data[index]));
+    return {found.data, found.shape[0]};
+}
+
+LakeNetConfig checked_config(std::size_t states, std::size_t hidden, double learning_rate, double average) {
+    if (states < 1 || states > MAX_STATES) refuse("a lake has from 1 to 4096 squares", static_cast<double>(states));
+    if (hidden < 1 || hidden > MAX_HIDDEN) refuse("hidden must be from 1 to 4096", static_cast<double>(hidden));
+    if (!(learning_rate > 0 && learning_rate <= 1)) refuse("learning_rate must be above 0, at most 1", learning_rate);
+    if (!(average >= 0 && average < 1)) refuse("average must be from 0 to below 1", average);
+    return {.states = states, .hidden = hidden, .learning_rate = learning_rate, .average = average};
+}
+
+void bind_lake_net(nb::module_& m) {
+    nb::class_<LakeNet>(m, "LakeNet",
+                        "The net of a deep Q-network on a Frozen Lake: square, two hidden layers with ReLU, values of "
+                        "four actions. Use\n"
+                        "it through `selfmate.lab.frozenlake.dqn`.")
+        .def(
+            "__init__",
+            [](LakeNet* self, nb::object weights, std::size_t states, std::size_t hidden, double learning_rate,
+               double average) {
+                const LakeNetConfig config = checked_config(states, hidden, learning_rate, average);
+                const auto given =
+                    checked_array<const float>(weights, "weights", {LakeNet::weight_count(config)}, "ArrayError");
+                new (self) LakeNet(config, {given.data, given.shape[0]});
+            },
+            "weights"_a, nb::kw_only(), "states"_a, "hidden"_a, "learning_rate"_a, "average"_a,
+            nb::sig("def __init__(self, weights: typing.Any, *, states: int, hidden: int, learning_rate: float, "
+                    "average: float) -> None"),
+            "Copy float32 weights, layer by layer [inputs, outputs] and then the biases. `learning_rate` is Adam's,\n"
+            "`average` the decay of the averaged weights, 0 for none. Raises ArrayError and LabError.")
+        .def(
+            "values",
+            [](LakeNet& self, nb::object squares) {
+                const auto wanted = checked_indices(squares, "squares", ANY_SIZE, self.config().states);
+                std::vector<float> found(wanted.size() * ACTIONS);
+                self.values(wanted, found.data());
+                return to_numpy<Matrix<float>>(std::move(found), {wanted.size(), ACTIONS});
+            },
+            "squares"_a, nb::sig("def values(self, squares: NDArray[numpy.int64]) -> NDArray[numpy.float32]"),
+            "Return the values of the actions on squares int64[N], float32[N, 4]. Raises ArrayError and LabError.")
+        .def(
+            "averaged_values",
+            [](LakeNet& self) {
+                std::vector<float> found(self.config().states * ACTIONS);
+                self.averaged_values(found.data());
+                return to_numpy<Matrix<float>>(std::move(found), {self.config().states, ACTIONS});
+            },
+            nb::sig("def averaged_values(self) -> NDArray[numpy.float32]"),
+            "Return the values of every square by the averaged weights, float32[S, 4].")
+        .def(
+            "learn",
+            [](LakeNet& self, nb::object squares, nb::object actions, nb::object targets) {
+                const auto from = checked_indices(squares, "squares", ANY_SIZE, self.config().states);
+                const auto taken = checked_indices(actions, "actions", from.size(), ACTIONS);
+                const auto wanted = checked_array<const float>(targets, "targets", {from.size()}, "ArrayError");
+                if (from.empty()) refuse("a batch has at least one sample", 0);
+                self.learn(from, taken, {wanted.data, wanted.shape[0]});
+            },
+            "squares"_a, "actions"_a, "targets"_a,
+            nb::sig("def learn(self, squares: NDArray[numpy.int64], actions: NDArray[numpy.int64], targets: "
+                    "NDArray[numpy.float32]) -> None"),
+            "Make one step of Adam on the mean smooth L1 loss of a batch: squares and actions int64[N], targets\n"
+            "float32[N]. Raises ArrayError and LabError.");
+}
+
 }  // namespace
 
 void bind_lab(nb::module_& m) {
+    bind_lake_net(m);
     nb::class_<LakeSearch>(
         m, "LakeSearch",
         "Monte-Carlo tree search on the exact model of a Frozen Lake: UCT, chance nodes, roll-outs. Use it through\n"

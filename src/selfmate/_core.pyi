@@ -1604,6 +1604,34 @@ def cpu_kernels() -> str:
     Return the instruction set that nets are computed with: avx512, avx2 or base.
     """
 
+class LakeNet:
+    """
+    The net of a deep Q-network on a Frozen Lake: square, two hidden layers with ReLU, values of four actions. Use
+    it through `selfmate.lab.frozenlake.dqn`.
+    """
+
+    def __init__(self, weights: Any, *, states: int, hidden: int, learning_rate: float, average: float) -> None:
+        """
+        Copy float32 weights, layer by layer [inputs, outputs] and then the biases. `learning_rate` is Adam's,
+        `average` the decay of the averaged weights, 0 for none. Raises ArrayError and LabError.
+        """
+
+    def values(self, squares: NDArray[numpy.int64]) -> NDArray[numpy.float32]:
+        """
+        Return the values of the actions on squares int64[N], float32[N, 4]. Raises ArrayError and LabError.
+        """
+
+    def averaged_values(self) -> NDArray[numpy.float32]:
+        """
+        Return the values of every square by the averaged weights, float32[S, 4].
+        """
+
+    def learn(self, squares: NDArray[numpy.int64], actions: NDArray[numpy.int64], targets: NDArray[numpy.float32]) -> None:
+        """
+        Make one step of Adam on the mean smooth L1 loss of a batch: squares and actions int64[N], targets
+        float32[N]. Raises ArrayError and LabError.
+        """
+
 class LakeSearch:
     """
     Monte-Carlo tree search on the exact model of a Frozen Lake: UCT, chance nodes, roll-outs. Use it through

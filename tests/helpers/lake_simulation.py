@@ -18,26 +18,41 @@ from selfmate.lab.frozenlake.truth import Policy, find_truth, one_hot
 
 __all__ = ["best_by_steps_left", "reached_of"]
 
+CHUNK = 50_000
+"""Episodes that are simulated at once; more do not stay in the cache."""
+
 
 def reached_of(lake: Lake, policy: Policy | NDArray[np.float64], episodes: int, seed: int) -> int:
     """Return how many of these episodes reach the goal; `policy` is [S, 4], or [steps, S, 4] by the moves made."""
     draw = np.random.default_rng(seed)
-    # Transitions of Gymnasium as they are: three equal slots for the slips
-    table = lake.env.P
-    after = np.array([[[t[1] for t in (table[s][a] * 3)[:3]] for a in range(4)] for s in range(lake.states)])
-    chance = np.array([[[t[0] for t in (table[s][a] * 3)[:3]] for a in range(4)] for s in range(lake.states)])
-    below = np.cumsum(chance / chance.sum(2, keepdims=True), axis=2)
+    tables = [_outcomes(lake, each) for each in (policy if policy.ndim == 3 else policy[None])]
     over = np.array([tile in "GH" for tile in lake.tiles])
-    state = np.full(episodes, lake.start)
     reached = 0
-    for step in range(lake.step_limit):
-        now = np.cumsum(policy if policy.ndim == 2 else policy[step], axis=1)
-        action = (draw.random(len(state))[:, None] >= now[state][:, :3]).sum(1)
-        outcome = (draw.random(len(state))[:, None] >= below[state, action][:, :2]).sum(1)
-        state = after[state, action, outcome]
-        reached += int((state == lake.goal).sum())
-        state = state[~over[state]]
+    for first in range(0, episodes, CHUNK):
+        state = np.full(min(CHUNK, episodes - first), lake.start)
+        for step in range(lake.step_limit):
+            below, after = tables[step % len(tables)]
+            drawn = draw.random(len(state))
+            outcome = np.zeros(len(state), np.int64)
+            for column in below:
+                outcome += drawn >= column[state]
+            state = after[state, outcome]
+            reached += int(np.count_nonzero(state == lake.goal))
+            state = state[~over[state]]
     return reached
+
+
+def _outcomes(lake: Lake, policy: Policy) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
+    """Return what may follow on each square: bounds of a number from 0 to 1 between outcomes, and squares [S, K]."""
+    found: list[list[tuple[float, int]]] = [
+        [(policy[s, a] * t[0], t[1]) for a in range(4) if policy[s, a] > 0 for t in lake.env.P[s][a] if t[0] > 0]
+        for s in range(lake.states)
+    ]
+    most = max(map(len, found))
+    after = np.array([[square for _, square in row] + [0] * (most - len(row)) for row in found])
+    # The sum of a row is 1 but for rounding: nothing is drawn beyond its last outcome.
+    sums = np.array([[*np.cumsum([p for p, _ in row])[:-1], *[2.0] * (most - len(row))] for row in found])
+    return [np.ascontiguousarray(column) for column in sums.T], after
 
 
 def best_by_steps_left(lake: Lake) -> NDArray[np.float64]:

@@ -45,6 +45,8 @@ def test_settings_are_read_back_equal() -> None:
         ("[mtcs]\nc = 9", "mtcs: unknown section; did you mean 'mcts'?"),
         ("lake = 3", "lake: expected a section [lake], not 3"),
         ("[lake]\nslippery = 1", "lake.slippery: expected true or false, not 1"),
+        ("[dqn]\nnet = 'numpy'", "dqn.net: expected one of core, torch, not 'numpy'"),
+        ("[dqn]\naverage = 1.0", "dqn.average: expected a number from 0 to 0.999999, not 1.0"),
         ("[lake", "not TOML: "),
     ],
 )
@@ -90,6 +92,17 @@ def test_a_missing_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     answer = run("lab", "frozenlake", "--set", "lake.map_seed=1")
     assert answer.code == 2
     assert answer.err == "selfmate: gymnasium is not installed; run: pip install 'selfmate[lab]'\n"
+
+
+def test_pytorch_is_needed_only_for_the_plain_net(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    small = ["--set", "lake.map=4x4", "--set", "learning.episodes=20", "--agent", "dqn"]
+    assert run("lab", "frozenlake", *small).code == 0
+    for mode in (small, ["--table", "--out", tmp_path / "lake"]):
+        answer = run("lab", "frozenlake", "--set", "dqn.net=torch", *mode)
+        assert answer.code == 2
+        assert answer.err == "selfmate: torch is not installed; run: pip install 'selfmate[lab]'\n"
+    assert not (tmp_path / "lake").exists()
 
 
 def test_printed_settings(run: Run) -> None:
@@ -179,7 +192,7 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = change(settings, ["run.maps=1", "lake.map_seed=1"])
     for name, value in (
         ("SEARCHES", (5, 10)), ("EPISODES", (3, 4)), ("OUR_EPISODES", (3, 4)), ("SNAPSHOTS", (3, 4, 5)),
-        ("DRY_EPISODES", (3, 5)),
+        ("DRY_EPISODES", (3, 5)), ("CURE", 30),
     ):  # fmt: skip
         monkeypatch.setattr(f"selfmate.lab.frozenlake.goals.{name}", value)
     results = LakeResults(settings, None)
@@ -188,4 +201,7 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| largest chance | |" in slippery
     dry = measure_dry(results, 1, lambda *_: None)
     assert re.search(r"\| 4x4 \| episodes \| q-table \| 5 episodes \| \d of 2 \|", dry)
-    assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations \|", dry)
+    assert re.search(r"\| 4x4 \| moves \| dqn, our settings \| 5 episodes \| \d of 2 \|", dry)
+    assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations, c = 1 \|", dry)
+    assert re.search(r"\| 4x4 \| episodes \| mcts \| 30 simulations, c = 100 \|", dry)
+    assert re.search(r"\| dqn, our settings \| 5 episodes \| 2 \| \d \| \d \| \d \|", dry)

@@ -14,13 +14,16 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'"
 
 import torch
 
+from selfmate._core import LakeNet
+from selfmate.errors import ArrayError, LabError
 from selfmate.lab.frozenlake import dqn
 from selfmate.lab.frozenlake.agents import AGENTS, make_agent
-from selfmate.lab.frozenlake.dqn import DqnSettings, ValueNet, learn_dqn
+from selfmate.lab.frozenlake.dqn import DqnSettings, TorchNet, first_weights, learn_dqn, make_net
 from selfmate.lab.frozenlake.exploration import Exploration
 from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake, seed_map
 from selfmate.lab.frozenlake.q_table import QTableSettings, learn_q_table
 from selfmate.lab.frozenlake.settings import LakeSettings, change
+from selfmate.lab.frozenlake.study import OUR_DQN
 from selfmate.lab.frozenlake.truth import best_values, evaluate_policy, greedy, one_hot
 
 DRY = Lake(SMALL_MAP, slippery=False)
@@ -65,48 +68,89 @@ def test_q_learning_by_a_second_computation(decay: float) -> None:
         assert found.values[state, action] == pytest.approx(value, abs=1e-12)
 
 
-def test_the_gradient_is_that_of_autograd(one_thread: None) -> None:
-    torch.manual_seed(1)
-    net = ValueNet(16, 8, 1e-3)
-    slopes = torch.randn(16, 4)
-    values = net.values()
-    copies = [each.clone().requires_grad_() for each in (*net.weights, *net.biases)]
-    layer = torch.eye(16)
-    for number in range(3):
-        layer = torch.nn.functional.linear(layer, copies[number], copies[3 + number])
-        layer = layer.relu() if number < 2 else layer
-    assert torch.allclose(layer, values, atol=1e-6)
-    torch.autograd.backward(layer, slopes)
-    adam = torch.optim.Adam(copies, lr=1e-3)
-    adam.step()
-    net.step(slopes)
-    for ours, theirs in zip((*net.weights, *net.biases), copies, strict=True):
-        assert ours.grad is not None
-        assert theirs.grad is not None
-        assert torch.allclose(ours.grad, theirs.grad, atol=1e-5)
-        assert torch.allclose(ours, theirs.detach(), atol=1e-5)
+def batch_of(draw: np.random.Generator, states: int, size: int) -> tuple[Any, Any, Any]:
+    """Return squares, actions and targets; some errors are below 1 and some above."""
+    return draw.integers(states, size=size), draw.integers(4, size=size), draw.normal(size=size).astype(np.float32)
 
 
-class RecordingNet(ValueNet):
-    """Keeps the values and slopes of every step."""
+@pytest.mark.parametrize(("states", "hidden", "average"), [(16, 8, 0.9), (64, 128, 0.0), (9, 33, 0.99)])
+def test_the_core_learns_as_pytorch_does(states: int, hidden: int, average: float, one_thread: None) -> None:
+    settings = DqnSettings(hidden=hidden, average=average, learning_rate=1e-2)
+    draw = np.random.default_rng(1)
+    weights = first_weights(states, hidden, draw)
+    ours, theirs = make_net(weights, states, settings), make_net(weights, states, settings._replace(net="torch"))
+    assert isinstance(theirs, TorchNet)
+    every = np.arange(states)
+    for size in (1, 7, 64, 64, 200) * 6:
+        assert ours.values(every) == pytest.approx(theirs.values(every), abs=2e-4)
+        assert ours.averaged_values() == pytest.approx(theirs.averaged_values(), abs=2e-4)
+        assert (ours.values(every[:3]) == ours.values(every)[:3]).all()
+        batch = batch_of(draw, states, size)
+        ours.learn(*batch)
+        theirs.learn(*batch)
+    assert (ours.averaged_values() == ours.values(every)).all() == (average == 0)
 
-    kept: list[tuple[Any, Any]]
 
-    def step(self, slopes: Any) -> None:
-        RecordingNet.kept.append((self._last, slopes.numpy().copy()))
-        super().step(slopes)
+def test_both_nets_learn_the_same_on_a_lake(one_thread: None) -> None:
+    settings = DqnSettings(hidden=16, learn_from=50, target_every=20, reward_scale=0.005, average=0.9)
+    [ours] = learn_dqn(DRY, settings, 1, (25,))
+    [theirs] = learn_dqn(DRY, settings._replace(net="torch"), 1, (25,))
+    assert ours.moves == theirs.moves > 100
+    assert ours.values == pytest.approx(theirs.values, abs=0.5)
 
-    def values(self) -> Any:
-        found = super().values()
-        self._last = found.numpy().copy()
-        return found
+
+def test_the_first_weights_are_drawn_as_pytorch_draws_them() -> None:
+    weights = first_weights(64, 128, np.random.default_rng(1))
+    layers = [torch.nn.Linear(*sizes) for sizes in ((64, 128), (128, 128), (128, 4))]
+    rest = weights
+    for layer in layers:
+        part, rest = np.split(rest, [layer.weight.numel() + layer.bias.numel()])
+        wanted = float(layer.weight.detach().abs().max())
+        assert np.abs(part).max() == pytest.approx(wanted, rel=0.02)
+        assert part.std() == pytest.approx(float(layer.weight.detach().std()), rel=0.1)
+    assert not len(rest)
+
+
+def test_what_the_net_of_the_core_refuses() -> None:
+    weights = first_weights(16, 8, np.random.default_rng(1))
+    good: dict[str, Any] = {"states": 16, "hidden": 8, "learning_rate": 1e-3, "average": 0.0}
+    net = LakeNet(weights, **good)
+    for name, value in (
+        ("states", 0), ("states", 5000), ("hidden", 0), ("learning_rate", 0.0), ("average", 1.0), ("average", -0.1),
+    ):  # fmt: skip
+        with pytest.raises(LabError):
+            LakeNet(weights, **(good | {name: value}))
+    with pytest.raises(ArrayError, match=r"weights: float32\[244\] is needed, not float32\[243\]"):
+        LakeNet(weights[1:], **good)
+    some, targets = np.arange(3), np.zeros(3, np.float32)
+    for squares, actions, wanted in (
+        (some + 14, some, targets), (some - 1, some, targets), (some, some + 2, targets),
+        (some[:0], some[:0], targets[:0]),
+    ):  # fmt: skip
+        with pytest.raises(LabError):
+            net.learn(squares, actions, wanted)
+    with pytest.raises(ArrayError, match="targets: float32"):
+        net.learn(some, some, targets[:2])
+    with pytest.raises(LabError, match="squares: numbers go from 0 to 15"):
+        net.values(np.array([16]))
+
+
+class RecordingNet(TorchNet):
+    """Keeps the values of all squares before every step, and its batch."""
+
+    kept: list[tuple[Any, Any, Any, Any]]
+
+    def learn(self, squares: Any, actions: Any, targets: Any) -> None:
+        before = (self.values(np.arange(self.states)).copy(), self.averaged_values().copy())
+        RecordingNet.kept.append((before, squares, actions, targets))
+        super().learn(squares, actions, targets)
 
 
 @pytest.mark.parametrize("double", [False, True])
-def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step's slopes are the gradient of the smooth L1 loss of the batch that was drawn, by torch."""
+def test_targets_by_a_second_computation(double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step's batch is what was drawn from the moves made, and its targets are r + gamma max Q of the copy."""
     RecordingNet.kept = []
-    monkeypatch.setattr(dqn, "ValueNet", RecordingNet)
+    monkeypatch.setattr(dqn, "TorchNet", RecordingNet)
     batches: list[Any] = []
     memory: list[tuple[int, int, float, int, bool]] = []
     made = np.random.default_rng
@@ -116,6 +160,7 @@ def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPat
 
         def __init__(self, seed: int) -> None:
             self._draw = made(seed)
+            self.uniform = self._draw.uniform
 
         def random(self) -> float:
             return float(self._draw.random())
@@ -139,26 +184,27 @@ def test_targets_and_slopes_by_torch(double: bool, monkeypatch: pytest.MonkeyPat
         return after, reward, ends, cut
 
     monkeypatch.setattr(episode, "step", step)
-    # Small rewards and a fast net: errors below 1, and a target net that differs from the net
+    # A fast net, so that the target net differs from it
     settings = DqnSettings(
-        hidden=8, batch=16, learn_from=20, target_every=5, double=double, reward_scale=0.005, learning_rate=0.05
-    )
-    list(learn_dqn(lake, settings, 2, (10,)))
+        hidden=8, batch=16, learn_from=20, learn_every=2, target_every=5, double=double, reward_scale=0.005,
+        learning_rate=0.05, average=0.9, net="torch",
+    )  # fmt: skip
+    list(learn_dqn(lake, settings, 2, (15,)))
     assert len(RecordingNet.kept) == len(batches) > 30
-    target = RecordingNet.kept[0][0]  # nothing was learned before the first step
-    for number, ((values, slopes), (chosen, size)) in enumerate(zip(RecordingNet.kept, batches, strict=True)):
+    assert [size for _, size in batches] == list(range(20, len(memory) + 1, 2))
+    for number, (((values, averaged), squares, actions, targets), (chosen, size)) in enumerate(
+        zip(RecordingNet.kept, batches, strict=True)
+    ):
+        assert number == 0 or (values != averaged).any()
         if number % 5 == 0:
-            target = values
+            target = averaged
         rows = [memory[:size][index] for index in chosen]
-        leaf = torch.tensor(values, requires_grad=True)
         wanted = []
         for _, _, reward, after, ends in rows:
             best = int((values if double else target)[after].argmax())
             wanted.append(0.005 * reward + (0.0 if ends else 0.99 * float(target[after, best])))
-        predicted = torch.stack([leaf[state, action] for state, action, *_ in rows])
-        loss = torch.nn.functional.smooth_l1_loss(predicted, torch.tensor(wanted))
-        [gradient] = torch.autograd.grad(loss, leaf)
-        assert slopes == pytest.approx(gradient.numpy(), abs=1e-6)
+        assert [(row[0], row[1]) for row in rows] == list(zip(squares.tolist(), actions.tolist(), strict=True))
+        assert targets == pytest.approx(np.array(wanted), abs=1e-6)
 
 
 def test_the_memory_is_a_ring() -> None:
@@ -182,7 +228,7 @@ def test_the_same_seed_learns_the_same(learner: str) -> None:
 
 def test_every_agent_reaches_the_goal_where_nothing_slips() -> None:
     settings = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "lake.slippery=false", "mcts.repeats=2",
-                                       "learning.episodes=300", "mcts.simulations=1000", "mcts.c=1"])  # fmt: skip
+                                       "learning.episodes=300", "mcts.simulations=1000", *OUR_DQN])  # fmt: skip
     for name in AGENTS:
         agent = make_agent(name, settings)
         agent.learn(DRY, seed=1)
@@ -203,17 +249,14 @@ def test_the_q_table_learns_on_ice() -> None:
         assert evaluate_policy(ICE, one_hot(greedy(last.values))).chance > best - 0.08
 
 
-def test_small_rewards_teach_the_mean_and_large_ones_the_median(one_thread: None) -> None:
+def test_small_rewards_teach_the_mean_and_large_ones_the_median() -> None:
     """An action leads to 100 a third of the time, else to -100."""
-    torch.manual_seed(0)
     found = {}
     for scale in (1.0, 0.005):
-        net = ValueNet(4, 16, 1e-2)
+        net = make_net(first_weights(4, 16, np.random.default_rng(0)), 4, DqnSettings(hidden=16, learning_rate=1e-2))
+        here = np.zeros(3, np.int64)
         for _ in range(1000):
-            value = float(net.values()[0, 0])
-            slopes = torch.zeros(4, 4)
-            slopes[0, 0] = sum(p * np.clip(value - scale * g, -1, 1) for g, p in ((100, 1 / 3), (-100, 2 / 3)))
-            net.step(slopes)
-        found[scale] = float(net.values()[0, 0]) / scale
+            net.learn(here, here, np.array([100, -100, -100], np.float32) * np.float32(scale))
+        found[scale] = float(net.values(here)[0, 0]) / scale
     assert found[1.0] == pytest.approx(-100, abs=5)
     assert found[0.005] == pytest.approx(-100 / 3, abs=1)

@@ -97,7 +97,8 @@ def test_the_text(trace: dict[str, Any]) -> None:
     text = draw_text(trace, 9, 20)
     assert text.startswith("move 10, simulation 20   path ")
     assert "root square 14, 20 visits, return " in text
-    assert "→ square 15" in text
+    assert re.search(r"→ square 15, \d+ visits, goal", text)
+    assert ", 1 visit, return " in text
     assert "10 moves: goal" in draw_text(trace, 10, 0)
 
 

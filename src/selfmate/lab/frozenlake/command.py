@@ -45,9 +45,8 @@ def report_agents(settings: LakeSettings, names: list[str]) -> None:
     print("\n".join(lake.rows))
     print(f"largest chance to reach the goal in {lake.step_limit} moves: {truth.best_chance:.1%}")
     print(f"chance of the policy with the largest return: {truth.chance_of_best_return:.1%}")
+    _need_net(settings)
     for name in names or AGENTS:
-        if "dqn" in name:
-            need("torch")
         agent = make_agent(name, settings)
         began = time.perf_counter()
         agent.learn(lake, settings.run.seed)
@@ -83,8 +82,7 @@ def measure(
         workers = 1  # the start of a process takes longer than what it would do
     for name in agents:
         check_agent(name)
-    if table or studies or not agents or "dqn" in agents:
-        need("torch")
+    _need_net(settings)
     results = LakeResults(settings, out)
     if table:
         _publish(out, "table.md", make_table(results, workers, _tell, quick=quick))
@@ -97,6 +95,12 @@ def measure(
         learners = tuple(name for name in LEARNERS if name in (agents or LEARNERS))
         _publish(out, "slippery.md", measure_slippery(results, workers, _tell, learners))
         _publish(out, "dry.md", measure_dry(results, workers, _tell, learners))
+
+
+def _need_net(settings: LakeSettings) -> None:
+    """Raise `MissingExtra` at once if PyTorch is to compute the net and is not there."""
+    if settings.dqn.net == "torch":
+        need("torch")
 
 
 def _publish(out: Path | None, name: str, text: str) -> None:

@@ -16,7 +16,7 @@ __all__ = ["draw_image", "make_gif"]
 FRAME_MS: Final = 160
 LAST_MS: Final = 1600
 """Of the last simulation of a move, and of the end."""
-COLOURS: Final = 32
+COLOURS: Final = 64
 SCALE: Final = 2
 """Pictures are drawn larger and made smaller, for smooth lines."""
 
@@ -25,8 +25,10 @@ def make_gif(trace: dict[str, Any]) -> bytes:
     """Return the whole trace as a GIF that repeats; raises `MissingExtra` without Pillow."""
     frames = frames_of(trace)
     pictures = [draw_image(make_scene(trace, move, done)) for move, done in frames]
-    palette = pictures[len(pictures) // 2].quantize(COLOURS)  # one for all: pixels that stay the same cost nothing
-    images = [picture.quantize(palette=palette, dither=need("PIL.Image").Dither.NONE) for picture in pictures]
+    # One palette for all, so that pixels that stay the same cost nothing; by coverage, since text has few pixels.
+    pillow = need("PIL.Image")
+    palette = pictures[len(pictures) // 2].quantize(COLOURS, method=pillow.Quantize.MAXCOVERAGE)
+    images = [picture.quantize(palette=palette, dither=pillow.Dither.NONE) for picture in pictures]
     is_last = [done == trace["simulations"] or move == len(trace["moves"]) for move, done in frames]
     out = io.BytesIO()
     durations = [LAST_MS if last else FRAME_MS for last in is_last]

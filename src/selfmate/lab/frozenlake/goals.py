@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job, truth_of
 from selfmate.lab.frozenlake.settings import LakeSettings, change
@@ -19,6 +19,11 @@ LEARNERS: Final = ("q-table", "dqn")
 DRY_EPISODES: Final = (300, 1000)
 MOST_NAMED: Final = 8
 """Most maps that a line names."""
+SMALL: Final = 4
+CURE: Final = 50_000
+"""Simulations with which the search finds every shortest path on 4x4 dry maps, if c has the size of the returns."""
+CERTAIN: Final = 1e-6
+"""Chances and moves that differ by less are equal."""
 
 
 def measure_slippery(results: LakeResults, workers: int, tell: Tell, learners: tuple[str, ...] = LEARNERS) -> str:
@@ -59,48 +64,101 @@ def _line(agent: str, after: str, scores: list[dict[str, Any]]) -> str:
     return f"| {agent} | {after} | {median(chances):.1f} | {ends} |"
 
 
+class DryKind(NamedTuple):
+    """A learner on dry ground: its name in the table, its changes of the settings, and the tag of its jobs."""
+
+    name: str
+    learner: str
+    changes: tuple[str, ...]
+    tag: str
+
+
+DRY_KINDS: Final = (
+    DryKind("q-table", "q-table", (), "dry"),
+    DryKind("dqn", "dqn", (), "dry"),
+    DryKind("dqn, our settings", "dqn", OUR_DQN, "dry, our settings"),
+)
+
+
 def measure_dry(results: LakeResults, workers: int, tell: Tell, learners: tuple[str, ...] = LEARNERS) -> str:
     """Return, as Markdown, on how many dry maps an agent reaches the goal in the fewest moves; others are named."""
     base = change(results.settings, ["lake.slippery=false"])
+    kinds = [kind for kind in DRY_KINDS if kind.learner in learners]
     lines = [
         "| size | exploration by | agent | after | goal in fewest moves | otherwise |",
         "|---|---|---|---|---|---|",
     ]
-    for size in (4, 8):
+    for size in (SMALL, 8):
         for by in ("episodes", "moves"):
             settings = change(base, [f"lake.size={size}", f"learning.epsilon_by={by}"])
-            lines += _dry_lines(results, settings, workers, tell, learners)
+            lines += _dry_lines(results, settings, workers, tell, kinds)
+    lines += [
+        "",
+        "| agent, the map | after | seeds | goal in fewest moves | goal | never |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += _seed_lines(results, base, workers, tell, kinds)
     return "\n".join(lines) + "\n"
 
 
+def _seed_lines(
+    results: LakeResults, settings: LakeSettings, workers: int, tell: Tell, kinds: list[DryKind]
+) -> Iterator[str]:
+    """Yield how many agents with different seeds reach the goal on the map of the settings."""
+    seeds = [settings.run.seed + number for number in range(settings.run.seeds)]
+    shortest = truth_of(settings)["shortest"]
+    for kind in kinds:
+        chosen = change(settings, kind.changes)
+        jobs = [learn_job(kind.learner, chosen, seed, SNAPSHOTS, kind.tag) for seed in seeds]
+        done = results.do(jobs, workers, tell)
+        for count in DRY_EPISODES:
+            scores = [done[job.name][str(count)] for job in jobs]
+            best = sum(_is_shortest(score, shortest) for score in scores)
+            reached = sum(score["chance"] > 1 - CERTAIN for score in scores)
+            never = sum(score["moves"] is None for score in scores)
+            yield f"| {kind.name} | {count:,} episodes | {len(seeds)} | {best} | {reached} | {never} |"
+
+
 def _dry_lines(
-    results: LakeResults, settings: LakeSettings, workers: int, tell: Tell, learners: tuple[str, ...]
+    results: LakeResults, settings: LakeSettings, workers: int, tell: Tell, kinds: list[DryKind]
 ) -> Iterator[str]:
     size, by, seed = settings.lake.size, settings.learning.epsilon_by, settings.run.seed
     maps = [None, *(settings.lake.map_seed + 1 + number for number in range(settings.run.maps))]
-    tag = "dry" if (size, by) == (8, "episodes") else f"dry, {size}x{size}, by {by}"
+    where = "" if (size, by) == (8, "episodes") else f", {size}x{size}, by {by}"
     learning: dict[str, list[LakeJob]] = {
-        learner: [learn_job(learner, settings, seed, SNAPSHOTS, tag, map_seed) for map_seed in maps]
-        for learner in learners
+        kind.name: [
+            learn_job(kind.learner, change(settings, kind.changes), seed, SNAPSHOTS, f"{kind.tag}{where}", map_seed)
+            for map_seed in maps
+        ]
+        for kind in kinds
     }
     learned = results.do([job for jobs in learning.values() for job in jobs], workers, tell)
     shortest = [truth_of(settings, map_seed)["shortest"] for map_seed in maps]
-    for learner, jobs in learning.items():
+    for name, jobs in learning.items():
         for count in DRY_EPISODES:
             scores = [learned[job.name][str(count)] for job in jobs]
-            yield _dry_line(size, by, learner, f"{count:,} episodes", maps, shortest, scores)
+            yield _dry_line(size, by, name, f"{count:,} episodes", maps, shortest, scores)
     if by == "moves":
         return
-    for learner in ("", *learners):
-        planning = []
-        for number, map_seed in enumerate(maps):
-            known = learned[learning[learner][number].name][str(DRY_EPISODES[-1])]["values"] if learner else None
-            name = f"{learner or 'no learner'}, {tag}, {settings.mcts.simulations}"
-            planning.append(plan_job(settings, seed, name, known, map_seed))
-        done = results.do(planning, workers, tell)
-        scores = [done[job.name] for job in planning]
-        after = f"{settings.mcts.simulations:,} simulations"
-        yield _dry_line(size, by, f"{learner}+mcts".strip("+"), after, maps, shortest, scores)
+    # Planners, by the settings, and on a small lake with the c and the simulations that it needs
+    cured = [change(settings, [f"mcts.c={SCALED_C}", f"mcts.simulations={CURE}"])] if size == SMALL else []
+    for chosen in (settings, *cured):
+        part = chosen.mcts
+        for name in ("", *(name for name in learning if name in LEARNERS)):
+            planning = []
+            for number, map_seed in enumerate(maps):
+                known = learned[learning[name][number].name][str(DRY_EPISODES[-1])]["values"] if name else None
+                tag = f"{name or 'no learner'}, dry{where}, {part.simulations}, c {part.c:g}"
+                planning.append(plan_job(chosen, seed, tag, known, map_seed))
+            done = results.do(planning, workers, tell)
+            scores = [done[job.name] for job in planning]
+            after = f"{part.simulations:,} simulations, c = {part.c:g}"
+            yield _dry_line(size, by, f"{name}+mcts".strip("+"), after, maps, shortest, scores)
+
+
+def _is_shortest(score: dict[str, Any], fewest: float) -> bool:
+    """Whether a policy always reaches the goal, in the fewest moves."""
+    return bool(score["chance"] > 1 - CERTAIN and abs(score["moves"] - fewest) < CERTAIN)
 
 
 def _dry_line(
@@ -114,7 +172,7 @@ def _dry_line(
 ) -> str:
     others, never = [], []
     for map_seed, fewest, score in zip(maps, shortest, scores, strict=True):
-        if score["chance"] > 1 - 1e-9 and abs(score["moves"] - fewest) < 1e-6:
+        if _is_shortest(score, fewest):
             continue
         name = "the map" if map_seed is None else str(map_seed)
         if score["moves"] is None:

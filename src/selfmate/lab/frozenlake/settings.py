@@ -75,10 +75,13 @@ class DqnPart(Part):
     replay: Annotated[int, whole(1, 10_000_000)] = key("moves that are remembered", 10_000)
     batch: Annotated[int, whole(1, 65_536)] = key("moves of a step", 64)
     learn_from: Annotated[int, whole(1, 10_000_000)] = key("moves before the first step", 500)
+    learn_every: Annotated[int, whole(1, 1_000_000)] = key("moves between two steps", 1)
     target_every: Annotated[int, whole(1, 1_000_000)] = key("steps after which the target net is renewed", 200)
     learning_rate: Annotated[float, number(above=0, maximum=1)] = key("of Adam", 1e-3)
     double: Annotated[bool, Field(strict=True)] = key("double DQN", False)
+    average: Annotated[float, number(0, 0.999999)] = key("decay of averaged weights at each step; 0: none", 0.0)
     reward_scale: Annotated[float, number(above=0, maximum=1e6)] = key("factor of the rewards inside", 1.0)
+    net: Literal["core", "torch"] = key("what computes the net: the fast core, or PyTorch as its plain twin", "core")
 
 
 class MctsPart(Part):

@@ -22,15 +22,20 @@ Tell = Callable[[int, int, str], None]
 
 OUR_DQN: Final = (
     "dqn.reward_scale=0.005",
+    "dqn.average=0.99",
+    "dqn.target_every=10",
+    "dqn.batch=512",
+    "dqn.learn_every=4",
+    "dqn.learning_rate=0.0005",
+    "dqn.replay=200000",
     "dqn.double=true",
-    "dqn.learning_rate=0.0003",
-    "dqn.replay=50000",
-    "dqn.target_every=500",
+    "learning.epsilon_end=0.2",
 )
-"""Settings with which the DQN finds a policy on ice. Rewards of ±100 make the smooth L1 loss linear, so that it
-learns the median of what follows an action, not the mean; divided by 200, no error leaves its quadratic part.
-The rest makes the targets steadier: a longer memory, a slower net, a target net that is renewed less often, and double
-DQN."""
+"""Settings with which the DQN finds the best policy on ice. Rewards of ±100 make the smooth L1 loss linear, so that it
+learns the median of what follows an action, not the mean; divided by 200, no error leaves its quadratic part. What
+remains is noise: on square 59 of the seed's map two actions differ by 0.15 in return and by 5 points in success. So the
+target net is an average over a hundred steps that follows the net closely, instead of a copy of its last weights; steps
+are fewer, with larger batches; nothing is forgotten; and random actions do not become rare."""
 
 SCALED_C: Final = 100.0
 """Exploration constant in units of the returns, which go from -100 to 100."""
@@ -39,7 +44,7 @@ PERCENT: Final = 100
 
 EPISODES: Final = (50, 100, 200, 300, 500, 1000, 1500, 2000, 3000, 4000, 5000)
 """Episodes after which the Q-table is scored."""
-OUR_EPISODES: Final = (*SNAPSHOTS, 1500)
+OUR_EPISODES: Final = (*SNAPSHOTS, 1500, 2000)
 """Episodes after which the DQN with our settings is scored."""
 
 

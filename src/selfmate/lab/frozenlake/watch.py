@@ -70,8 +70,13 @@ def _tree_lines(move: dict[str, Any], done: int) -> list[str]:
         is_new = last["new"] and index == last["path"][-1]
         style = STYLES["new" if is_new and node["kind"] == "frozen" else node["kind"]]
         arrow = ARROWS[node["action"]] if index else "root"
-        text = f"{'  ' * node['depth']}{arrow} square {node['state']}, {visits[index]} visits"
-        text += f", return {totals[index] / visits[index]:.1f}" if visits[index] else ""
+        text = (
+            f"{'  ' * node['depth']}{arrow} square {node['state']}, {visits[index]} visit{'s' * (visits[index] != 1)}"
+        )
+        if node["kind"] in ("goal", "hole"):  # nothing follows: its reward is in the return of the square before
+            text += f", {node['kind']}"
+        elif visits[index]:
+            text += f", return {totals[index] / visits[index]:.1f}"
         lines.append(f"[{style}]{text}[/]" if style else text)
         for child, each in enumerate(nodes):
             if each["parent"] == index and visits[child]:
