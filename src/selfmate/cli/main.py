@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from selfmate.cli.ab import ab
 from selfmate.cli.analyse import analyse
 from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
@@ -106,7 +107,7 @@ def _selfmate(
 
 
 COMMANDS = (
-    perft, train, starts, records, arena, ladder, rate, progress, pack,
+    perft, train, starts, records, arena, ab, ladder, rate, progress, pack,
     play, studio, uci, analyse, nets, export, demo, doctor,
 )  # fmt: skip
 for command in COMMANDS:

@@ -35,7 +35,7 @@ from selfmate.rundir.format import (
 from selfmate.rundir.games import decode_games, pack_games, unpack_games
 from selfmate.util.files import Stamp, new_folder, stamp_folder, stamp_of, write_file
 
-__all__ = ["Packed", "pack"]
+__all__ = ["Packed", "copy_committed", "light_learner", "pack"]
 
 PLAIN_FILES: Final = ("manifest.json", "recipe.toml")
 SPARE: Final = 0.98
@@ -69,7 +69,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
         # 1. Everything but games
         kept = tuple(each for each in state.checkpoints if each.cycle in (state.champion, state.newest().cycle))
         _copy_all_but_games(run, folder, manifest, state, kept)
-        learner = _light_learner(run, folder, state.learner)
+        learner = light_learner(run, folder, state.learner)
         # 2. The newest games that fit, and the unfinished ones
         needed = _size(folder) + len(state.to_json())
         room = int(mebibytes * (1 << 20)) - needed
@@ -87,7 +87,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
                 break
         flight = state.flight if state.flight is not None and state.flight.stamp.bytes <= room else None
         if flight is not None:
-            _copy(run, folder, flight.name, flight.stamp)
+            copy_committed(run, folder, flight.name, flight.stamp)
         # 3. The commit, last
         changes = {"shards": tuple(reversed(shards)), "flight": flight, "learner": learner}
         changed: State = msgspec.structs.replace(state, **changes, checkpoints=kept, kept_nets=())
@@ -108,17 +108,17 @@ def _copy_all_but_games(
     run: Path, folder: Path, manifest: Manifest, state: State, checkpoints: Sequence[Checkpoint]
 ) -> None:
     for name in PLAIN_FILES:
-        _copy(run, folder, name)
+        copy_committed(run, folder, name)
     if manifest.starts_stamp is not None:
-        _copy(run, folder, STARTS, manifest.starts_stamp)
+        copy_committed(run, folder, STARTS, manifest.starts_stamp)
     with (run / "metrics.jsonl").open("rb") as metrics:
         (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
     for each in checkpoints:
         for name, stamp in each.files.items():
-            _copy(run, folder, f"{each.name}/{name}", stamp)
+            copy_committed(run, folder, f"{each.name}/{name}", stamp)
     measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
     for name in (*state.matches, *state.pgn, *measured):
-        _copy(run, folder, name)
+        copy_committed(run, folder, name)
 
 
 def _copy_newest_games(run: Path, folder: Path, shard: Shard, room: int) -> Shard | None:
@@ -146,19 +146,20 @@ def _copy_newest_games(run: Path, folder: Path, shard: Shard, room: int) -> Shar
     return shard
 
 
-def _light_learner(run: Path, folder: Path, learner: Checkpoint) -> Checkpoint:
-    """Write the learner without the optimizer's state; return its entry."""
+def light_learner(run: Path, folder: Path, learner: Checkpoint, *, optimizer: str | None = None) -> Checkpoint:
+    """Write the learner without the optimizer's state; return its entry. `optimizer` is another one to go on with."""
     files = {name: read_committed(run, f"{learner.name}/{name}", stamp) for name, stamp in learner.files.items()}
     tensors = load(files[LEARNER_TENSORS])
     target = folder / learner.name
     target.mkdir(parents=True)
     weights = {name: tensor for name, tensor in tensors.items() if not name.startswith(MOMENT_PREFIX)}
     (target / LEARNER_TENSORS).write_bytes(pack_tensors(weights))
-    (target / LEARNER_JSON).write_text(json.dumps(json.loads(files[LEARNER_JSON]) | {"has_moments": False}))
+    changes: dict[str, object] = {"has_moments": False} | ({} if optimizer is None else {"optimizer": optimizer})
+    (target / LEARNER_JSON).write_text(json.dumps(json.loads(files[LEARNER_JSON]) | changes))
     return msgspec.structs.replace(learner, files=stamp_folder(target))
 
 
-def _copy(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> None:
+def copy_committed(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> None:
     """Copy a committed file; with a stamp, check that it is the committed one."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)

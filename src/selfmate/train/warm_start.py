@@ -35,7 +35,7 @@ from selfmate.train.batch import as_tensors
 from selfmate.train.learner import Learner
 from selfmate.util.files import write_file
 
-__all__ = ["find_parent", "inherit", "inherit_weights"]
+__all__ = ["averaged_net", "find_parent", "inherit", "inherit_weights"]
 
 CONTEXT_POSITIONS: Final = 1024
 """Positions over which the context of the parent's blocks is averaged when the new net has none."""
@@ -92,16 +92,21 @@ def _wanted(state: State, positions: int) -> tuple[Shard, ...]:
     return tuple(reversed(found))
 
 
+def averaged_net(run: Path) -> Net:
+    """Return the averaged net of a run at its last commit, before it is rounded for play."""
+    _, state = read_run(run)
+    assert state.learner is not None
+    net = Net(NetConfig.from_dict(read_card(run / state.newest().name).config))
+    name = f"{state.learner.name}/{LEARNER_TENSORS}"
+    tensors = read_safetensors(read_committed(run, name, state.learner.files[LEARNER_TENSORS]))
+    for key, tensor in net.state_dict().items():
+        tensor.copy_(torch.from_numpy(tensors[f"{AVERAGE_PREFIX}{key}"]))
+    return net
+
+
 def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
     """Copy the averaged weights of another run into a new learner as far as they fit; return whether any did."""
-    _, state = read_run(source)
-    assert state.learner is not None
-    card = read_card(source / state.newest().name)
-    theirs = Net(NetConfig.from_dict(card.config))
-    name = f"{state.learner.name}/{LEARNER_TENSORS}"
-    tensors = read_safetensors(read_committed(source, name, state.learner.files[LEARNER_TENSORS]))
-    for key, tensor in theirs.state_dict().items():
-        tensor.copy_(torch.from_numpy(tensors[f"{AVERAGE_PREFIX}{key}"]))
+    theirs = averaged_net(source)
     if not means_the_same(theirs, learner.net):
         return False
     if learner.net.config.context == "none" != theirs.config.context:
