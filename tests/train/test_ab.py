@@ -26,6 +26,7 @@ from selfmate.train.ab_report import as_json
 from selfmate.train.session import train
 from selfmate.train.warm_start import averaged_net
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0")
 
 

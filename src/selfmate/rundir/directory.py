@@ -315,6 +315,12 @@ def _resume(
     for key in changed:
         if key not in MAY_CHANGE:
             raise RecipeError(f"{key}: cannot be changed during a run; use another --run", key)
+    net, net_wanted = (each.net_config(state.cycle) for each in (current, wanted))
+    for name in ("blocks", "channels"):
+        old, new_size = getattr(net, name), getattr(net_wanted, name)
+        if old != new_size:
+            how = f"[[0, {old}], [{state.cycle + 1}, {new_size}]]"
+            raise RecipeError(f"net.{name}: a net cannot change at once; a schedule such as {how} lets it grow", name)
     if changed:
         new = tuple(setting for setting in settings if setting.partition("=")[0].strip() in changed)
         appendix = Appendix(cycle=state.cycle, when=now(), settings=new)

@@ -1,7 +1,8 @@
 """A fork: a copy of a run that goes on with another recipe or another seed, for comparisons (`selfmate ab`).
 
-All forks of a run begin alike: with its weights and their average, without the optimizer's state, with its champion and
-its games. Games are linked where the file system can do so, as no file of a run is ever changed in place.
+All forks of a run begin alike: with its weights and their average, without the optimizer's state and without heads that
+only train, with its champion and its games. Games are linked where the file system can do so, as no file of a run is
+ever changed in place.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def fork(run: Path, to: Path, recipe: Recipe, seed: int) -> None:
         for checkpoint in kept:
             for name, stamp in checkpoint.files.items():
                 copy_committed(run, folder, f"{checkpoint.name}/{name}", stamp)
-        learner = light_learner(run, folder, state.learner, optimizer=recipe.learner.optimizer)
+        learner = light_learner(run, folder, state.learner, optimizer=recipe.learner.optimizer, heads=False)
         # 2. Games
         for shard in (*state.shards, *(() if state.flight is None else (state.flight,))):
             _link(run, folder, shard.name)

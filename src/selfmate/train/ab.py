@@ -28,27 +28,22 @@ from selfmate.match.report import MatchReport
 from selfmate.match.spec import Contestant
 from selfmate.match.tournament import play
 from selfmate.nn import checkpoint
-from selfmate.nn.checkpoint import read_card
-from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net, rounded
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.reader import change
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.archive import current_recipe
 from selfmate.rundir.fork import FORK_RECIPE, fork
-from selfmate.rundir.format import State, read_committed, read_run, read_state
-from selfmate.rundir.games import decode_games, unpack_games
+from selfmate.rundir.format import read_run, read_state
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.train.ab_plan import AbError, AbPlan, Arm, Pairing, keep_plan, match_search
 from selfmate.train.learner import Learner, Losses
-from selfmate.train.loop import net_config
 from selfmate.train.selfplay import check_memory, should_compile
 from selfmate.train.session import find_device, shared_processor
 from selfmate.train.session import train as train_run
 from selfmate.train.warm_start import averaged_net, inherit_weights
-from selfmate.train.window import Window
-from selfmate.util.cpu import cores
+from selfmate.train.window import read_games
 from selfmate.util.files import new_folder, remove
 from selfmate.util.random_streams import stream
 
@@ -146,14 +141,14 @@ def _recipes(plan: AbPlan) -> dict[str, Recipe]:
     source = Path(plan.source)
     manifest, state = read_run(source)
     now, found = current_recipe(source, manifest), {}
-    theirs = NetConfig.from_dict(read_card(source / state.newest().name).config)
+    theirs = averaged_net(source).config
     if not any(shard.cycle < state.cycle for shard in state.shards):
         raise AbError(f"{source}: this run has no complete cycle of games to learn from", str(source))
     for arm in plan.arms:
         recipe = change(now, (*arm.settings, *(FORK_SETTINGS if plan.kind == "forks" else ())))
         if recipe.variant != now.variant:
             raise AbError(f"--arm {arm.name}: the run plays {now.variant.name}", arm.name)
-        if plan.kind == "forks" and net_config(recipe) != theirs:
+        if plan.kind == "forks" and recipe.net_config(state.cycle) != theirs:
             raise AbError(f"--arm {arm.name}: another net than the run's cannot go on with it; use --steps", arm.name)
         check_memory(recipe)
         found[arm.name] = recipe
@@ -177,8 +172,8 @@ def _learn(
     source = Path(plan.source)
     _, state = read_run(source)
     cycle = state.cycle
-    window = _read_window(source, state, recipe, device)
-    net = Net(net_config(recipe), seed=stream(seed, "net") >> 1)
+    window = read_games(source, state, recipe, device)
+    net = Net(recipe.net_config(cycle), seed=stream(seed, "net") >> 1)
     learner = Learner(net, recipe.learner, seed, device, compile=should_compile(recipe, device))
     if plan.weights == "run":
         inherit_weights(learner, source, window.learned)
@@ -218,16 +213,6 @@ class _Clock:
             self._tell(step, self._plan.steps or 1)
         else:
             self._tell(min(self.seconds, self._plan.seconds), self._plan.seconds)
-
-
-def _read_window(source: Path, state: State, recipe: Recipe, device: str) -> Window:
-    """Return the games of the run's complete cycles, as the learner of an arm samples them."""
-    threads = 1 if device == "cpu" else max(1, cores() // 2)
-    window = Window(recipe.variant.name, recipe.learner, state.cycle, threads, encoding=recipe.encoding())
-    for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first)):
-        if shard.cycle < state.cycle:
-            window.add(decode_games(unpack_games(read_committed(source, shard.name, shard.stamp), shard.name)))
-    return window
 
 
 def _write_net(

@@ -9,7 +9,7 @@ is a scalar gives it in place of the three logits.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,30 +17,39 @@ from torch.nn import functional
 
 from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import LearnerPart
+from selfmate.recipe.schema import TRAINING_HEADS, LearnerPart
 from selfmate.train.batch import Batch
 
 __all__ = ["Losses", "compute_losses", "is_taught", "policy_target", "shaped_value", "value_target"]
 
 
+SOFT_TEMPERATURE: Final = 4.0
+"""Of the target of the soft policy (KataGo)."""
+
+
 class Losses(NamedTuple):
-    """Means over positions; `total` is minimised, the others are its terms before they are weighted."""
+    """Means over positions; `total` is minimised, the others are its terms before they are weighted.
+
+    The last ones are those of heads that only train (train/heads.py), 0 where there are none, as in a validation.
+    """
 
     total: float
     policy: float
     value: float
     plies: float
+    soft: float = 0.0
+    reply: float = 0.0
+    ahead: float = 0.0
 
 
-def compute_losses(
-    outputs: tuple[Tensor | None, Tensor, Tensor | None], batch: Batch, part: LearnerPart, cycle: int
-) -> tuple[Tensor, ...]:
+def compute_losses(outputs: tuple[Any, ...], batch: Batch, part: LearnerPart, cycle: int) -> tuple[Tensor, ...]:
     """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch.
 
     `outputs` are those of the net: logits `[B, policy]`, win-draw-loss logits `[B, 3]` or values `[B]`, and plies left
-    `[B]`. A net without a policy or without plies has None there, and no loss of it.
+    `[B]`. A net without a policy or without plies has None there, and no loss of it. The outputs of heads that only
+    train follow, by name.
     """
-    logits, value, plies = outputs
+    logits, value, plies, *heads = outputs
     weights = position_weights(batch, part)
     nothing = value.new_zeros(())
 
@@ -62,7 +71,29 @@ def compute_losses(
 
     # 4. The weighted sum
     total = policy_loss + at(part.value_weight, cycle) * value_loss + at(part.plies_weight, cycle) * plies_loss
-    return total, policy_loss, value_loss, plies_loss
+    if not heads:
+        return total, policy_loss, value_loss, plies_loss
+
+    # 5. The heads that only train
+    extra = {name: head_loss(name, output, batch, part, weights) for name, output in heads[0].items()}
+    for name, loss in extra.items():
+        total = total + at(getattr(part, f"{name}_weight"), cycle) * loss
+    return total, policy_loss, value_loss, plies_loss, *(extra.get(name, nothing) for name in TRAINING_HEADS)
+
+
+def head_loss(name: str, output: Tensor, batch: Batch, part: LearnerPart, weights: Tensor | None) -> Tensor:
+    """Return the mean loss of a head that only trains; `weights` [B] are those of positions."""
+    ones = torch.ones_like(batch.value_weight) if weights is None else weights
+    if name == "soft":
+        legal, _ = legal_logits(output, batch)
+        normaliser = (legal if part.policy_loss == "legal" else output).logsumexp(1)
+        target = policy_target(batch.policy_weight, 1 / SOFT_TEMPERATURE)
+        weighed = (output.gather(1, batch.policy_index.long()) * target).sum(1)
+        return ((normaliser * target.sum(1) - weighed) * ones).mean()
+    if name == "reply":
+        rows = functional.cross_entropy(output, batch.reply_index.long(), reduction="none")
+        return weighted_mean(rows, batch.reply_weight * ones)
+    return weighted_mean((output - batch.value_ahead).square().mean(1), batch.ahead_weight * ones)
 
 
 def weighted_mean(rows: Tensor, weights: Tensor) -> Tensor:

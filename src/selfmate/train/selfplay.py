@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from selfmate._core import GameRecord, Pool, SelfPlayConfig
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
+from selfmate.nn.checkpoint import read_net_config
 from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe, SelfPlayPart
@@ -214,9 +215,10 @@ class SelfPlay:
         else:
             from selfmate.evaluator.torch import TorchEvaluator  # `bench selfplay` runs without torch
 
-            if isinstance(self._evaluator, TorchEvaluator):
+            if isinstance(self._evaluator, TorchEvaluator) and self._evaluator.config == read_net_config(champion):
                 self._evaluator.replace(champion)
             else:
+                self.pause()  # a net that has grown: the lanes begin again with it
                 compiled = should_compile(self.recipe, self.device)
                 self._evaluator = TorchEvaluator(champion, device=self.device, compile=compiled)
         if self.concurrency is None:

@@ -87,7 +87,7 @@ def train(
         check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     given = None if source is None else Path(source)
-    parent = None if given is None else find_parent(given, directory, wanted)
+    parent = None if given is None else find_parent(given, directory, changed)
     if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
@@ -102,7 +102,7 @@ def train(
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
         if given is not None:
             inherit(opened, given)
-        elif opened.manifest.parent is not None and not opened.state.shards:
+        elif opened.manifest.parent is not None and not opened.state.shards and opened.state.learner is None:
             missing = opened.manifest.parent.name
             raise RunError(f"{directory}: the games of run {missing!r} are not copied yet; give --from again")
         status = TrainingStatus(
