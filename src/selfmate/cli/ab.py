@@ -69,6 +69,7 @@ def ab(
 
     Example: selfmate ab atomic-gpu --to ab/cpuct --arm base --arm 'wide match.cpuct=2' --games 2000 --visits 800
     """
+    # long because its parameters are the options of the command
     try:
         from selfmate.train.ab import compare
         from selfmate.train.ab_report import as_json as to_json

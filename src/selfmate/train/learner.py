@@ -38,7 +38,7 @@ from selfmate.train.cuda_step import CudaSteps
 from selfmate.train.formulas import cooldown, cosine, ema_decay, learning_rate, swa_share
 from selfmate.train.heads import TrainingHeads, TrainingNet, heads_of
 from selfmate.train.learner_card import FORMAT, LearnerCard, LearnerError, read_learner_card
-from selfmate.train.losses import Losses, compute_losses, is_taught
+from selfmate.train.losses import Losses, compute_losses, is_taught, losses_with_heads
 from selfmate.train.optimizer import empty_state, make_optimizer
 from selfmate.train.sampling import Sampler, needs_endings
 from selfmate.util.files import write_file
@@ -276,6 +276,8 @@ class Learner:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             outputs = net(batch.bits, batch.scalars)
+        if len(outputs) > 3:
+            return losses_with_heads(outputs[:3], outputs[3], batch, self.part, cycle)
         return compute_losses(outputs, batch, self.part, cycle)
 
     @torch.no_grad()

@@ -20,7 +20,15 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import TRAINING_HEADS, LearnerPart
 from selfmate.train.batch import Batch
 
-__all__ = ["Losses", "compute_losses", "is_taught", "policy_target", "shaped_value", "value_target"]
+__all__ = [
+    "Losses",
+    "compute_losses",
+    "is_taught",
+    "losses_with_heads",
+    "policy_target",
+    "shaped_value",
+    "value_target",
+]
 
 
 SOFT_TEMPERATURE: Final = 4.0
@@ -42,14 +50,15 @@ class Losses(NamedTuple):
     ahead: float = 0.0
 
 
-def compute_losses(outputs: tuple[Any, ...], batch: Batch, part: LearnerPart, cycle: int) -> tuple[Tensor, ...]:
+def compute_losses(
+    outputs: tuple[Tensor | None, Tensor, Tensor | None], batch: Batch, part: LearnerPart, cycle: int
+) -> tuple[Tensor, ...]:
     """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch.
 
     `outputs` are those of the net: logits `[B, policy]`, win-draw-loss logits `[B, 3]` or values `[B]`, and plies left
-    `[B]`. A net without a policy or without plies has None there, and no loss of it. The outputs of heads that only
-    train follow, by name.
+    `[B]`. A net without a policy or without plies has None there, and no loss of it.
     """
-    logits, value, plies, *heads = outputs
+    logits, value, plies = outputs
     weights = position_weights(batch, part)
     nothing = value.new_zeros(())
 
@@ -71,14 +80,22 @@ def compute_losses(outputs: tuple[Any, ...], batch: Batch, part: LearnerPart, cy
 
     # 4. The weighted sum
     total = policy_loss + at(part.value_weight, cycle) * value_loss + at(part.plies_weight, cycle) * plies_loss
-    if not heads:
-        return total, policy_loss, value_loss, plies_loss
+    return total, policy_loss, value_loss, plies_loss
 
-    # 5. The heads that only train
-    extra = {name: head_loss(name, output, batch, part, weights) for name, output in heads[0].items()}
+
+def losses_with_heads(
+    outputs: tuple[Any, ...], heads: dict[str, Tensor], batch: Batch, part: LearnerPart, cycle: int
+) -> tuple[Tensor, ...]:
+    """Return what `compute_losses` returns with the weighted losses of heads that only train, and then these losses.
+
+    `heads` are their outputs by name (`TrainingHeads`).
+    """
+    total, *terms = compute_losses((outputs[0], outputs[1], outputs[2]), batch, part, cycle)
+    weights, nothing = position_weights(batch, part), total.new_zeros(())
+    extra = {name: head_loss(name, output, batch, part, weights) for name, output in heads.items()}
     for name, loss in extra.items():
         total = total + at(getattr(part, f"{name}_weight"), cycle) * loss
-    return total, policy_loss, value_loss, plies_loss, *(extra.get(name, nothing) for name in TRAINING_HEADS)
+    return total, *terms, *(extra.get(name, nothing) for name in TRAINING_HEADS)
 
 
 def head_loss(name: str, output: Tensor, batch: Batch, part: LearnerPart, weights: Tensor | None) -> Tensor:
