@@ -19,6 +19,10 @@ struct SampleArrays {
     Column<std::uint16_t> legal_counts;
     Matrix<float> wdl;
     Column<float> value_weight, plies, played, material, final_material, root_value, root_draw;
+    Column<std::uint16_t> reply_index;
+    Column<float> reply_weight;
+    Matrix<float> value_ahead;
+    Column<float> ahead_weight;
     Column<std::uint64_t> game_ids;
 
     SampleArrays(SampleBatch&& batch, const Encoding& encoding, std::size_t max_moves)
@@ -37,6 +41,10 @@ struct SampleArrays {
           final_material(to_numpy<Column<float>>(std::move(batch.final_material), {size})),
           root_value(to_numpy<Column<float>>(std::move(batch.root_value), {size})),
           root_draw(to_numpy<Column<float>>(std::move(batch.root_draw), {size})),
+          reply_index(to_numpy<Column<std::uint16_t>>(std::move(batch.reply_index), {size})),
+          reply_weight(to_numpy<Column<float>>(std::move(batch.reply_weight), {size})),
+          value_ahead(to_numpy<Matrix<float>>(std::move(batch.value_ahead), {size, HORIZONS})),
+          ahead_weight(to_numpy<Column<float>>(std::move(batch.ahead_weight), {size})),
           game_ids(to_numpy<Column<std::uint64_t>>(std::move(batch.game_ids), {size})) {}
 };
 
@@ -59,6 +67,10 @@ void bind_buffer(nb::module_& m) {
         .def_ro("final_material", &SampleArrays::final_material, nb::rv_policy::reference)
         .def_ro("root_value", &SampleArrays::root_value, nb::rv_policy::reference)
         .def_ro("root_draw", &SampleArrays::root_draw, nb::rv_policy::reference)
+        .def_ro("reply_index", &SampleArrays::reply_index, nb::rv_policy::reference)
+        .def_ro("reply_weight", &SampleArrays::reply_weight, nb::rv_policy::reference)
+        .def_ro("value_ahead", &SampleArrays::value_ahead, nb::rv_policy::reference)
+        .def_ro("ahead_weight", &SampleArrays::ahead_weight, nb::rv_policy::reference)
         .def_ro("game_ids", &SampleArrays::game_ids, nb::rv_policy::reference);
     nb::class_<Buffer>(m, "Buffer", "The window of games that the learner samples from.")
         .def(
@@ -77,35 +89,35 @@ void bind_buffer(nb::module_& m) {
              "Drop the oldest games, as long as their ids are below `game_id`.")
         .def(
             "sample",
-            [](Buffer& self, std::size_t size, std::uint64_t seed, bool mirror, bool endings) {
+            [](Buffer& self, std::size_t size, std::uint64_t seed, bool mirror, bool endings, bool futures) {
                 if (!size || size > MAX_SAMPLES) throw nb::value_error("size goes from 1 to 1,000,000");
                 SampleBatch batch;
                 {
                     nb::gil_scoped_release release;
-                    batch = self.sample(size, seed, mirror, endings);
+                    batch = self.sample(size, seed, mirror, {endings, futures});
                 }
                 const std::size_t width = batch.legal_index.size() / size;
                 return SampleArrays(std::move(batch), self.encoding(), width);
             },
-            "size"_a, "seed"_a, "mirror"_a = true, "endings"_a = false,
+            "size"_a, "seed"_a, "mirror"_a = true, "endings"_a = false, "futures"_a = false,
             "Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:\n"
             "exchange left and right in half of the positions without castling rights. `endings`: replay each game to\n"
-            "its end, for `final_material`, which is 0 otherwise.")
+            "its end, for `final_material`, which is 0 otherwise. `futures`: also `reply_index` and `value_ahead`.")
         .def(
             "sample_at",
-            [](Buffer& self, const std::vector<std::uint64_t>& positions, std::uint64_t seed, bool mirror,
-               bool endings) {
+            [](Buffer& self, const std::vector<std::uint64_t>& positions, std::uint64_t seed, bool mirror, bool endings,
+               bool futures) {
                 if (positions.empty() || positions.size() > MAX_SAMPLES)
                     throw nb::value_error("the number of positions goes from 1 to 1,000,000");
                 SampleBatch batch;
                 {
                     nb::gil_scoped_release release;
-                    batch = self.sample_at(positions, seed, mirror, endings);
+                    batch = self.sample_at(positions, seed, mirror, {endings, futures});
                 }
                 const std::size_t width = batch.legal_index.size() / positions.size();
                 return SampleArrays(std::move(batch), self.encoding(), width);
             },
-            "positions"_a, "seed"_a, "mirror"_a = true, "endings"_a = false,
+            "positions"_a, "seed"_a, "mirror"_a = true, "endings"_a = false, "futures"_a = false,
             "Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in "
             "`sample`.")
         .def_prop_ro("positions", &Buffer::positions)

@@ -17,6 +17,43 @@ float material_balance(const State& state, Color side) {
     return sum;
 }
 
+// base^exponent by multiplication: `pow` differs from machine to machine.
+double power_of(double base, std::size_t exponent) {
+    double power = 1;
+    for (; exponent; --exponent) power *= base;
+    return power;
+}
+
+// 5. What follows: the reply to the move that was played, and the mean values of the plies ahead.
+template <class IndexOf>
+void add_futures(SampleBatch& batch, std::size_t row, const GameRecord& game, const TrainedPosition& position,
+                 IndexOf index_of) {
+    const std::size_t ply = position.ply, plies = game.moves.size();
+    if (ply + 1 < plies) {
+        batch.reply_index[row] = index_of(game.moves[ply + 1]);
+        batch.reply_weight[row] = 1;
+    }
+    // The result for the side to move here: batch.wdl is that of the game, or of its judge, and 0 without both.
+    const float result = batch.wdl[row * 3] - batch.wdl[row * 3 + 2];
+    for (std::size_t i = 0; i < HORIZONS; ++i) {
+        const double horizon = static_cast<double>(AHEAD[i]), keep = 1 - 1 / horizon;
+        double sum = 0, weight = 0;
+        for (const TrainedPosition& later : game.positions) {
+            if (later.ply <= ply) continue;
+            const double share = power_of(keep, later.ply - ply - 1) / horizon;
+            sum += share * static_cast<double>((later.ply - ply) % 2 ? -later.value : later.value);
+            weight += share;
+        }
+        if (batch.value_weight[row] > 0 && plies > ply) {
+            const double share = power_of(keep, plies - ply - 1);
+            sum += share * static_cast<double>(result);
+            weight += share;
+        }
+        if (weight > 0) batch.value_ahead[row * HORIZONS + i] = static_cast<float>(sum / weight);
+        batch.ahead_weight[row] = weight > 0 ? 1.0f : 0.0f;
+    }
+}
+
 }  // namespace
 
 Buffer::Buffer(const Variant& variant, std::size_t capacity, int threads, const Encoding* encoding)
@@ -47,23 +84,24 @@ void Buffer::forget_before(std::uint64_t id) {
     }
 }
 
-SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror, bool endings) {
+SampleBatch Buffer::sample(std::size_t size, std::uint64_t seed, bool mirror, Lookahead lookahead) {
     SampleBatch batch = prepare(size);
     threads_.each(size, [&](std::size_t row) {
         Random random(seed, row);
         const std::size_t drawn = static_cast<std::size_t>(random.bits() % positions_);
-        sample_row(batch, row, drawn, random, mirror, endings);
+        sample_row(batch, row, drawn, random, mirror, lookahead);
     });
     return batch;
 }
 
-SampleBatch Buffer::sample_at(const std::vector<std::uint64_t>& drawn, std::uint64_t seed, bool mirror, bool endings) {
+SampleBatch Buffer::sample_at(const std::vector<std::uint64_t>& drawn, std::uint64_t seed, bool mirror,
+                              Lookahead lookahead) {
     SampleBatch batch = prepare(drawn.size());
     for (const std::uint64_t position : drawn)
         if (position >= positions_) throw Error("RecordError", "a position beyond the buffer's", "");
     threads_.each(drawn.size(), [&](std::size_t row) {
         Random random(seed, row);
-        sample_row(batch, row, static_cast<std::size_t>(drawn[row]), random, mirror, endings);
+        sample_row(batch, row, static_cast<std::size_t>(drawn[row]), random, mirror, lookahead);
     });
     return batch;
 }
@@ -93,12 +131,16 @@ SampleBatch Buffer::prepare(std::size_t size) {
     batch.final_material.assign(size, 0);
     batch.root_value.resize(size);
     batch.root_draw.resize(size);
+    batch.reply_index.assign(size, 0);
+    batch.reply_weight.assign(size, 0);
+    batch.value_ahead.assign(size * HORIZONS, 0);
+    batch.ahead_weight.assign(size, 0);
     batch.game_ids.resize(size);
     return batch;
 }
 
 void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::size_t drawn, Random& random, bool mirror_allowed,
-                        bool endings) const {
+                        Lookahead lookahead) const {
     const std::size_t width = static_cast<std::size_t>(encoding_.max_moves);
     // 1. The trained position of this number in the window.
     const std::size_t which =
@@ -160,7 +202,8 @@ void Buffer::sample_row(SampleBatch& batch, std::size_t row, std::size_t drawn, 
     batch.root_value[row] = position.value;
     batch.root_draw[row] = position.draw;
     batch.game_ids[row] = game.id;
-    if (endings) {
+    if (lookahead.futures) add_futures(batch, row, game, position, index_of);
+    if (lookahead.endings) {
         const Color side = state.turn;
         for (std::size_t ply = position.ply; ply < game.moves.size(); ++ply) variant_->play(state, game.moves[ply]);
         batch.final_material[row] = material_balance(state, side);

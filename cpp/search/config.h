@@ -118,6 +118,11 @@ struct SearchConfig {
     // Proofs by minimax (MCTS-Solver), and a test of each move of a new node for the end of the game. Without them the
     // end of a game is found when a playout reaches it, and backed up as any other value.
     bool solver = true;
+    // The value of a node is the mean over its visits. With `minimax` this share of it is the value of its best move
+    // (after Lanctot et al. 2014 and lc0 #193), at every node, so that a refutation counts at once. With `proven_means`
+    // a proven move has its result in the means above it, for all its visits, and a lost one is left out of them.
+    float minimax = 0;
+    bool proven_means = false;
     // Stop before the visits are used up when the root is proven. Otherwise only a win in one ply, a draw or a loss
     // stops.
     bool stop_when_proven = true;
@@ -174,6 +179,10 @@ struct SearchConfig {
             flag("reuse", &C::reuse, Use::RECIPE, "begin a search of self-play with the subtree of the played move"),
             flag("solver", &C::solver, Use::RECIPE,
                  "prove results by minimax, and look one move ahead for the end of the game"),
+            within("minimax", &C::minimax, 0, 1, Use::RECIPE,
+                   "share of the best move's value in the value of a position; the rest is the mean over its visits"),
+            flag("proven_means", &C::proven_means, Use::RECIPE,
+                 "correct means when a move is proven: its result counts for all its visits, a lost move's not at all"),
             choice("choose", &C::choose, CHOOSE_NAMES, Use::RECIPE,
                    "the move at temperature 0: of most visits or of highest value"),
             flag("stop_when_proven", &C::stop_when_proven, Use::CODE,
@@ -191,6 +200,9 @@ struct SearchConfig {
         quiet.gumbel_scale = quiet.noise_epsilon = quiet.repetition_penalty = 0;
         return quiet;
     }
+
+    // Whether the value of a node is another one than the mean over its visits.
+    bool mixes_values() const { return minimax > 0 || proven_means; }
 
     // Whether nodes search only some of their moves, and hold them in the order of their priors.
     bool limits_moves() const { return top_k > 0 || tail > 0 || widening > 0; }

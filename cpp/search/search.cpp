@@ -365,10 +365,53 @@ void Search::back_up(Path path, float value, float draw) {
         }
     }
     ++visits_;
+    if (config_.mixes_values()) mix_values(path);
+}
+
+// With `minimax` or `proven_means`: sets the values of a path, from its end to the root, to what follows from those of
+// their children. An edge has the value of its child, or of its proof; a proven edge without `proven_means`, and one
+// whose child was pruned, keeps its running mean.
+void Search::mix_values(Path path) {
+    for (std::size_t i = path.size(); i >= 2; i -= 2) {
+        Node& node = tree_.nodes[path[i - 2]];
+        Edge& edge = tree_.edges[path[i - 1]];
+        const Color mover = i % 4 ? root_state_.turn : ~root_state_.turn;  // the path has two numbers for each ply
+        if (!edge.proof.known()) {
+            if (edge.child != NO_NODE && tree_.nodes[edge.child].visits == edge.visits)
+                edge.value = -tree_.nodes[edge.child].value;
+        } else if (config_.proven_means) {
+            edge.value = value_of(edge.proof, mover);
+        }
+        node.value = mixed_value(node, mover);
+    }
+}
+
+// The value of a node for its side to move: (1 - minimax) * mean + minimax * best, where the mean is over its own
+// evaluation and its visits, and the best is that of its visited moves which are not lost.
+float Search::mixed_value(const Node& node, Color side) const {
+    constexpr double NONE = -2;
+    if (config_.proven_means && node.proof.known()) return value_of(node.proof, side);
+    double sum = static_cast<double>(node.net_value), weight = 1, best = NONE;
+    const Edge* const edges = tree_.edges_of(node);
+    for (std::size_t i = 0; i < node.edges; ++i) {
+        const Edge& edge = edges[i];
+        const bool is_lost = edge.proof.is_loss();
+        if (!edge.visits || (is_lost && config_.proven_means)) continue;
+        sum += static_cast<double>(edge.visits) * static_cast<double>(edge.value);
+        weight += edge.visits;
+        if (!is_lost) best = std::max(best, static_cast<double>(edge.value));
+    }
+    const double share = best == NONE ? 0 : static_cast<double>(config_.minimax);
+    return static_cast<float>((1 - share) * (sum / weight) + share * best);
 }
 
 // 8. Prove: propagate a new proof at the end of the path towards the root as far as it decides a node.
 void Search::propagate_proof(Path path) {
+    merge_proofs(path);
+    if (config_.proven_means) mix_values(path);
+}
+
+void Search::merge_proofs(Path path) {
     for (std::size_t i = path.size(); i >= 2; i -= 2) {
         Node& node = tree_.nodes[path[i - 2]];
         const Edge* const edges = tree_.edges_of(node);

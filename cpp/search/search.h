@@ -149,7 +149,10 @@ private:
     float set_evaluation(std::uint32_t at, const State& state, std::size_t depth, std::span<const float> priors,
                          const float* wdl);
     void back_up(Path path, float value, float draw);
+    void mix_values(Path path);
+    float mixed_value(const Node& node, Color side) const;
     void propagate_proof(Path path);
+    void merge_proofs(Path path);
     void cancel(Path path);
 
     std::uint32_t select_root() const;

@@ -15,7 +15,8 @@ bool Search::move_to(const SearchTask& task) {
         // Every value in the tree contains the draw score: it must be the same for the same side.
         const float draw_score = task.root.turn == root_state_.turn ? config_.draw_score : -config_.draw_score;
         if (draw_score == task.config.draw_score && config_.solver == task.config.solver &&
-            config_.limits_moves() == task.config.limits_moves())
+            config_.limits_moves() == task.config.limits_moves() && config_.minimax == task.config.minimax &&
+            config_.proven_means == task.config.proven_means)
             at = find_node(task.root);
         // With other `searchmoves` at the same root, the visits are of the old ones.
         if (at == 0 && !searchmoves_.empty() && !std::ranges::equal(searchmoves_, task.searchmoves)) at = NO_NODE;

@@ -699,7 +699,7 @@ class SearchConfig:
     ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
     """
 
-    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
+    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, minimax: float = 0.0, proven_means: bool = False, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
         """Raises ValueError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -833,6 +833,18 @@ class SearchConfig:
         """
 
     @property
+    def minimax(self) -> float:
+        """
+        share of the best move's value in the value of a position; the rest is the mean over its visits
+        """
+
+    @property
+    def proven_means(self) -> bool:
+        """
+        correct means when a move is proven: its result counts for all its visits, a lost move's not at all
+        """
+
+    @property
     def choose(self) -> str:
         """the move at temperature 0: of most visits or of highest value"""
 
@@ -860,7 +872,7 @@ class SearchConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
+    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., minimax: float = ..., proven_means: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
         """
         Return a copy with other values of some fields. Raises ValueError, which names the field.
         """
@@ -1547,6 +1559,18 @@ class Samples:
     def root_draw(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 
     @property
+    def reply_index(self) -> Annotated[NDArray[numpy.uint16], dict(shape=(None,))]: ...
+
+    @property
+    def reply_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
+    def value_ahead(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    @property
+    def ahead_weight(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    @property
     def game_ids(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
 class Buffer:
@@ -1560,14 +1584,14 @@ class Buffer:
     def forget_before(self, game_id: int) -> None:
         """Drop the oldest games, as long as their ids are below `game_id`."""
 
-    def sample(self, size: int, seed: int, mirror: bool = True, endings: bool = False) -> Samples:
+    def sample(self, size: int, seed: int, mirror: bool = True, endings: bool = False, futures: bool = False) -> Samples:
         """
         Return `size` positions, drawn uniformly with replacement; a function of `seed` and the games. `mirror`:
         exchange left and right in half of the positions without castling rights. `endings`: replay each game to
-        its end, for `final_material`, which is 0 otherwise.
+        its end, for `final_material`, which is 0 otherwise. `futures`: also `reply_index` and `value_ahead`.
         """
 
-    def sample_at(self, positions: Sequence[int], seed: int, mirror: bool = True, endings: bool = False) -> Samples:
+    def sample_at(self, positions: Sequence[int], seed: int, mirror: bool = True, endings: bool = False, futures: bool = False) -> Samples:
         """
         Return the given positions, numbered from 0, the oldest, to `Buffer.positions` - 1; all else as in `sample`.
         """

@@ -275,6 +275,8 @@ class Edge:
     in_flight: int = 0
     proof: Proof | None = None
     child: Node | None = None
+    mixed: float | None = None
+    """Its value, where that is another one than the mean (`Tree.mix`)."""
 
     @property
     def visits(self) -> int:
@@ -283,8 +285,8 @@ class Edge:
 
     @property
     def value(self) -> float:
-        """Return the mean of them."""
-        return math.fsum(self.values) / len(self.values)
+        """Return the mean of them, or what replaces it."""
+        return math.fsum(self.values) / len(self.values) if self.mixed is None else self.mixed
 
 
 @dataclass
@@ -304,11 +306,12 @@ class Node:
     waiting: bool = False
     number: int = 0
     """Of nodes made before this one."""
+    mixed: float | None = None
 
     @property
     def value(self) -> float:
-        """Return the mean of its own evaluation and of all that came from below."""
-        return math.fsum(self.values) / len(self.values)
+        """Return the mean of its own evaluation and of all that came from below, or what replaces it."""
+        return math.fsum(self.values) / len(self.values) if self.mixed is None else self.mixed
 
 
 Path = list[tuple[Node, Edge]]
@@ -337,6 +340,8 @@ class Config(NamedTuple):
     stop_min_visits: int = 100
     solver: bool = True
     choose: str = "visits"
+    minimax: float = 0.0
+    proven_means: bool = False
 
 
 SELECTION_NOISE: Final = int.from_bytes(b"sele", "big")
@@ -574,7 +579,31 @@ class Tree:
             node.values.append(value)
             edge.in_flight -= 1
             node.in_flight -= 1
+            if self.config.minimax or self.config.proven_means:
+                if edge.proof is not None and not self.config.proven_means:  # its running mean goes on
+                    old = 0.0 if edge.mixed is None else edge.mixed
+                    edge.mixed = old + (value - old) / edge.visits
+                self.mix(node, edge)
         self.done_visits += 1
+
+    def mix(self, node: Node, edge: Edge) -> None:
+        """Replace the values of an edge and its node by what follows from their children."""
+        proven_means = self.config.proven_means
+        if edge.proof is not None and proven_means:
+            edge.mixed = self.worth(edge.proof[0], node.white)
+        elif edge.proof is None:
+            assert edge.child is not None
+            edge.mixed = -edge.child.value
+        if node.proof is not None and proven_means:
+            node.mixed = self.worth(node.proof[0], node.white)
+            return
+        tried = [each for each in node.edges if each.visits]
+        kept = [each for each in tried if each.proof is None or each.proof[0] >= 0]
+        counted = kept if proven_means else tried
+        total = node.net_value + math.fsum(each.visits * each.value for each in counted)
+        mean = total / (1 + sum(each.visits for each in counted))
+        best = max((each.value for each in kept), default=mean)
+        node.mixed = (1 - self.config.minimax) * mean + self.config.minimax * best
 
     def prove(self, path: Path) -> None:
         """Carry a proof towards the root."""
@@ -584,10 +613,13 @@ class Tree:
             node = path[place][0]
             proof = best_proof(node.edges)
             if proof is None or proof == node.proof:
-                return
+                break
             node.proof = proof
             if place:
                 path[place - 1][1].proof = one_ply_earlier(proof)
+        if self.config.proven_means:
+            for node, edge in reversed(path):
+                self.mix(node, edge)
 
     # -- selection --------------------------------------------------------------------------------
 
@@ -605,7 +637,8 @@ class Tree:
                 flights.append(index)
                 continue
             flying = self.config.virtual_loss * edge.in_flight
-            scores[index] = score(index, math.fsum(edge.values) - flying, edge.visits + flying)
+            total_value = edge.visits * edge.value if edge.values else 0.0
+            scores[index] = score(index, total_value - flying, edge.visits + flying)
             if node is self.root:
                 scores[index] -= self.config.repetition_penalty * self.is_repeated(edge.move)
         if not scores:  # all decided, or in flight

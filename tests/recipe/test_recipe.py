@@ -88,7 +88,7 @@ BAD_SETTINGS = [
     ("learner.holdout=1", "learner.holdout: every game would only validate"),
     ("learner.window=10", "learner.window: smaller than one batch"),
     ("net.size=huge", "net.size: unknown value 'huge'; valid values: tiny, small, medium"),
-    ("net.blocks=[[0, 2], [5, 3]]", "net.blocks: expected a whole number from 1 to 80, not [[0, 2], [5, 3]]"),
+    ("net.blocks=[[0, 3], [5, 2]]", "net.blocks: a net only grows in a run, and 2 after 3 is less (from cycle 5)"),
     ("selfplay.fast_visits=1000", "selfplay.fast_visits: 1000 is more than the"),
     ("selfplay.fast_visits=[[0, 1], [7, 1000]]", "(from cycle 7)"),
     ("selfplay.full_probability=0", "selfplay.full_probability: without full searches there is nothing to learn from"),
@@ -311,7 +311,7 @@ def test_a_key_is_explained(run: Command) -> None:
     assert list(shown) == names()
     assert (shown["gardner-laptop"], shown["atomic"]) == ("16", "[[0, 32], [8, 64], [16, 104]]")
     assert "default:  as in net.size" in run("train", "--explain", "net.blocks").out
-    assert "no; --set cannot change it" in run("train", "--explain", "net.blocks").out
+    assert "no; --set cannot change it" in run("train", "--explain", "net.context").out
     section = run("train", "--explain", "gate").out.splitlines()
     assert [line.split(":")[0] for line in section] == [key for key in KEYS if key.startswith("gate.")]
     done = run("train", "--explain", "visits")

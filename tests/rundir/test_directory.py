@@ -234,7 +234,8 @@ def test_another_run_is_refused_and_never_overwritten(tmp_path: Path) -> None:
     assert "seed" in refusal(lambda: open_run(directory, seed=5))
     assert "--smoke" in refusal(lambda: open_run(directory, smoke=False))
     assert "learner.learning_rate" in refusal(lambda: open_run(directory, edited))
-    assert "cannot be changed" in refusal(lambda: open_run(directory, settings=["net.blocks=7"]))
+    assert "cannot change at once" in refusal(lambda: open_run(directory, settings=["net.blocks=7"]))
+    assert "cannot be changed" in refusal(lambda: open_run(directory, settings=["net.activation=mish"]))
     assert contents(directory) == before
 
 

@@ -217,6 +217,8 @@ RULES: dict[str, dict[str, list[Any]]] = {
     "limits": {"top_k": [0, 2, 5], "tail": [0.0, 0.0625, 0.25], "widening": [0.0, 0.5, 1.5]},
     "ends": {"stop_share": [0.25, 0.5], "stop_min_visits": [1, 10, 40]},
     "unproven": {"solver": [False], "select": ["puct", "ucb1", "noise"], "choose": ["visits", "value"]},
+    "minimax": {"minimax": [0.25, 0.5, 1.0], "proven_means": [False, True], "gumbel": [False, True]},
+    "proven means": {"proven_means": [True], "stop_when_proven": [False, True], "gumbel": [False, True]},
     "repetitions": {"repetition_penalty": [0.125, 1.0], "select": ["puct", "ucb1", "noise"]},
 }
 

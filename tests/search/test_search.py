@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,16 +29,23 @@ def searched(position: Position, visits: int, evaluator: str = "fake", **config:
     return search.result()
 
 
+KINDS: dict[str, dict[str, Any]] = {
+    "puct": {},
+    "gumbel": {"gumbel": True},
+    "mixed": {"minimax": 0.25, "proven_means": True},
+}
+
+
 def trees() -> dict[str, dict[str, int]]:
-    """Visits of every root move under the hash-based evaluator, for both kinds of root."""
+    """Visits of every root move under the hash-based evaluator, for both kinds of root and with mixed values."""
     return {
-        f"{variant} {'gumbel' if gumbel else 'puct'}": {
+        f"{variant} {kind}": {
             str(stats.move): stats.visits
-            for stats in searched(Position(variant, fen), 200, gumbel=gumbel).moves
+            for stats in searched(Position(variant, fen), 200, **config).moves
             if stats.visits
         }
         for variant, fen in POSITIONS.items()
-        for gumbel in (False, True)
+        for kind, config in KINDS.items()
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from typing import Any
 
 import numpy as np
@@ -272,7 +273,14 @@ def test_a_tree_of_another_kind_is_not_kept() -> None:
     position = Position("gardner", MIDDLEGAME)
     after = position.copy()
     after.play(position.legal_moves[3])
-    for change in ({"solver": False}, {"top_k": 4}, {"widening": 1.0}, {"tail": 0.1}):
+    for change in (
+        {"solver": False},
+        {"top_k": 4},
+        {"widening": 1.0},
+        {"tail": 0.1},
+        {"minimax": 0.25},
+        {"proven_means": True},
+    ):
         assert searched(position, SearchConfig(), 600).move_to(after, SearchConfig(), 10)
         assert not searched(position, SearchConfig(), 600).move_to(after, SearchConfig(**change), 10)
 
@@ -288,6 +296,7 @@ def test_a_tree_of_another_kind_is_not_kept() -> None:
         {"solver": False},
         {"top_k": 6, "widening": 1.0, "cpuct_base": 100.0},
         {"noise_epsilon": 0.25, "noise_depth": 3},
+        {"minimax": 0.25, "proven_means": True},
     ],
     ids=str,
 )
@@ -305,3 +314,51 @@ def test_threads_search_by_every_rule(options: dict[str, Any]) -> None:
         line = position.copy()
         for move in stats.pv:
             line.play(move)
+
+
+# ---- values beside the mean -------------------------------------------------------------------------------------
+
+
+def test_a_refutation_counts_at_once_with_minimax() -> None:
+    """The value of a move is that of its best reply: with a share of 1 that of the principal variation's leaf."""
+    position = Position("gardner", MIDDLEGAME)
+    for share in (0.0, 1.0):
+        search = searched(position, SearchConfig(minimax=share, solver=False), 400)
+        for stats in search.result().moves:
+            after = search.result_after(stats.move)
+            if after is None or not any(reply.visits for reply in after.moves):
+                continue
+            best = max(reply.value for reply in after.moves if reply.visits)
+            assert (stats.value == pytest.approx(-best, abs=1e-6)) == (share == 1.0) or share == 0.0
+        values = [stats.value for stats in search.result().moves if stats.visits]
+        if share == 1.0:
+            assert search.result().value == pytest.approx(max(values), abs=1e-6)
+
+
+def test_lost_moves_are_left_out_of_means() -> None:
+    """White mates or is mated: the values of lost moves pull the mean down unless means are corrected."""
+    chance = random.Random(5)
+    seen = 0
+    for _ in range(200):
+        position = Position("atomic")
+        for _ in range(chance.randrange(8, 30)):
+            if position.is_game_over():
+                break
+            position.play(chance.choice(position.legal_moves))
+        if position.is_game_over():
+            continue
+        plain, right = (
+            searched(position, SearchConfig(proven_means=each, stop_when_proven=False), 200).result()
+            for each in (False, True)
+        )
+        moves = [stats for stats in right.moves if stats.visits]
+        lost = [stats for stats in moves if stats.proven is not None and stats.proven < 0]
+        if right.proven is not None or not lost:
+            continue
+        kept = [stats for stats in moves if stats not in lost]
+        total = sum(stats.visits for stats in kept)
+        assert right.net_value is not None
+        mean = (right.net_value + sum(stats.visits * stats.value for stats in kept)) / (1 + total)
+        assert right.value == pytest.approx(mean, abs=1e-4)
+        seen += right.value > plain.value
+    assert seen >= 3

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from selfmate.cli.ab import ab
 from selfmate.cli.analyse import analyse
 from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
@@ -27,7 +28,7 @@ from selfmate.cli.recipe import recipe_app
 from selfmate.cli.records import records
 from selfmate.cli.starts import starts
 from selfmate.cli.studio import studio
-from selfmate.cli.training import pack, train
+from selfmate.cli.training import cooldown, pack, train
 from selfmate.errors import SelfmateError, clip
 
 __all__ = ["app", "main"]
@@ -106,7 +107,7 @@ def _selfmate(
 
 
 COMMANDS = (
-    perft, train, starts, records, arena, ladder, rate, progress, pack,
+    perft, train, starts, records, arena, ab, ladder, rate, progress, pack, cooldown,
     play, studio, uci, analyse, nets, export, demo, doctor,
 )  # fmt: skip
 for command in COMMANDS:

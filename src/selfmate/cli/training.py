@@ -1,4 +1,4 @@
-"""`selfmate train` and `selfmate pack`."""
+"""`selfmate train`, `selfmate pack` and `selfmate cooldown`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from selfmate.cli.common import Settings, notice
+from selfmate.cli.common import INTERRUPTED, Settings, notice, progress_bar
 from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
 from selfmate.util.packages import install_hint
@@ -18,7 +18,7 @@ from selfmate.util.packages import install_hint
 if TYPE_CHECKING:
     from selfmate.train.session import Summary
 
-__all__ = ["pack", "train"]
+__all__ = ["cooldown", "pack", "train"]
 
 Ray = Annotated[
     str | None,
@@ -60,7 +60,7 @@ def train(
     ] = "auto",
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="Start a new run with the games of another run, and its weights that fit."),
+        typer.Option("--from", help="Start a new run with the games and the weights of another run, or with a net."),
     ] = None,
     learn_only: Annotated[
         bool, typer.Option("--learn-only", help="Play no games: learn from those that the run has.")
@@ -126,8 +126,13 @@ def pack(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is not training.", show_default=False)],
     to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
     mib: Annotated[float, typer.Option("--mib", min=1, help="Largest size of the copy in MiB.")] = 64,
+    half: Annotated[
+        bool, typer.Option("--half", help="Round the weights in training to bfloat16, for more games.")
+    ] = False,
 ) -> None:
     """Make a small copy of a run to resume elsewhere: weights, champion, and the newest games that fit.
+
+    Nets that play are stored in bfloat16, which holds their weights exactly.
 
     Example: selfmate pack runs/atomic small --mib 50
 
@@ -135,7 +140,7 @@ def pack(
     """
     from selfmate.rundir.pack import pack as pack_run
 
-    packed = pack_run(run, to, mib)
+    packed = pack_run(run, to, mib, half=half)
     print(
         f"{packed.directory}: {packed.bytes / (1 << 20):.1f} MiB, at cycle {packed.cycle}, "
         f"with {packed.games:,} of {packed.all_games:,} games."
@@ -145,3 +150,40 @@ def pack(
             f"no game fits into {mib:g} MiB; the copy plays, but learns nothing until it has played new games; "
             f"for the newest games give --mib {packed.mib_for_games} or more"
         )
+
+
+def cooldown(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is not training.", show_default=False)],
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the net.", show_default=False)],
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, max=10_000_000, help="Steps in which the learning rate falls to zero.")
+    ] = 1500,
+    device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
+) -> None:
+    """Write a net that plays better than the run's own: a copy of it learns on at a rate that falls to zero.
+
+    The run is not changed, and goes on at its own rate.
+
+    Example: selfmate cooldown runs/atomic cooled --steps 1500
+    """
+    try:
+        from selfmate.train.cooldown import cool_down
+    except ModuleNotFoundError as error:
+        raise SelfmateError(install_hint(error.name)) from error
+    from selfmate.util.signals import Interrupt
+
+    with Interrupt() as interrupt, progress_bar() as bar:
+        task = bar.add_task("cooldown", total=steps, note="")
+
+        def tell(done: int) -> None:
+            bar.update(task, completed=done, note=f"step {done:,} of {steps:,}")
+
+        found = cool_down(run, to, steps, device=device, stopping=interrupt, tell=tell)
+    if found is None:
+        notice("stopped; nothing is written")
+        sys.exit(INTERRUPTED)
+    print(f"{to}: net {found.net_id[:12]} at step {found.step:,}.")
+    if found.before is not None and found.after is not None:
+        for name in ("policy", "value"):
+            losses = [getattr(each, name) for each in (found.before, found.after)]
+            print(f"Held-out {name} loss: {losses[0]:.4f} before, {losses[1]:.4f} after.")

@@ -74,7 +74,12 @@ class LeasedPlay:
         with tempfile.TemporaryDirectory(prefix="selfmate-net-") as folder:
             unpack_net(name, data, Path(folder))
             self._champion = open_champion(
-                Path(folder), self._champion, device=device, continuous=self.setup.continuous, compiled=compiled
+                Path(folder),
+                self._champion,
+                device=device,
+                continuous=self.setup.continuous,
+                compiled=compiled,
+                pause=self._thread.pause,
             )
         if self._concurrency is None:
             self._concurrency = choose_concurrency(

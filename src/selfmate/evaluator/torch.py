@@ -26,6 +26,7 @@ from selfmate.evaluator.backends import Precision
 from selfmate.evaluator.base import MAX_PLIES, Evaluation, Evaluator, EvaluatorLane, checked, pieces
 from selfmate.evaluator.cuda import LAUNCH_LOCK, capture, device_errors
 from selfmate.nn.checkpoint import Card, describe, load
+from selfmate.nn.config import NetConfig
 from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.nn.net import Net, fold, fuse_for_tensor_cores
@@ -107,6 +108,12 @@ class TorchEvaluator(Evaluator):
         if self._device.type == "cpu":
             return EvaluatorLane(self)
         return GpuLane(self, rows, compile=self._compile and compiled)
+
+    @property
+    def config(self) -> NetConfig:
+        """The config of its net."""
+        config: NetConfig = self._net.config
+        return config
 
     def replace(self, source: Net | str | Path) -> None:
         """Use the weights of another net of the same config, without compiling again; batches in flight keep theirs."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from selfmate._core import SearchConfig
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError, clip
 from selfmate.match.match_file import MatchSettings
@@ -39,6 +40,8 @@ class MatchPlan:
     """Ends the match as soon as it is decided."""
     concurrency: int | None = None
     """Games with engines at a time; None for a number that fits the machine."""
+    searches: tuple[SearchConfig, ...] = ()
+    """The search of each contestant; where empty, all have the same one."""
 
     @property
     def threads(self) -> int:
@@ -65,7 +68,7 @@ class MatchPlan:
             "margin": f"{1000 * referee.margin:g} {1000 * referee.move_margin:g}",
             "sprt": "off" if sprt is None else f"{sprt.elo0:g},{sprt.elo1:g} {sprt.alpha:g} {sprt.beta:g} {sprt.model}",
             **{name: str(getattr(referee, name) or "off") for name in ("resign", "win", "draw")},
-        }
+        } | ({"searches": ", ".join(map(repr, self.searches))} if self.searches else {})
         return MatchSettings(variant=self.variant, players=self.labels, openings=self.openings, rules=rules)
 
 

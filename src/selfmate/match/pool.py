@@ -78,7 +78,7 @@ def make_match_pool(
     visits: Sequence[int],
     games: int,
     *,
-    search: SearchConfig | None = None,
+    search: SearchConfig | Sequence[SearchConfig] | None = None,
     seed: int = 0,
     max_plies: int = 512,
     rules: ScoreRules | None = None,
@@ -88,12 +88,14 @@ def make_match_pool(
 ) -> MatchPool:
     """Return a pool in which `games` games can be played; a player that is None is external (`Pool.play`).
 
-    `visits` are per move, one number for each player. All players use the same `search`, without noise; `play_config()`
-    when None. `seed` is for the moves of `random`, `rules` end games by score. Players with the same net share it and
-    its batches. `slots` is the number of games at once; when None, as many as the nets need to be nearly as fast as
-    they get, by a short measurement. `in_order` keeps new games from getting far ahead of the oldest unfinished one.
+    `visits` are per move, one number for each player. `search`, without noise, is that of all players, or one for each;
+    `play_config()` when None. `seed` is for the moves of `random`, `rules` end games by score. Players with the same
+    net share it and its batches. `slots` is the number of games at once; when None, as many as the nets need to be
+    nearly as fast as they get, by a short measurement. `in_order` keeps new games from getting far ahead of the oldest
+    unfinished one.
     """
-    seats, evaluators = _make_seats(variant, players, visits, search or play_config())
+    searches = search if isinstance(search, Sequence) else [search or play_config()] * len(players)
+    seats, evaluators = _make_seats(variant, players, visits, searches)
     nets = [each for each in evaluators if not isinstance(each, str)]
     layout = _choose_layout(nets, [seat.visits for seat in seats if seat.visits], games, lanes=lanes, slots=slots)
     gpu = any(map(is_on_gpu, nets))
@@ -117,12 +119,12 @@ def make_match_pool(
 
 
 def _make_seats(
-    variant: str, players: Sequence[Player | None], visits: Sequence[int], search: SearchConfig
+    variant: str, players: Sequence[Player | None], visits: Sequence[int], searches: Sequence[SearchConfig]
 ) -> tuple[list[Seat], list[Evaluator | str]]:
     """Return a seat for each player, and the evaluators that the seats name by number."""
     evaluators: list[Evaluator | str] = []
     seats: list[Seat] = []
-    for player, each in zip(players, visits, strict=True):
+    for player, each, search in zip(players, visits, searches, strict=True):
         if player is None:
             seats.append(Seat.external())
             continue

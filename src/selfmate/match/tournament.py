@@ -158,7 +158,7 @@ def _play_in_pool(
         players,
         [contestant.limit.visits or 0 for contestant in plan.contestants],
         needed,
-        search=play_config(gumbel=plan.gumbel),
+        search=plan.searches or play_config(gumbel=plan.gumbel),
         seed=plan.seed,
         max_plies=plan.referee.max_plies,
         rules=plan.referee.score_rules,

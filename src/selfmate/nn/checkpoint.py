@@ -46,6 +46,7 @@ __all__ = [
     "Card",
     "TensorSpec",
     "WeightsError",
+    "compact_tensors",
     "describe",
     "load",
     "net_id",
@@ -57,6 +58,7 @@ __all__ = [
     "read_tensors",
     "save",
     "tensors_of",
+    "unpack_tensors",
 ]
 
 
@@ -123,7 +125,7 @@ def save(
         raise WeightsError(f"{_shown(folder)} already holds a net", str(folder))
     card, tensors = _describe(net, step=step, parents=parents, created_by=created_by)
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / TENSORS_NAME, _compact(net) if compact else tensors)
+    write_file(folder / TENSORS_NAME, compact_tensors(tensors_of(net)) if compact else tensors)
     write_file(folder / JSON_NAME, msgspec.json.format(msgspec.json.encode(card), indent=1) + b"\n")
     return card
 
@@ -163,16 +165,47 @@ def pack_tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     return serialise({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()})
 
 
-def _compact(net: Net) -> bytes:
-    """Return the tensors of a net in the safetensors format, in bfloat16 where that is exact, else in F32."""
-    import torch
-    from safetensors.torch import save as serialise
+def compact_tensors(tensors: Mapping[str, NDArray[Any]], *, exact: bool = True) -> bytes:
+    """Return tensors of float32 in the safetensors format, in bfloat16 where that is exact, else in F32.
 
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()}
-    halved = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
-    return serialise(
-        {name: half if torch.equal(half.float(), tensors[name]) else tensors[name] for name, half in halved.items()}
-    )
+    Without `exact` all of them are rounded to bfloat16, to nearest, ties to even.
+
+    >>> third = {"a": np.full(2, 1 / 3, np.float32), "b": np.full(2, 0.5, np.float32)}
+    >>> [float(unpack_tensors(compact_tensors(third, exact=each))["a"][0]) for each in (True, False)]
+    [0.3333333432674408, 0.333984375]
+    """
+    rows: list[tuple[bool, str, tuple[int, ...], bytes]] = []
+    for name, tensor in tensors.items():
+        bits = np.ascontiguousarray(tensor, "<f4").view("<u4")
+        half = ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype("<u2")
+        is_half = not exact or bool(((half.astype("<u4") << 16) == bits).all())
+        rows.append((is_half, name, tensor.shape, (half if is_half else bits).tobytes()))
+    rows.sort()  # those of four bytes first, so that all are aligned
+    header: dict[str, Any] = {}
+    end = 0
+    for is_half, name, shape, data in rows:
+        begin, end = end, end + len(data)
+        header[name] = {"dtype": "BF16" if is_half else "F32", "shape": list(shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + b"".join(data for *_, data in rows)
+
+
+def unpack_tensors(data: bytes) -> dict[str, NDArray[Any]]:
+    """Return the tensors of a file in the safetensors format; those in bfloat16 become float32.
+
+    The bytes are trusted: a stamp has been compared, or they were written just now. `read_tensors` reads any others.
+    """
+    from safetensors import deserialize
+
+    return {name: _numbers(entry) for name, entry in deserialize(data)}  # type: ignore[no-untyped-call]
+
+
+def _numbers(entry: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the numbers of an entry of safetensors."""
+    is_half = entry["dtype"] == "BF16"
+    numbers = np.frombuffer(entry["data"], "<u2" if is_half else DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return (numbers.astype("<u4") << 16).view("<f4") if is_half else numbers
 
 
 def _identify(config: NetConfig, tensors: bytes) -> str:
@@ -250,8 +283,11 @@ def read_card(folder: str | Path) -> Card:
 
 
 def read_tensors(path: str | Path, expected: Mapping[str, TensorSpec]) -> dict[str, NDArray[Any]]:
-    """Return the tensors of a file, which must have exactly the `expected` names, types and shapes, and be finite."""
-    tensors, _ = _read(Path(path), expected)
+    """Return the tensors of a file, which must have exactly the `expected` names, types and shapes, and be finite.
+
+    Tensors that are expected in F32 may be in BF16.
+    """
+    tensors, _ = _read(Path(path), expected, bfloat16=True)
     _check_numbers(Path(path), tensors)
     return tensors
 
@@ -273,9 +309,7 @@ def open_regular(path: Path, most_bytes: int) -> BinaryIO:
     return file
 
 
-def _read(
-    path: Path, expected: Mapping[str, TensorSpec], *, bfloat16: bool = False
-) -> tuple[dict[str, NDArray[Any]], bytes]:
+def _read(path: Path, expected: Mapping[str, TensorSpec], *, bfloat16: bool) -> tuple[dict[str, NDArray[Any]], bytes]:
     """Return the tensors of a file, and its bytes. A file that is larger than expected is refused before it is read.
 
     With `bfloat16`, tensors that are expected in F32 may be in BF16; then the bytes are those of the file in F32.
@@ -314,8 +348,7 @@ def _read(
             _refuse(path, f"{name} is of type {entry['dtype']}, expected {kind}", name)
         if tuple(entry["shape"]) != shape:
             _refuse(path, f"{name} has shape {clip(str(entry['shape']))}, expected {list(shape)}", name)
-        numbers = np.frombuffer(entry["data"], "<u2" if is_half else DTYPES[kind]).reshape(shape)
-        tensors[name] = (numbers.astype("<u4") << 16).view("<f4") if is_half else numbers
+        tensors[name] = _numbers(entry)
     return tensors, pack_tensors(tensors) if is_compact else data
 
 

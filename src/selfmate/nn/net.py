@@ -214,11 +214,16 @@ class Net(nn.Module):
         Shapes as in `forward`, but a value that is a number is [B, 1] and still without tanh, and a net without a
         policy has equal logits.
         """
+        return self._raw_with_trunk(bits, scalars)[:3]
+
+    def _raw_with_trunk(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the outputs of `raw` and the end of the tower, [B, C, R, F]."""
         values = {PLANES: self.planes(bits, scalars)}
         for layer in self.layers:
             values[layer.writes] = self.compute(layer, values)
         plies = functional.softplus(values["plies"].float()).squeeze(1) * PLIES_UNIT
-        return self._policy_logits(values, bits.shape[0]), self._value(values["wdl"], bits), plies
+        policy_logits = self._policy_logits(values, bits.shape[0])
+        return policy_logits, self._value(values["wdl"], bits), plies, values["trunk"]
 
     def _policy_logits(self, values: Mapping[str, Tensor], size: int) -> Tensor:
         """Return the logits of all moves: [B, planes * squares], in the order of the policy index."""
@@ -263,10 +268,14 @@ class Net(nn.Module):
         within -1 to 1 only for `tanh`. `bits` is int64[B, P] (the uint64 of the encoder, bit for bit), `scalars`
         float[B, S]. The logits of moves are in the order of the policy index.
         """
-        policy_logits, value, plies = self.raw(bits, scalars)
+        return self.forward_with_trunk(bits, scalars)[:3]
+
+    def forward_with_trunk(self, bits: Tensor, scalars: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor]:
+        """Return the outputs of `forward` and the end of the tower, [B, C, R, F], for heads that only train."""
+        policy_logits, value, plies, trunk = self._raw_with_trunk(bits, scalars)
         kind = self.config.value
         logits = None if self.config.policy == "none" else policy_logits.float()
-        return logits, value.float() if kind == "wdl" else expected_value(value, kind), plies
+        return logits, value.float() if kind == "wdl" else expected_value(value, kind), plies, trunk
 
     def evaluate(self, bits: Tensor, scalars: Tensor, moves: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return float32 priors of the legal moves [B, M], win-draw-loss [B, 3] and plies left [B].

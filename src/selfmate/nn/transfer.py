@@ -1,4 +1,4 @@
-"""Weights of one net as the start of another: more or fewer blocks, another board, or without context layers."""
+"""Weights of one net as the start of another: more or fewer blocks, wider, another board, or without context layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selfmate.nn.architecture import PLANES
 from selfmate.nn.config import NetError
 from selfmate.nn.net import Net
 
-__all__ = ["copy_matching_weights", "means_the_same", "transfer_tower", "without_context"]
+__all__ = ["copy_matching_weights", "grow", "means_the_same", "transfer_tower", "without_context"]
 
 SAME_MEANING: Final = ("encoder", "history", "activation", "widths")
 """Keys of a config that must be equal for the weights of a tower to mean the same."""
@@ -68,6 +68,54 @@ def means_the_same(source: Net, target: Net) -> bool:
     """Return whether the weights of two nets are of one width, read the same planes and give the same outputs."""
     keys = ("channels", *SAME_MEANING, *HEADS)
     return all(getattr(source.config, key) == getattr(target.config, key) for key in keys)
+
+
+@torch.no_grad()
+def grow(source: Net, target: Net) -> None:
+    """Copy the weights of a net into one with more blocks or channels, so that both compute the same.
+
+    What only the target has keeps its own weights: a new block is the identity, a new channel is computed, but has the
+    weight 0 wherever an old channel would read it, and learns from there (as in Net2Net, Chen et al. 2016, without its
+    copies of channels, which would have equal gradients). Raises `NetError` where the target is smaller, or differs in
+    anything else.
+
+    >>> from selfmate.nn.config import GARDNER, NetConfig
+    >>> old, new = (Net(NetConfig.sized(GARDNER, blocks=1, channels=width), seed=width) for width in (8, 12))
+    >>> grow(old, new)
+    >>> bits, scalars = torch.tensor([[5] * GARDNER.bitboards]), torch.ones(1, GARDNER.scalars)
+    >>> torch.allclose(old.eval()(bits, scalars)[0], new.eval()(bits, scalars)[0], atol=1e-5)
+    True
+    """
+    here, there = source.config.to_dict(), target.config.to_dict()
+    for key in sorted(here.keys() | there.keys()):
+        before, after = here.get(key), there.get(key)
+        if before != after and key not in ("blocks", "channels"):
+            raise NetError(f"a net grows in blocks and channels alone; {key} is {before} and {after}", key)
+        if key in ("blocks", "channels") and after < before:  # type: ignore[operator]
+            raise NetError(f"a net grows; {key} would fall from {before} to {after}", key)
+    old, new = source.state_dict(), target.state_dict()
+    larger = {layer.name: layer for layer in target.layers}
+    for layer in source.layers:
+        grown = larger[layer.name]
+        rows = _old_places(layer.outputs, grown.outputs, halves=layer.kind == "scale_shift")
+        columns = _old_places(layer.inputs, grown.inputs, halves=layer.pooling == "mean_max")
+        for name in layer.tensors:
+            if new[name].ndim == 1:
+                new[name][rows] = old[name].to(new[name].device)
+            else:
+                weight = torch.zeros_like(new[name][rows])
+                weight[:, columns] = old[name].to(weight.device)
+                new[name][rows] = weight
+
+
+def _old_places(before: int, after: int, *, halves: bool) -> Tensor:
+    """Return where the old numbers of a vector are in a longer one: at its beginning, or at that of each half.
+
+    >>> _old_places(4, 6, halves=True).tolist(), _old_places(4, 6, halves=False).tolist()
+    ([0, 1, 3, 4], [0, 1, 2, 3])
+    """
+    first = torch.arange(before // 2 if halves else before)
+    return torch.cat([first, after // 2 + first]) if halves else first
 
 
 @torch.no_grad()

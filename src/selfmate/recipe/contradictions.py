@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from selfmate.nn.config import NetError
+from selfmate.nn.config import NetConfig, NetError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import LearnerPart, Recipe
 from selfmate.recipe.searches import match_search, search_contradictions, selfplay_search
@@ -15,10 +15,7 @@ __all__ = ["contradictions"]
 def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield every (key, reason) that makes the recipe impossible, at any cycle of its schedules."""
     selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
-    try:
-        recipe.net_config()
-    except NetError as error:
-        yield f"net.{error.part}", str(error)
+    yield from _net(recipe)
     if recipe.net.policy == "none" and search.gumbel:
         yield "search.gumbel", "a Gumbel root draws moves by their priors, and net.policy = none has none"
     if learner.holdout == 1:
@@ -64,6 +61,23 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
         ):
             if at(games, cycle) % 2:
                 yield name, f"openings are played in pairs, so the number is even{when}"
+
+
+def _net(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Yield the contradictions within [net], at every cycle at which it grows."""
+    before: NetConfig | None = None
+    for cycle in start_cycles(each for _, each in recipe.net):
+        when = f" (from cycle {cycle})" if cycle else ""
+        try:
+            config = recipe.net_config(cycle)
+        except NetError as error:
+            yield f"net.{error.part}", f"{error}{when}"
+            return
+        for key in ("blocks", "channels"):
+            if before is not None and getattr(config, key) < getattr(before, key):
+                less = f"{getattr(config, key)} after {getattr(before, key)}"
+                yield f"net.{key}", f"a net only grows in a run, and {less} is less{when}"
+        before = config
 
 
 def _learner(part: LearnerPart, value: str) -> Iterator[tuple[str, str]]:

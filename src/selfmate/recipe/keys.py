@@ -19,14 +19,17 @@ __all__ = ["KEYS", "MAY_CHANGE", "MOVED", "Key"]
 MAY_CHANGE: Final = frozenset(
     f"{part}.{key}"
     for part, keys in {
+        "net": "blocks channels",
         "selfplay": "cycles slots visits fast_visits full_probability temperature",
-        "learner": "learning_rate weight_decay reuse window value_mix keep_every log_every",
+        "learner": "learning_rate weight_decay reuse window value_mix grow_steps keep_every log_every",
         "gate": "games visits rule threshold p0 p1 alpha beta every final_games final_visits",
         "progress": "games every visits engine engine_games engine_elo",
     }.items()
     for key in keys.split()
 )
-"""Keys that `--set` may change when a run is resumed: rates, window, visits, and whatever only measures."""
+"""Keys that `--set` may change when a run is resumed: rates, window, visits, and whatever only measures.
+
+The net may get a schedule that begins as it is now (`rundir/directory.py` checks that)."""
 
 MOVED: Final = {"gate.anchor_games": "progress.games", "gate.anchor_every": "progress.every"}
 """Keys in recipes that earlier versions archived, and their present names."""

@@ -14,10 +14,12 @@ from pydantic import Field
 from selfmate._core import Encoding, SearchConfig, SelfPlayConfig
 from selfmate.nn.config import LIMITS, ActivationName, Context, EncoderName, Heads, NetConfig, PolicyName, ValueName
 from selfmate.nn.encodings import encoding_of, sized_for
+from selfmate.recipe.schedule import at
 from selfmate.recipe.selfplay_types import JudgeName, TemperatureSteps
 from selfmate.recipe.types import MAX_CYCLE, CorePart, Part, Scheduled, Size, VariantName, core_keys, key, number, whole
 
 __all__ = [
+    "TRAINING_HEADS",
     "GatePart",
     "LearnerPart",
     "NetPart",
@@ -27,6 +29,9 @@ __all__ = [
     "SelfPlayPart",
     "VariantPart",
 ]
+
+TRAINING_HEADS: Final = ("soft", "reply", "ahead")
+"""Heads that only train (train/heads.py), and their losses; `learner.NAME_weight` are their weights."""
 
 MAX_VISITS: Final = next(field.maximum for field in SelfPlayConfig.fields() if field.name == "visits")
 MAX_GAMES: Final = 1_000_000
@@ -40,11 +45,15 @@ class VariantPart(Part):
 
 
 class NetPart(Part):
-    """The net. It cannot change during a run, so no key may be a schedule."""
+    """The net. It may grow in a run, by schedules of `blocks` and `channels`; nothing else of it changes.
+
+    At the cycle of a change the net gets the new blocks and channels, computes the same as before, and learns
+    `learner.grow_steps` from the window before it plays (with a gate: before it is judged).
+    """
 
     size: Size = key("named size; the keys below change it")
-    blocks: Annotated[int, whole(*LIMITS["blocks"])] | None = key("residual blocks", None)
-    channels: Annotated[int, whole(*LIMITS["channels"])] | None = key("channels of the residual tower", None)
+    blocks: Scheduled[Annotated[int, whole(*LIMITS["blocks"])]] | None = key("residual blocks", None)
+    channels: Scheduled[Annotated[int, whole(*LIMITS["channels"])]] | None = key("channels of the residual tower", None)
     context: Context | None = key("how blocks see the whole board: squeeze-and-excite, pooling, or not", None)
     context_blocks: str = key('first and last block with a context, as in "7-10"; empty: all', "")
     widths: str = key(
@@ -75,9 +84,9 @@ class NetPart(Part):
         "neurons between board and value, with full heads; 0: none", 0
     )
 
-    def changes(self) -> dict[str, Any]:
-        """Return what differs from the named size, for `NetConfig.sized`."""
-        return {name: value for name, value in self if name != "size" and value is not None}
+    def changes(self, cycle: int = 0) -> dict[str, Any]:
+        """Return what differs from the named size at a cycle, for `NetConfig.sized`."""
+        return {name: at(value, cycle) for name, value in self if name != "size" and value is not None}
 
 
 @core_keys(SearchConfig.fields(), gumbel=True)  # the struct's default is for playing
@@ -126,10 +135,14 @@ class SelfPlayPart(CorePart):
 class LearnerPart(Part):
     """Learning from the games."""
 
-    optimizer: Literal["adamw", "adam", "sgd"] = key("adamw, adam, or sgd with momentum", "adamw")
-    beta2: Annotated[float, number(0, below=1)] = key("decay of the mean squared gradient, in adamw and adam", 0.95)
-    momentum: Annotated[float, number(0, below=1)] = key("momentum of sgd", 0.9)
-    nesterov: Annotated[bool, Field(strict=True)] = key("whether the momentum of sgd is Nesterov's", True)
+    optimizer: Literal["adamw", "adam", "sgd", "muon"] = key(
+        "adamw, adam, sgd with momentum, or muon (orthogonalised updates) for the tower and adamw for the rest", "adamw"
+    )
+    beta2: Annotated[float, number(0, below=1)] = key(
+        "decay of the mean squared gradient, in adamw, adam and muon", 0.95
+    )
+    momentum: Annotated[float, number(0, below=1)] = key("momentum of sgd, and of muon's tower", 0.9)
+    nesterov: Annotated[bool, Field(strict=True)] = key("whether that momentum is Nesterov's", True)
     learning_rate: Scheduled[Annotated[float, number(above=0, maximum=10)]] = key("learning rate after the warm-up")
     warmup: Annotated[int, whole(0, 10_000_000)] = key("steps over which the learning rate rises from zero", 100)
     cosine_end: Scheduled[Annotated[float, number(0, 1)]] = key(
@@ -191,6 +204,18 @@ class LearnerPart(Part):
     teacher_cycles: Annotated[int, whole(0, MAX_CYCLE)] = key("first cycles whose value target is the teacher's", 0)
     value_weight: Scheduled[Annotated[float, number(0, 100)]] = key("weight of the value loss", 1.0)
     plies_weight: Scheduled[Annotated[float, number(0, 100)]] = key("weight of the plies-left loss", 0.01)
+    soft_weight: Scheduled[Annotated[float, number(0, 100)]] = key(
+        "weight of a head that only trains: the search's moves at temperature 4 (KataGo: 8); 0: no such head", 0.0
+    )
+    reply_weight: Scheduled[Annotated[float, number(0, 100)]] = key(
+        "weight of a head that only trains: the other side's next move (KataGo: 0.15); 0: no such head", 0.0
+    )
+    ahead_weight: Scheduled[Annotated[float, number(0, 100)]] = key(
+        "weight of a head that only trains: values 6 and 16 plies later (KataGo: 0.6); 0: no such head", 0.0
+    )
+    grow_steps: Scheduled[Annotated[int, whole(0, 10_000_000)]] = key(
+        "steps that a net which has grown learns from the window before it plays", 2000
+    )
     holdout: Annotated[int, whole(0, 1_000_000)] = key("one game in this many only validates; 0: none", 16)
     keep_every: Annotated[int, whole(0, 10_000_000)] = key("steps between nets that are kept for good; 0: none", 0)
     log_every: Annotated[int, whole(0, 10_000_000)] = key("steps between lines of losses in the metrics; 0: none", 0)
@@ -248,9 +273,9 @@ class Recipe(Part):
     gate: GatePart
     progress: ProgressPart
 
-    def net_config(self) -> NetConfig:
-        """Return the net; raise `NetError` where its keys contradict each other."""
-        return sized_for(self.variant.name, self.net.size, **self.net.changes())
+    def net_config(self, cycle: int = 0) -> NetConfig:
+        """Return the net of a cycle; raise `NetError` where its keys contradict each other."""
+        return sized_for(self.variant.name, self.net.size, **self.net.changes(cycle))
 
     def encoding(self) -> Encoding:
         """Return the encoding of the positions that the net reads."""

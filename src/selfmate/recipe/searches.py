@@ -36,6 +36,8 @@ def search_contradictions(config: SearchConfig) -> Iterator[tuple[str, str]]:
                 yield name, f"select = {config.select!r} uses no priors; set it to zero"
         if config.cpuct_base > 0:
             yield "cpuct_base", f"it belongs to select = 'puct', not to {config.select!r}"
+    if config.proven_means and not config.solver:
+        yield "proven_means", "without the solver nothing is proven; set solver = true"
     if config.reuse and config.draw_score != 0:
         yield "draw_score", "a kept tree (reuse) has the draw score of the other side; set one of the two off"
     if config.reuse and config.noise_depth > 0:

@@ -36,9 +36,10 @@ from msgspec import Struct
 
 from selfmate.errors import clip
 from selfmate.recipe.keys import MAY_CHANGE
-from selfmate.recipe.reader import RecipeError, change, differences, from_toml
+from selfmate.recipe.reader import RecipeError, change, differences
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import to_toml
+from selfmate.rundir.archive import archived_recipe, current_recipe
 from selfmate.rundir.format import (
     FORMAT,
     MISSING,
@@ -299,8 +300,7 @@ def _resume(
         raise RunError(
             f"{directory}: this run was started {how}; resume it {how}, or use another --run", str(directory)
         )
-    archived = from_toml(read_committed(directory, "recipe.toml", manifest.recipe_stamp).decode("utf-8"))
-    edited = differences(archived, change(recipe, manifest.settings))
+    edited = differences(archived_recipe(directory, manifest), change(recipe, manifest.settings))
     if edited:
         raise RunError(
             f"{directory}: recipe {name!r} has changed since the run was started ({', '.join(edited)}); "
@@ -309,12 +309,18 @@ def _resume(
         )
     # 2. Changes by --set
     state = read_state(directory)
-    current = change(archived, [setting for appendix in manifest.appendices for setting in appendix.settings])
+    current = current_recipe(directory, manifest)
     wanted = change(current, settings)
     changed = differences(current, wanted)
     for key in changed:
         if key not in MAY_CHANGE:
             raise RecipeError(f"{key}: cannot be changed during a run; use another --run", key)
+    net, net_wanted = (each.net_config(state.cycle) for each in (current, wanted))
+    for name in ("blocks", "channels"):
+        old, new_size = getattr(net, name), getattr(net_wanted, name)
+        if old != new_size:
+            how = f"[[0, {old}], [{state.cycle + 1}, {new_size}]]"
+            raise RecipeError(f"net.{name}: a net cannot change at once; a schedule such as {how} lets it grow", name)
     if changed:
         new = tuple(setting for setting in settings if setting.partition("=")[0].strip() in changed)
         appendix = Appendix(cycle=state.cycle, when=now(), settings=new)

@@ -46,7 +46,9 @@ LEARNER_JSON: Final = "learner.json"
 
 MOMENT_PREFIX: Final = "optimizer."
 AVERAGE_PREFIX: Final = "average."
-"""First parts of tensor names in LEARNER_TENSORS: moments of the optimizer, weights of the averaged net."""
+HEADS_PREFIX: Final = "heads."
+"""First parts of tensor names in LEARNER_TENSORS: moments of the optimizer, weights of the averaged net, and of heads
+that only train."""
 
 
 MAX_JSON: Final = 64 << 20
@@ -102,6 +104,7 @@ class State(Struct, frozen=True, kw_only=True):
     first_game: int = 0
     first_step: int = 0  # at which the learner began the cycle
     goal: int = 0
+    grow_goal: int = 0  # step up to which a net that has grown learns before the cycle begins; 0: it has not
     owed: int = 0  # samples due for the positions so far that did not fill a batch
     champion: int = 0
     judged: int = 0  # newest candidate that was judged before the games of its cycle (`learner.alternate`)

@@ -3,6 +3,9 @@
 A run on a GPU is gigabytes of games, of which the next steps need the newest. The copy has the weights and their
 average without the optimizer's state (which builds up again within some dozens of steps), the champion, all
 measurements, and as many of the newest games as fit. `selfmate train` with the same recipe resumes it.
+
+Nets that play have weights which bfloat16 holds exactly (`nn.net.rounded`), and are stored in it. The weights in
+training have not; `half` rounds them to it, which leaves more room for games.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from safetensors.numpy import load
 
-from selfmate.nn.checkpoint import pack_tensors
+from selfmate.nn.checkpoint import TENSORS_NAME, compact_tensors, unpack_tensors
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import (
+    HEADS_PREFIX,
     LEARNER_JSON,
     LEARNER_TENSORS,
     MOMENT_PREFIX,
@@ -35,7 +38,7 @@ from selfmate.rundir.format import (
 from selfmate.rundir.games import decode_games, pack_games, unpack_games
 from selfmate.util.files import Stamp, new_folder, stamp_folder, stamp_of, write_file
 
-__all__ = ["Packed", "pack"]
+__all__ = ["Packed", "copy_committed", "light_learner", "pack"]
 
 PLAIN_FILES: Final = ("manifest.json", "recipe.toml")
 SPARE: Final = 0.98
@@ -55,8 +58,11 @@ class Packed(Struct, frozen=True, kw_only=True):
     """A size of a copy, in MiB, that has room for games."""
 
 
-def pack(run: Path, to: Path, mebibytes: float) -> Packed:
-    """Copy a run that is not training into a new folder `to` of at most `mebibytes`. The run is not changed."""
+def pack(run: Path, to: Path, mebibytes: float, *, half: bool = False) -> Packed:
+    """Copy a run that is not training into a new folder `to` of at most `mebibytes`. The run is not changed.
+
+    `half` rounds the weights in training and their average to bfloat16.
+    """
     read_run(run)  # raises where it is no run
     if to.exists():
         raise RunError(f"{to} already exists; choose a new folder", str(to))
@@ -68,8 +74,8 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
             raise RunError(f"{run}: nothing is committed yet; train it first", str(run))
         # 1. Everything but games
         kept = tuple(each for each in state.checkpoints if each.cycle in (state.champion, state.newest().cycle))
-        _copy_all_but_games(run, folder, manifest, state, kept)
-        learner = _light_learner(run, folder, state.learner)
+        kept = _copy_all_but_games(run, folder, manifest, state, kept)
+        learner = light_learner(run, folder, state.learner, half=half)
         # 2. The newest games that fit, and the unfinished ones
         needed = _size(folder) + len(state.to_json())
         room = int(mebibytes * (1 << 20)) - needed
@@ -87,7 +93,7 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
                 break
         flight = state.flight if state.flight is not None and state.flight.stamp.bytes <= room else None
         if flight is not None:
-            _copy(run, folder, flight.name, flight.stamp)
+            copy_committed(run, folder, flight.name, flight.stamp)
         # 3. The commit, last
         changes = {"shards": tuple(reversed(shards)), "flight": flight, "learner": learner}
         changed: State = msgspec.structs.replace(state, **changes, checkpoints=kept, kept_nets=())
@@ -106,19 +112,28 @@ def pack(run: Path, to: Path, mebibytes: float) -> Packed:
 
 def _copy_all_but_games(
     run: Path, folder: Path, manifest: Manifest, state: State, checkpoints: Sequence[Checkpoint]
-) -> None:
+) -> tuple[Checkpoint, ...]:
+    """Copy everything but games and learner; return the entries of the nets, which are compact in the copy."""
     for name in PLAIN_FILES:
-        _copy(run, folder, name)
+        copy_committed(run, folder, name)
     if manifest.starts_stamp is not None:
-        _copy(run, folder, STARTS, manifest.starts_stamp)
+        copy_committed(run, folder, STARTS, manifest.starts_stamp)
     with (run / "metrics.jsonl").open("rb") as metrics:
         (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
-    for each in checkpoints:
-        for name, stamp in each.files.items():
-            _copy(run, folder, f"{each.name}/{name}", stamp)
     measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
     for name in (*state.matches, *state.pgn, *measured):
-        _copy(run, folder, name)
+        copy_committed(run, folder, name)
+    return tuple(_compact_net(run, folder, each) for each in checkpoints)
+
+
+def _compact_net(run: Path, folder: Path, net: Checkpoint) -> Checkpoint:
+    """Write a net in bfloat16 where that is exact, so that it has the same id; return its entry."""
+    target = folder / net.name
+    target.mkdir(parents=True)
+    for name, stamp in net.files.items():
+        data = read_committed(run, f"{net.name}/{name}", stamp)
+        (target / name).write_bytes(compact_tensors(unpack_tensors(data)) if name == TENSORS_NAME else data)
+    return msgspec.structs.replace(net, files=stamp_folder(target))
 
 
 def _copy_newest_games(run: Path, folder: Path, shard: Shard, room: int) -> Shard | None:
@@ -146,19 +161,34 @@ def _copy_newest_games(run: Path, folder: Path, shard: Shard, room: int) -> Shar
     return shard
 
 
-def _light_learner(run: Path, folder: Path, learner: Checkpoint) -> Checkpoint:
-    """Write the learner without the optimizer's state; return its entry."""
+def light_learner(
+    run: Path,
+    folder: Path,
+    learner: Checkpoint,
+    *,
+    optimizer: str | None = None,
+    half: bool = False,
+    heads: bool = True,
+) -> Checkpoint:
+    """Write the learner without the optimizer's state; return its entry.
+
+    `optimizer` is another one to go on with; `half` rounds the weights and their average to bfloat16; without `heads`
+    those that only train are left out, and begin anew.
+    """
     files = {name: read_committed(run, f"{learner.name}/{name}", stamp) for name, stamp in learner.files.items()}
-    tensors = load(files[LEARNER_TENSORS])
+    tensors = unpack_tensors(files[LEARNER_TENSORS])
     target = folder / learner.name
     target.mkdir(parents=True)
-    weights = {name: tensor for name, tensor in tensors.items() if not name.startswith(MOMENT_PREFIX)}
-    (target / LEARNER_TENSORS).write_bytes(pack_tensors(weights))
-    (target / LEARNER_JSON).write_text(json.dumps(json.loads(files[LEARNER_JSON]) | {"has_moments": False}))
+    dropped = (MOMENT_PREFIX,) if heads else (MOMENT_PREFIX, HEADS_PREFIX)
+    weights = {name: tensor for name, tensor in tensors.items() if not name.startswith(dropped)}
+    (target / LEARNER_TENSORS).write_bytes(compact_tensors(weights, exact=not half))
+    changes: dict[str, object] = {"has_moments": False} | ({} if optimizer is None else {"optimizer": optimizer})
+    changes |= {} if heads else {"heads": []}
+    (target / LEARNER_JSON).write_text(json.dumps(json.loads(files[LEARNER_JSON]) | changes))
     return msgspec.structs.replace(learner, files=stamp_folder(target))
 
 
-def _copy(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> None:
+def copy_committed(run: Path, folder: Path, name: str, stamp: Stamp | None = None) -> None:
     """Copy a committed file; with a stamp, check that it is the committed one."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,10 @@ class Batch(NamedTuple):
     final_material: Tensor
     root_value: Tensor
     root_draw: Tensor
+    reply_index: Tensor
+    reply_weight: Tensor
+    value_ahead: Tensor
+    ahead_weight: Tensor
 
 
 def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
@@ -55,6 +59,10 @@ def _arrays(samples: Samples, width: int) -> list[np.ndarray]:
         samples.final_material,
         samples.root_value,
         samples.root_draw,
+        samples.reply_index.view(np.int16),
+        samples.reply_weight,
+        samples.value_ahead,
+        samples.ahead_weight,
     ]
 
 

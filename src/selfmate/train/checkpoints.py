@@ -23,20 +23,24 @@ SAMPLE_GAMES: Final = 2
 """Games of each cycle that are kept as PGN."""
 
 
-def write_learner(run: Run, learner: Learner) -> Checkpoint:
-    """Write everything that decides how training continues: weights, average, optimizer state, step."""
-    name = f"learner/{learner.step:09}"
+def write_learner(run: Run, learner: Learner, *, grown: bool = False) -> Checkpoint:
+    """Write everything that decides how training continues: weights, average, optimizer state, step.
+
+    A net that has just grown (`grown`) has the step of the one that it has grown from, and another name.
+    """
+    name = f"learner/{learner.step:09}{'-grown' if grown else ''}"
     with run.new_folder(name) as folder:
         learner.save(folder)
     return run.stamp(name, run.state.cycle, learner.step)
 
 
-def write_net(run: Run, learner: Learner, cycle: int, *, by_step: bool = False) -> Checkpoint:
+def write_net(run: Run, learner: Learner, cycle: int, *, by_step: bool = False, grown: bool = False) -> Checkpoint:
     """Write the averaged net, rounded so that every device computes with the same weights, as the net of a cycle.
 
-    The folder of a net that is kept for its step (`by_step`) is named by it, as `checkpoints/000012000-step`.
+    The folder of a net that is kept for its step (`by_step`) is named by it, as `checkpoints/000012000-step`; one that
+    has grown (`grown`) takes the place of the net of its cycle, under another name.
     """
-    name = f"checkpoints/{learner.step:09}-step" if by_step else f"checkpoints/{cycle:05}"
+    name = f"checkpoints/{learner.step:09}-step" if by_step else f"checkpoints/{cycle:05}{'-grown' if grown else ''}"
     parent = run.manifest.parent
     with run.new_folder(name) as folder:
         weights.save(

@@ -7,7 +7,7 @@ from typing import Final
 
 from selfmate.util.random_streams import stream
 
-__all__ = ["cosine", "count_steps", "ema_decay", "is_held_out", "learning_rate", "swa_share"]
+__all__ = ["cooldown", "cosine", "count_steps", "ema_decay", "is_held_out", "learning_rate", "swa_share"]
 
 EMA_DELAY: Final = 10
 """Steps by which the start of the average is damped; see `ema_decay`."""
@@ -34,6 +34,15 @@ def learning_rate(rate: float, step: int, warmup: int) -> float:
     (0.001, 0.1, 0.1)
     """
     return rate * min(1.0, (step + 1) / max(1, warmup))
+
+
+def cooldown(step: int, first: int, goal: int) -> float:
+    """Return the factor of the learning rate in a cooldown from step `first` to `goal`: (goal - step) / (goal - first).
+
+    >>> [cooldown(step, 10, 14) for step in range(10, 14)]
+    [1.0, 0.75, 0.5, 0.25]
+    """
+    return (goal - step) / (goal - first)
 
 
 def cosine(step: int, first: int, goal: int, end: float) -> float:

@@ -19,26 +19,26 @@ from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
-from msgspec import Meta, Struct
 from torch import Tensor
 
 from selfmate._core import Buffer, Samples
-from selfmate.errors import SelfmateError
 from selfmate.evaluator.cuda import device_errors
-from selfmate.nn.checkpoint import open_regular, pack_tensors, read_tensors
+from selfmate.nn.checkpoint import pack_tensors, read_tensors
 from selfmate.nn.net import Net
 from selfmate.recipe.schedule import at, values_at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX
 from selfmate.train.batch import Batch, as_tensors
 from selfmate.train.cuda_step import CudaSteps
-from selfmate.train.formulas import cosine, ema_decay, learning_rate, swa_share
-from selfmate.train.losses import Losses, compute_losses, is_taught
+from selfmate.train.formulas import cooldown, cosine, ema_decay, learning_rate, swa_share
+from selfmate.train.heads import TrainingHeads, TrainingNet, heads_of
+from selfmate.train.learner_card import FORMAT, LearnerCard, LearnerError, read_learner_card
+from selfmate.train.losses import Losses, compute_losses, is_taught, losses_with_heads
 from selfmate.train.optimizer import empty_state, make_optimizer
 from selfmate.train.sampling import Sampler, needs_endings
 from selfmate.util.files import write_file
@@ -52,12 +52,6 @@ BATCHES_AHEAD: Final = 3
 STEPS_AHEAD: Final = 4
 """Steps that are launched on a GPU before the losses of the first are read."""
 
-FORMAT: Final = 1
-
-
-class LearnerError(SelfmateError):
-    """The saved state of a learner cannot be read."""
-
 
 class Diverged(Exception):
     """The loss or the gradient is not finite."""
@@ -65,17 +59,6 @@ class Diverged(Exception):
     def __init__(self, step: int) -> None:
         super().__init__(f"the loss is not finite at step {step}")
         self.step = step
-
-
-class _Card(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """learner.json, beside the tensors of a learner."""
-
-    format: int
-    optimizer: str
-    step: Annotated[int, Meta(ge=0)]
-    rate_scale: Annotated[float, Meta(gt=0)]
-    has_moments: bool = True
-    """Whether the optimizer's state is saved too; a copy by `selfmate pack` is without it."""
 
 
 class _StepResult(NamedTuple):
@@ -139,16 +122,24 @@ class Learner:
         self.rate_scale = 1.0
         self.adjust: Callable[[Samples], None] = lambda samples: None
         """Called with each batch before it is learned from: a teacher replaces values."""
+        self.cooling: tuple[int, int] | None = None
+        """First and last step of a cooldown, in which the rate falls to zero (train/cooldown.py)."""
         # Channels last is the layout that the convolutions of CPUs and tensor cores work in.
         self.net = net.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average: Net = copy.deepcopy(self.net).eval().requires_grad_(False)
         self._averages = list(self.average.state_dict().values())
         self._weights = list(self.net.state_dict().values())
-        self._parameters = list(self.net.parameters())
-        self._forward: Callable[..., Any] = torch.compile(self.net, dynamic=False) if compile else self.net
+        names = heads_of(part)
+        self.heads = TrainingHeads(net.config, names, stream(seed, "heads") >> 1) if names else None
+        whole: torch.nn.Module = self.net
+        if self.heads is not None:
+            self.heads.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+            whole = TrainingNet(self.net, self.heads)
+        self._parameters = list(whole.parameters())
+        self._forward: Callable[..., Any] = torch.compile(whole, dynamic=False) if compile else whole
         # A CUDA graph reads the learning rate from memory.
         rate = 0.0 if self.gpu is None else torch.zeros((), device=self.device)
-        self.optimizer = make_optimizer(part, self._parameters, rate)
+        self.optimizer = make_optimizer(part, self._named_parameters(), rate)
         self._span = (0, 0)  # first and last step of the cycle that was learned last
 
     # -- learning ---------------------------------------------------------------------------------
@@ -222,6 +213,8 @@ class Learner:
     def _compute_gradient(self, batch: Batch, cycle: int) -> Tensor:
         """Compute the clipped gradient; return the losses and the norm before clipping as one tensor."""
         self.net.train()
+        if self.heads is not None:
+            self.heads.train()
         self.optimizer.zero_grad(set_to_none=True)
         losses = self._losses(self._forward, batch, cycle)
         losses[0].backward()  # type: ignore[no-untyped-call]
@@ -272,6 +265,7 @@ class Learner:
         """Return the learning rate of the next step; rollbacks scale it down."""
         part = self.part
         falling = cosine(self.step, *self._span, at(part.cosine_end, cycle))
+        falling *= 1.0 if self.cooling is None else cooldown(self.step, *self.cooling)
         return learning_rate(at(part.learning_rate, cycle), self.step, part.warmup) * falling * self.rate_scale
 
     def _bring(self, samples: Samples) -> Batch:
@@ -282,6 +276,8 @@ class Learner:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             outputs = net(batch.bits, batch.scalars)
+        if len(outputs) > 3:
+            return losses_with_heads(outputs[:3], outputs[3], batch, self.part, cycle)
         return compute_losses(outputs, batch, self.part, cycle)
 
     @torch.no_grad()
@@ -309,22 +305,28 @@ class Learner:
         """Write everything that decides how training continues, as safetensors and JSON."""
         tensors = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
         write_file(folder / LEARNER_TENSORS, pack_tensors(tensors))
-        card = _Card(format=FORMAT, optimizer=self.part.optimizer, step=self.step, rate_scale=self.rate_scale)
+        card = LearnerCard(
+            format=FORMAT,
+            optimizer=self.part.optimizer,
+            step=self.step,
+            rate_scale=self.rate_scale,
+            net=self.net.config.to_dict(),
+            heads=() if self.heads is None else self.heads.names,
+        )
         write_file(folder / LEARNER_JSON, msgspec.json.encode(card))
 
     def restore(self, folder: Path) -> None:
         """Load the state in a folder; a damaged one raises and leaves the weights unchanged."""
         # 1. What was saved
-        path = folder / LEARNER_JSON
-        try:
-            with open_regular(path, 1 << 16) as file:
-                card = msgspec.json.decode(file.read(), type=_Card)
-        except msgspec.MsgspecError as error:
-            raise LearnerError(f"{path}: cannot be read: {' '.join(str(error).split())}", str(path)) from error
+        path, card = folder / LEARNER_JSON, read_learner_card(folder)
         if card.format != FORMAT or card.optimizer != self.part.optimizer:
             raise LearnerError(
                 f"{path}: saved by another version or optimizer ({card.optimizer}); use another --run", str(path)
             )
+        own_heads = () if self.heads is None else self.heads.names
+        if others := [name for name in card.heads if name not in own_heads]:
+            raise LearnerError(f"{path}: saved with the head {others[0]}, which the recipe does not have", str(path))
+        new_heads = tuple(f"heads.{name}." for name in own_heads if name not in card.heads)
         # 2. Exactly the tensors that a learner has at its step
         if self.gpu is not None:
             self.gpu.forget()
@@ -333,6 +335,7 @@ class Learner:
             name: each
             for name, each in self._tensors().items()
             if card.has_moments or not name.startswith(MOMENT_PREFIX)
+            if not name.removeprefix(MOMENT_PREFIX).startswith(new_heads)
         }
         read = read_tensors(folder / LEARNER_TENSORS, {name: ("F32", tuple(own[name].shape)) for name in own})
         for name, tensor in own.items():
@@ -343,14 +346,21 @@ class Learner:
         """Return every tensor of the learner by name: those in use, not copies."""
         found = {f"net.{name}": tensor for name, tensor in self.net.state_dict().items()}
         found |= {f"{AVERAGE_PREFIX}{name}": tensor for name, tensor in self.average.state_dict().items()}
-        for name, parameter in self.net.named_parameters():
+        if self.heads is not None:
+            found |= {f"heads.{name}": tensor for name, tensor in self.heads.state_dict().items()}
+        for name, parameter in self._named_parameters().items():
             for key, tensor in self.optimizer.state.get(parameter, {}).items():
                 found[f"{MOMENT_PREFIX}{name}.{key}"] = tensor.view(-1) if tensor.ndim == 0 else tensor
         return found
+
+    def _named_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Return every parameter that learns; those of heads that only train have names with `heads.` before them."""
+        heads = {} if self.heads is None else dict(self.heads.named_parameters(prefix="heads"))
+        return dict(self.net.named_parameters()) | heads
 
     def _prepare_optimizer(self, begun: bool) -> None:
         """Reset the optimizer's state: to empty, or once a step was made to zeros of the shapes that it has then."""
         self.optimizer.state.clear()
         if begun:
-            for parameter in self.net.parameters():
-                self.optimizer.state[parameter] = empty_state(self.part, parameter)
+            for name, parameter in self._named_parameters().items():
+                self.optimizer.state[parameter] = empty_state(self.part, name, parameter)

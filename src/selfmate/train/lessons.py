@@ -91,24 +91,27 @@ class Lessons:
 
     # -- learning ---------------------------------------------------------------------------------
 
-    def learn(self, cycle: int) -> Losses | None:
-        """Train up to the goal step. When the loss is not finite, restore the last commit and halve the rate."""
+    def learn(self, cycle: int, span: tuple[int, int] | None = None) -> Losses | None:
+        """Train up to the goal step. When the loss is not finite, restore the last commit and halve the rate.
+
+        `span` are the first step and the goal, those of the cycle when None.
+        """
         try:
-            return self._learn(cycle)
+            return self._learn(cycle, span or (self.run.state.first_step, self.run.state.goal))
         finally:
             self.watchdog.rest()
 
-    def _learn(self, cycle: int) -> Losses | None:
+    def _learn(self, cycle: int, span: tuple[int, int]) -> Losses | None:
         status, state, learner = self.status, self.run.state, self.learner
-        status.goal = state.goal
+        first, status.goal = span
         self._call_teacher(cycle)
         for rollback in range(MAX_ROLLBACKS + 1):
             try:
                 losses = learner.learn(
                     self.window.learned,
-                    state.goal,
+                    status.goal,
                     cycle,
-                    first=state.first_step,
+                    first=first,
                     stopping=self._is_stopping,
                     tell=_StepLog(self, cycle),
                     keep=self._keep,

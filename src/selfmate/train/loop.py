@@ -31,14 +31,16 @@ from selfmate.train.dashboard import View
 from selfmate.train.formulas import count_steps
 from selfmate.train.game_source import MakeGames, local_games
 from selfmate.train.gate import Matches
+from selfmate.train.growth import grow_net
 from selfmate.train.learner import Learner, Losses
+from selfmate.train.learner_card import read_learner_config
 from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import MetricsLog, describe_games, name_losses
 from selfmate.train.selfplay import CycleGames, lanes_on, should_compile
 from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
-from selfmate.train.warm_start import inherit_weights
+from selfmate.train.warm_start import inherit_weights, is_bare_net
 from selfmate.train.watchdog import Watchdog
 from selfmate.train.window import read_cycle
 from selfmate.util.random_streams import stream
@@ -117,9 +119,11 @@ class Trainer:
             rest=self.selfplay.pause,
             beat=watchdog.beat,
         )
-        net = Net(net_config(self.recipe), seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
-        compiled = should_compile(self.recipe, device)
-        self.learner = Learner(net, self.recipe.learner, seed, device, compile=compiled)
+        saved = None if run.state.learner is None else read_learner_config(run.verify(run.state.learner))
+        config = saved or self.recipe.net_config(run.state.cycle)
+        net = Net(config, seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
+        self.compiled = should_compile(self.recipe, device)
+        self.learner = Learner(net, self.recipe.learner, seed, device, compile=self.compiled)
         self.lessons = Lessons(run, self.learner, stop, status, view, self.log, watchdog)
         self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
@@ -134,11 +138,14 @@ class Trainer:
             untrained = write_net(run, self.learner, 0)
             if self.source is not None:
                 inherit_weights(self.learner, self.source, self.lessons.window.learned)
+                if is_bare_net(self.source):
+                    untrained = write_net(run, self.learner, 0)
             run.commit(learner=write_learner(run, self.learner), checkpoints=(untrained,))
         else:
             self.learner.restore(run.verify(run.state.learner))
-        if run.manifest.parent is not None and run.state.champion == 0:
-            self._learn_from_parent(run.manifest.parent)
+        parent = run.manifest.parent
+        if parent is not None and run.state.champion == 0 and 0 < parent.cycle == run.state.cycle:
+            self._learn_from_parent(parent)
         self._show()
 
     def _learn_from_parent(self, parent: Parent) -> None:
@@ -172,6 +179,10 @@ class Trainer:
         # 1. Task: which games are missing
         self.stop.deadline = self.time.cycles_end(at(self.recipe.gate.final_games, self.run.state.cycle))
         task = self._task()
+        is_ready = grow_net(self.lessons, compile=self.compiled)
+        self.learner = self.lessons.learner
+        if not is_ready:
+            return False
         if self.recipe.learner.alternate and not self._learn_first(task):
             return False
         # 2. Play with the champion and learn from the window, side by side

@@ -9,7 +9,7 @@ is a scalar gives it in place of the three logits.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,19 +17,37 @@ from torch.nn import functional
 
 from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import LearnerPart
+from selfmate.recipe.schema import TRAINING_HEADS, LearnerPart
 from selfmate.train.batch import Batch
 
-__all__ = ["Losses", "compute_losses", "is_taught", "policy_target", "shaped_value", "value_target"]
+__all__ = [
+    "Losses",
+    "compute_losses",
+    "is_taught",
+    "losses_with_heads",
+    "policy_target",
+    "shaped_value",
+    "value_target",
+]
+
+
+SOFT_TEMPERATURE: Final = 4.0
+"""Of the target of the soft policy (KataGo)."""
 
 
 class Losses(NamedTuple):
-    """Means over positions; `total` is minimised, the others are its terms before they are weighted."""
+    """Means over positions; `total` is minimised, the others are its terms before they are weighted.
+
+    The last ones are those of heads that only train (train/heads.py), 0 where there are none, as in a validation.
+    """
 
     total: float
     policy: float
     value: float
     plies: float
+    soft: float = 0.0
+    reply: float = 0.0
+    ahead: float = 0.0
 
 
 def compute_losses(
@@ -63,6 +81,36 @@ def compute_losses(
     # 4. The weighted sum
     total = policy_loss + at(part.value_weight, cycle) * value_loss + at(part.plies_weight, cycle) * plies_loss
     return total, policy_loss, value_loss, plies_loss
+
+
+def losses_with_heads(
+    outputs: tuple[Any, ...], heads: dict[str, Tensor], batch: Batch, part: LearnerPart, cycle: int
+) -> tuple[Tensor, ...]:
+    """Return what `compute_losses` returns with the weighted losses of heads that only train, and then these losses.
+
+    `heads` are their outputs by name (`TrainingHeads`).
+    """
+    total, *terms = compute_losses((outputs[0], outputs[1], outputs[2]), batch, part, cycle)
+    weights, nothing = position_weights(batch, part), total.new_zeros(())
+    extra = {name: head_loss(name, output, batch, part, weights) for name, output in heads.items()}
+    for name, loss in extra.items():
+        total = total + at(getattr(part, f"{name}_weight"), cycle) * loss
+    return total, *terms, *(extra.get(name, nothing) for name in TRAINING_HEADS)
+
+
+def head_loss(name: str, output: Tensor, batch: Batch, part: LearnerPart, weights: Tensor | None) -> Tensor:
+    """Return the mean loss of a head that only trains; `weights` [B] are those of positions."""
+    ones = torch.ones_like(batch.value_weight) if weights is None else weights
+    if name == "soft":
+        legal, _ = legal_logits(output, batch)
+        normaliser = (legal if part.policy_loss == "legal" else output).logsumexp(1)
+        target = policy_target(batch.policy_weight, 1 / SOFT_TEMPERATURE)
+        weighed = (output.gather(1, batch.policy_index.long()) * target).sum(1)
+        return ((normaliser * target.sum(1) - weighed) * ones).mean()
+    if name == "reply":
+        rows = functional.cross_entropy(output, batch.reply_index.long(), reduction="none")
+        return weighted_mean(rows, batch.reply_weight * ones)
+    return weighted_mean((output - batch.value_ahead).square().mean(1), batch.ahead_weight * ones)
 
 
 def weighted_mean(rows: Tensor, weights: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from selfmate._core import GameRecord
+from selfmate.recipe.schema import TRAINING_HEADS
 
 if TYPE_CHECKING:
     from selfmate.rundir.directory import Run
@@ -67,7 +68,8 @@ def name_losses(losses: Losses | None, prefix: str) -> dict[str, float]:
     >>> name_losses(None, "held_out")
     {}
     """
-    return {} if losses is None else {f"{prefix}_{name}": value for name, value in losses._asdict().items()}
+    named = {} if losses is None else losses._asdict()
+    return {f"{prefix}_{name}": value for name, value in named.items() if value or name not in TRAINING_HEADS}
 
 
 def describe_games(records: Sequence[GameRecord]) -> dict[str, float]:

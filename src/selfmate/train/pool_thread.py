@@ -10,26 +10,34 @@ from pathlib import Path
 from selfmate._core import Pool
 from selfmate.evaluator.base import Evaluator
 from selfmate.evaluator.open import open_evaluator
+from selfmate.nn.checkpoint import read_net_config
 from selfmate.search.driver import drive, one_thread
 
 __all__ = ["PoolThread", "open_champion"]
 
 
 def open_champion(
-    folder: Path, before: Evaluator | None, *, device: str, continuous: bool, compiled: bool
+    folder: Path,
+    before: Evaluator | None,
+    *,
+    device: str,
+    continuous: bool,
+    compiled: bool,
+    pause: Callable[[], None],
 ) -> Evaluator:
     """Return the evaluator of a net's folder for self-play on a device; `before` is that of the last net.
 
     Continuous self-play keeps one evaluator and replaces its weights: compiling takes a while, and lanes have its
-    buffers.
+    buffers. A net that has grown needs another evaluator: `pause` is called first, and the lanes begin again with it.
     """
     if not continuous:
         return open_evaluator(folder, device=device, threads=1)
     from selfmate.evaluator.torch import TorchEvaluator  # `bench selfplay` runs without torch
 
-    if isinstance(before, TorchEvaluator):
+    if isinstance(before, TorchEvaluator) and before.config == read_net_config(folder):
         before.replace(folder)
         return before
+    pause()
     return TorchEvaluator(folder, device=device, compile=compiled)
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from selfmate._core import Buffer, Samples
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import LearnerPart
+from selfmate.train.heads import heads_of
 from selfmate.util.random_streams import stream
 
 __all__ = ["Sampler", "draw_recent", "needs_endings", "pass_order"]
@@ -28,7 +29,7 @@ class Sampler:
         self._seed, self._cycle, self._first = seed, cycle, first
         self._size, self._mirror = at(part.batch, cycle), part.mirror
         self._recency, self._epochs = at(part.recency, cycle), at(part.epochs, cycle)
-        self._endings = needs_endings(part, cycle)
+        self._endings, self._futures = needs_endings(part, cycle), needs_futures(part)
         self._order: tuple[int, Numbers] | None = None  # of the newest pass, by its number
 
     def sample(self, step: int) -> Samples:
@@ -41,8 +42,8 @@ class Sampler:
                 self._buffer.positions, self._size, self._recency, stream(self._seed, "recency", step)
             )
         else:
-            return self._buffer.sample(self._size, seed, self._mirror, self._endings)
-        return self._buffer.sample_at(numbers.tolist(), seed, self._mirror, self._endings)
+            return self._buffer.sample(self._size, seed, self._mirror, self._endings, self._futures)
+        return self._buffer.sample_at(numbers.tolist(), seed, self._mirror, self._endings, self._futures)
 
     def _in_passes(self, batch: int) -> Numbers:
         """Return the positions of a batch by its number in the cycle: the next ones of the passes over the window."""
@@ -60,6 +61,11 @@ class Sampler:
 def needs_endings(part: LearnerPart, cycle: int) -> bool:
     """Return whether targets depend on the final positions of games, which cost time to reach."""
     return bool(at(part.material_nudge, cycle) or at(part.shaping, cycle))
+
+
+def needs_futures(part: LearnerPart) -> bool:
+    """Return whether a head that only trains learns what happened later in games."""
+    return bool({"reply", "ahead"} & set(heads_of(part)))
 
 
 def draw_recent(positions: int, size: int, recency: float, seed: int) -> Numbers:

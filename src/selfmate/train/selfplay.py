@@ -244,6 +244,7 @@ class SelfPlay:
             device=self.device,
             continuous=self.continuous,
             compiled=should_compile(self.recipe, self.device),
+            pause=self.pause,
         )
         if self.concurrency is None:
             self.concurrency = choose_concurrency(self.recipe, self._evaluator, self._thread.lanes)

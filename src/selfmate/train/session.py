@@ -37,7 +37,7 @@ from selfmate.train.watchdog import Watchdog
 from selfmate.util.signals import Stop, stop_on_signals
 from selfmate.util.text import many
 
-__all__ = ["Summary", "command_line", "find_device", "program_name", "train"]
+__all__ = ["Summary", "command_line", "find_device", "program_name", "shared_processor", "train"]
 
 DEVICES: Final = ("auto", "cpu", "cuda")
 
@@ -45,7 +45,7 @@ WATCHDOG_MINUTES: Final = 30.0
 """Compiling a net on a GPU takes some minutes, in which its lane tells nothing."""
 
 SWITCH_SECONDS: Final = 0.0002
-"""Python's switch interval while training; see `_shared_processor`."""
+"""Python's switch interval while training; see `shared_processor`."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def train(
         check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     given = None if source is None else Path(source)
-    parent = None if given is None else find_parent(given, directory, wanted)
+    parent = None if given is None else find_parent(given, directory, changed)
     if learn_only and parent is None and not (directory.is_dir() and read_state(directory).shards):
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
@@ -106,7 +106,7 @@ def train(
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
         if given is not None:
             inherit(opened, given)
-        elif opened.manifest.parent is not None and not opened.state.shards:
+        elif opened.manifest.parent is not None and not opened.state.shards and opened.state.learner is None:
             missing = opened.manifest.parent.name
             raise RunError(f"{directory}: the games of run {missing!r} are not copied yet; give --from again")
         status = TrainingStatus(
@@ -120,7 +120,7 @@ def train(
         with make_view(status) as shown, LoggedView(shown, status, directory / CONSOLE_LOG) as view:
             guard = Watchdog(60 * watchdog, stop, say=view.say, write=view.write, close=view.close)
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
-            with stop_on_signals(stop, view.say, view.close), _shared_processor(), guard:
+            with stop_on_signals(stop, view.say, view.close), shared_processor(), guard:
                 _say_where(opened, view)
                 if starts is not None:
                     view.say(describe_starts(opened.recipe.selfplay, starts))
@@ -261,7 +261,7 @@ def find_device(wanted: str) -> str:
 
 
 @contextlib.contextmanager
-def _shared_processor() -> Iterator[None]:
+def shared_processor() -> Iterator[None]:
     """Keep torch to one thread, and let Python switch threads often.
 
     A lane of self-play takes the GIL several times per batch, and a learner that compiles its net holds it as long as

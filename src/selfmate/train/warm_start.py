@@ -1,7 +1,8 @@
-"""`selfmate train --from RUN`: a new run that begins with the games and weights of another.
+"""`selfmate train --from RUN`: a new run that begins with the games and weights of another, or with a bare net.
 
 A larger net, a leaner one or another recipe need not begin untrained: the new net takes the weights that fit, learns
-from the newest games of the other run, and continues self-play from there. The other run is only read.
+from the newest games of the other run, and continues self-play from there. The other run is only read; it may be a
+packed one. A bare net has no games: self-play begins with it, as the net of cycle 0.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from pathlib import Path
 from typing import Final
 
 import torch
-from safetensors.numpy import load as read_safetensors
 
 from selfmate._core import Buffer
-from selfmate.nn.checkpoint import read_card
+from selfmate.nn.checkpoint import JSON_NAME, load, read_card, unpack_tensors
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
 from selfmate.nn.transfer import copy_matching_weights, means_the_same, without_context
@@ -33,21 +33,25 @@ from selfmate.rundir.format import (
 )
 from selfmate.train.batch import as_tensors
 from selfmate.train.learner import Learner
+from selfmate.train.learner_card import read_learner_config
 from selfmate.util.files import write_file
 
-__all__ = ["find_parent", "inherit", "inherit_weights"]
+__all__ = ["averaged_net", "find_parent", "inherit", "inherit_weights", "is_bare_net", "learner_config"]
 
 CONTEXT_POSITIONS: Final = 1024
 """Positions over which the context of the parent's blocks is averaged when the new net has none."""
 
 
 def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
-    """Return the entry for the manifest of a new run in `directory` that begins with the games of run `source`.
+    """Return the entry for the manifest of a new run in `directory` that begins with run or net `source`.
 
-    Raises `RunError` where it cannot: the directory is in use, another variant, no games, damaged files.
+    Raises `RunError` where it cannot: the directory is in use, another variant, no games, damaged files, a net whose
+    weights do not fit.
     """
     if (directory / "manifest.json").exists() and read_state(directory).learner is not None:
         raise RunError(f"{directory}: already exists; run the same command without --from to resume it", str(directory))
+    if is_bare_net(source):
+        return _net_as_parent(source, recipe)
     manifest, state = read_run(source)
     if manifest.variant != recipe.variant.name:
         raise RunError(f"{source}: a run of {manifest.variant}; the recipe plays {recipe.variant.name}", str(source))
@@ -63,9 +67,25 @@ def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
     return Parent(name=manifest.name or source.resolve().name, cycle=state.cycle, net_id=card.net_id)
 
 
+def is_bare_net(source: Path) -> bool:
+    """Return whether a path is the folder of a net, not a run."""
+    return (source / JSON_NAME).is_file() and not (source / "manifest.json").exists()
+
+
+def _net_as_parent(source: Path, recipe: Recipe) -> Parent:
+    net, card = load(source)
+    if card.variant != recipe.variant.name.removesuffix("960"):
+        raise RunError(f"{source}: a net of {card.variant}; the recipe plays {recipe.variant.name}", str(source))
+    wanted = Net(recipe.net_config(), seed=None)
+    if not means_the_same(net, wanted) or net.config.context != wanted.config.context:
+        sizes = [f"{each.config.blocks} blocks of {each.config.channels} channels" for each in (net, wanted)]
+        raise RunError(f"{source}: the weights of this net ({sizes[0]}) do not fit the recipe's ({sizes[1]})", "net")
+    return Parent(name=source.resolve().name, cycle=0, net_id=card.net_id)
+
+
 def inherit(run: Run, source: Path) -> None:
     """Copy the newest games of another run, up to the capacity of the window, and take over its cycle number."""
-    if run.state.learner is not None or run.state.shards:
+    if run.state.learner is not None or run.state.shards or is_bare_net(source):
         return
     run.commit()  # so that a run killed while games are copied is not taken for a damaged one
     with Run.hold(source):
@@ -92,19 +112,34 @@ def _wanted(state: State, positions: int) -> tuple[Shard, ...]:
     return tuple(reversed(found))
 
 
-def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
-    """Copy the averaged weights of another run into a new learner as far as they fit; return whether any did."""
-    _, state = read_run(source)
+def learner_config(run: Path, state: State) -> NetConfig:
+    """Return the config of the net that is in training at a commit of a run."""
     assert state.learner is not None
-    card = read_card(source / state.newest().name)
-    theirs = Net(NetConfig.from_dict(card.config))
+    config = read_learner_config(run / state.learner.name)
+    return config or NetConfig.from_dict(read_card(run / state.newest().name).config)
+
+
+def averaged_net(run: Path) -> Net:
+    """Return the averaged net of a run at its last commit, before it is rounded for play."""
+    _, state = read_run(run)
+    assert state.learner is not None
+    net = Net(learner_config(run, state))
     name = f"{state.learner.name}/{LEARNER_TENSORS}"
-    tensors = read_safetensors(read_committed(source, name, state.learner.files[LEARNER_TENSORS]))
-    for key, tensor in theirs.state_dict().items():
+    tensors = unpack_tensors(read_committed(run, name, state.learner.files[LEARNER_TENSORS]))
+    for key, tensor in net.state_dict().items():
         tensor.copy_(torch.from_numpy(tensors[f"{AVERAGE_PREFIX}{key}"]))
+    return net
+
+
+def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
+    """Copy the weights of a net, or the averaged ones of another run, into a new learner as far as they fit.
+
+    Returns whether any did.
+    """
+    theirs = load(source)[0] if is_bare_net(source) else averaged_net(source)
     if not means_the_same(theirs, learner.net):
         return False
-    if learner.net.config.context == "none" != theirs.config.context:
+    if learner.net.config.context == "none" != theirs.config.context and games.positions:
         batch = as_tensors(games.sample(CONTEXT_POSITIONS, 0, False))
         theirs = without_context(theirs, batch.bits, batch.scalars)
     return copy_matching_weights(theirs, learner.net) and copy_matching_weights(theirs, learner.average)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from selfmate._core import Buffer, Encoding, GameRecord
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import LearnerPart
+from selfmate.recipe.schema import LearnerPart, Recipe
 from selfmate.rundir.directory import Run
-from selfmate.rundir.games import decode_games
+from selfmate.rundir.format import State, read_committed
+from selfmate.rundir.games import decode_games, unpack_games
 from selfmate.train.formulas import is_held_out
+from selfmate.util.cpu import cores
 
-__all__ = ["Window", "first_cycle", "oldest_game", "read_cycle", "read_window"]
+__all__ = ["Window", "first_cycle", "oldest_game", "read_cycle", "read_games", "read_window"]
 
 
 class Window:
@@ -74,6 +77,17 @@ def oldest_game(run: Run, cycle: int) -> int:
     """Return the smallest id that a game in the window of a cycle may have; 0 where all may be in it."""
     first = first_cycle(run.recipe.learner, cycle)
     return min((shard.first for shard in run.state.shards if shard.cycle >= first), default=0) if first else 0
+
+
+def read_games(directory: Path, state: State, recipe: Recipe, device: str) -> Window:
+    """Return the games of the complete cycles of a run that is only read, as a learner with `recipe` samples them."""
+    threads = 1 if device == "cpu" else max(1, cores() // 2)
+    window = Window(recipe.variant.name, recipe.learner, state.cycle, threads, encoding=recipe.encoding())
+    for shard in sorted(state.shards, key=lambda each: (each.cycle, each.first)):
+        if shard.cycle < state.cycle:
+            data = read_committed(directory, shard.name, shard.stamp)
+            window.add(decode_games(unpack_games(data, str(directory / shard.name))))
+    return window
 
 
 def read_window(run: Run, threads: int, cycle: int) -> Window:
