@@ -19,7 +19,6 @@ from typing import Final
 
 from selfmate.errors import SelfmateError
 from selfmate.studio.messages import AskRecipe, Event, RunCard, RunList, RunStarted, RunView, StartRun
-from selfmate.studio.recipes import recipe_form
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
 from selfmate.studio.train_extra import TrainExtra
 
@@ -166,6 +165,8 @@ class Runs:
                 raise SelfmateError(f"{files.id} is training already")
             directory, arguments = files.directory, files.command()
         else:
+            from selfmate.studio.recipes import recipe_form  # slow to import, and not needed to play
+
             # Checks the name and the settings, too.
             await asyncio.to_thread(recipe_form, AskRecipe(ask=0, name=request.recipe, settings=request.settings))
             directory = self._new_directory(request.name or request.recipe)
