@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gzip
 import http.client
 import json
@@ -19,8 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def measure_tasks(browser: Any) -> None:
     page.close()
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def page_of(cookie: str) -> AsyncIterator[ClientConnection]:
     """Connect as a page does."""
     headers = {"cookie": cookie}
@@ -216,13 +216,12 @@ def measure_server(server: int, *, trains: bool) -> None:
     cpu = cpu_seconds(server) - cpu
     report(f"load of {CONNECTIONS} connections", f"{messages / LOAD_SECONDS:.0f} messages/s", "1,000")
     report("processor time for a message", f"{1e6 * cpu / messages:.0f} us", "1,000 us for one core")
-    grown = rss_mb(server) - memory
-    asyncio.run(load(cookie))
-    report(
-        "errors, growth of memory, again",
-        f"{errors}, {grown:+.0f}, {rss_mb(server) - memory - grown:+.0f} MB",
-        "0, flat",
-    )
+    grown = [rss_mb(server) - memory]
+    for _ in range(2):
+        errors += asyncio.run(load(cookie))[1]
+        grown.append(rss_mb(server) - memory)
+    report("errors under load", f"{errors}", "0")
+    report("growth of memory after 1, 2, 3 times", ", ".join(f"{each:+.0f}" for each in grown) + " MB", "flat")
     if trains:
         share, events = asyncio.run(spectate(cookie, asyncio.run(start_run(cookie)), server))
         report(f"{SPECTATORS} spectators of a training", f"{share:.2%} of a core", "3 % of the cores")
@@ -234,7 +233,8 @@ def main() -> None:
     parser.add_argument("--no-page", action="store_true", help="leave out what needs Chromium")
     parser.add_argument("--no-training", action="store_true", help="leave out what needs PyTorch and two minutes")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as browsing:
+        browser = None if given.no_page else browsing.enter_context(open_browser())  # not part of the studio's start
         began = time.perf_counter()
         command = [sys.executable, "-m", "selfmate", "studio", "--no-browser", "--port", str(PORT), "--runs", folder]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -242,22 +242,25 @@ def main() -> None:
             report("from `selfmate studio` to the first answer", f"{wait_for_server(began):.2f} s", "-")
             report("processor time of that", f"{cpu_seconds(server.pid):.2f} s", "-")
             report("server without a page, memory", f"{rss_mb(server.pid):.0f} MB", "150 MB")
-            if not given.no_page:
-                measure_in_browser(began)
+            if browser is not None:
+                measure_page(browser, began)
+                report("processor time of the server until then", f"{cpu_seconds(server.pid):.2f} s", "-")
+                measure_tasks(browser)
+            browsing.close()  # playwright has an event loop in this thread
             measure_server(server.pid, trains=not given.no_training)
         finally:
             server.terminate()
             server.wait()
 
 
-def measure_in_browser(began: float) -> None:
-    """Print what needs Chromium; `began` is when the server was started, before the browser was."""
+@contextlib.contextmanager
+def open_browser() -> Iterator[Any]:
+    """Start Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        measure_page(browser, began)
-        measure_tasks(browser)
+        yield browser
         browser.close()
 
 

@@ -177,7 +177,8 @@ class EngineWorker(PageWorker):
     def close(self) -> None:
         """Stop, and end the process."""
         self.stop()
-        self._after(self._end)
+        if self._thread is not None:  # a page that used no engine needs no thread to end one
+            self._after(self._end)
 
     def _analyse(
         self, request: StartEngine, engine: OutsideEngine, start: str, position: Position, stop: threading.Event
