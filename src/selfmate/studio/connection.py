@@ -17,8 +17,8 @@ from selfmate.studio import messages
 from selfmate.studio.analysis import AnalysisWorker
 from selfmate.studio.inside import look_inside
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
+from selfmate.studio.outside_search import EngineWorker
 from selfmate.studio.playouts import trace_playouts
-from selfmate.studio.recipes import recipe_form
 from selfmate.studio.study import load_pgn, position_view, save_pgn
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ MOST_WAITING: Final = 200
 """Messages that wait for a page which does not read them; then it is disconnected."""
 MOST_FOLLOWED: Final = 20
 """Games that one page follows."""
+RECIPES_LATER_SECONDS: Final = 0.5
+"""Time between the first welcome of a server and the reading of the recipes: the first board comes before."""
 REQUESTS_PER_SECOND: Final = 60
 BURST: Final = 300
 log = logging.getLogger("selfmate.studio")
@@ -99,6 +101,7 @@ class Connection:
         self._limit = RateLimit(REQUESTS_PER_SECOND, BURST)
         self._followed: set[str] = set()
         self._analysis = AnalysisWorker(studio.catalog, self._send_analysis)
+        self._engine = EngineWorker(studio.catalog, self._send_analysis)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -119,6 +122,8 @@ class Connection:
             for task in self._tasks:
                 task.cancel()
             self._analysis.stop()
+            self._engine.close()
+            self._studio.extra.unfollow(self._send_install)
             self._studio.runs.unfollow(self.send_run)
             self._studio.matches.unfollow(self._outbox_match)
             for game_id in self._followed:
@@ -138,7 +143,8 @@ class Connection:
         self._outbox.put(view, ("game", view.id, len(view.moves)))  # every move is shown, also one answered at once
 
     def _send_analysis(self, event: Event) -> None:
-        key = ("analysis", event.ask) if isinstance(event, messages.AnalysisUpdate) else None
+        streams = messages.AnalysisUpdate | messages.EngineUpdate
+        key = ("analysis", event.ask) if isinstance(event, streams) else None
         self._outbox.put_from_thread(event, key)
 
     def send_run(self, event: Event) -> None:
@@ -160,6 +166,8 @@ class Connection:
     async def _answer(self, request: Request) -> None:
         handler: Callable[[Any], Awaitable[Event | None]] = getattr(self, HANDLERS[type(request)])
         try:
+            if isinstance(request, messages.GameRequest):
+                await self._studio.games.restore(request.id)
             answer = await handler(request)
         except SelfmateError as error:
             answer = Failure(ask=request.ask, message=_sentence(str(error)))
@@ -171,8 +179,14 @@ class Connection:
         if answer is not None:
             self._outbox.put(answer)
 
-    async def _hello(self, request: messages.Hello) -> Event:
-        return await asyncio.to_thread(self._studio.welcome, request.ask)
+    async def _hello(self, request: messages.Hello) -> Event | None:
+        """Answer at once; if the recipes were not read yet, send a second welcome with them once they are."""
+        self._outbox.put(await asyncio.to_thread(self._studio.welcome, request.ask))
+        if not self._studio.knows_recipes:
+            await asyncio.sleep(RECIPES_LATER_SECONDS)
+            await asyncio.to_thread(self._studio.read_recipes)
+            return await asyncio.to_thread(self._studio.welcome, 0)
+        return None
 
     async def _new_game(self, request: messages.NewGame) -> Event:
         table = await self._studio.games.new(request)
@@ -228,6 +242,12 @@ class Connection:
     async def _stop_analysis(self, request: messages.StopAnalysis) -> None:
         self._analysis.stop()
 
+    async def _start_engine(self, request: messages.StartEngine) -> None:
+        self._engine.start(request)
+
+    async def _stop_engine(self, request: messages.StopEngine) -> None:
+        self._engine.stop()
+
     async def _review(self, request: messages.ReviewGame) -> None:
         self._analysis.review(request)
 
@@ -252,7 +272,15 @@ class Connection:
     async def _stop_run(self, request: messages.StopRun) -> None:
         await self._studio.runs.stop(request.id)
 
+    async def _install(self, request: messages.InstallTraining) -> None:
+        self._studio.extra.install(self._send_install)
+
+    def _send_install(self, event: messages.InstallProgress) -> None:
+        self._outbox.put_from_thread(event, messages.InstallProgress)
+
     async def _recipe(self, request: messages.AskRecipe) -> Event:
+        from selfmate.studio.recipes import recipe_form  # slow to import, and not needed to play
+
         return await asyncio.to_thread(recipe_form, request)
 
     async def _start_match(self, request: messages.StartMatch) -> Event:
@@ -297,6 +325,8 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.StepPlayouts: "_playouts",
     messages.LookInside: "_look_inside",
     messages.StopAnalysis: "_stop_analysis",
+    messages.StartEngine: "_start_engine",
+    messages.StopEngine: "_stop_engine",
     messages.ReviewGame: "_review",
     messages.LoadPgn: "_load_pgn",
     messages.SavePgn: "_save_pgn",
@@ -305,6 +335,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.LookAtRun: "_look_at_run",
     messages.StartRun: "_start_run",
     messages.StopRun: "_stop_run",
+    messages.InstallTraining: "_install",
     messages.AskRecipe: "_recipe",
     messages.StartMatch: "_start_match",
     messages.WatchMatch: "_watch_match",

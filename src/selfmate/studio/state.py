@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,28 +11,34 @@ from selfmate._core import VARIANTS
 from selfmate.errors import SelfmateError
 from selfmate.ladder.calibration import CalibrationError, read_calibration
 from selfmate.nn import shipped as nets
-from selfmate.recipe.describe import ShippedRecipe, shipped_recipes
 from selfmate.studio.games import Games
 from selfmate.studio.matches import LiveMatches
 from selfmate.studio.messages import AskNets, LadderRow, NetCard, NetList, NetScore, Welcome
+from selfmate.studio.outside_engine import OutsideEngine
 from selfmate.studio.players import PlayerCatalog, variant_cards
-from selfmate.studio.runs import Runs
+from selfmate.studio.runs import STUDIO_FOLDER, Runs
+from selfmate.studio.train_extra import TrainExtra
 
 __all__ = ["Studio"]
 
 
 class Studio:
-    """The state behind all pages; an asynchronous context that watches the runs. `runs` is the folder of the runs."""
+    """The state behind all pages; an asynchronous context that watches the runs.
 
-    def __init__(self, runs: Path) -> None:
-        self.catalog = PlayerCatalog(runs)
-        self.games = Games(self.catalog)
-        self.runs = Runs(runs)
+    `runs` is the folder of the runs; its folder `.studio` has what the studio itself keeps.
+    """
+
+    def __init__(self, runs: Path, engines: Sequence[OutsideEngine] = ()) -> None:
+        self.catalog = PlayerCatalog(runs, engines)
+        self.games = Games(self.catalog, runs / STUDIO_FOLDER / "games")
+        self.extra = TrainExtra(runs / STUDIO_FOLDER / "install.log")
+        self.runs = Runs(runs, self.extra)
         self.matches = LiveMatches(self.catalog)
-        self._recipes: list[ShippedRecipe] | None = None
+        self._recipes: list[tuple[str, str, str]] | None = None
 
     async def __aenter__(self) -> Self:
         self.runs.begin()
+        await self.games.begin()
         return self
 
     async def __aexit__(
@@ -42,14 +48,21 @@ class Studio:
         self.matches.close()
         await self.runs.close()
 
-    def recipes(self) -> list[ShippedRecipe]:
-        """Return the shipped recipes, those for a CPU first."""
+    @property
+    def knows_recipes(self) -> bool:
+        """Whether the recipes were read."""
+        return self._recipes is not None
+
+    def read_recipes(self) -> None:
+        """Read the shipped recipes, those for a CPU first. Their schema takes a third of a second to import."""
+        from selfmate.recipe.describe import shipped_recipes
+
         if self._recipes is None:
-            self._recipes = sorted(shipped_recipes(), key=lambda each: (each.device != "CPU", each.name))
-        return self._recipes
+            found = sorted(shipped_recipes(), key=lambda each: (each.device != "CPU", each.name))
+            self._recipes = [(each.name, each.variant, each.description) for each in found]
 
     def welcome(self, ask: int) -> Welcome:
-        """Return what a page needs first."""
+        """Return what a page needs first; without recipes as long as they were not read."""
         from selfmate import __version__
 
         return Welcome(
@@ -57,8 +70,11 @@ class Studio:
             version=__version__,
             variants=variant_cards(self.catalog),
             players=self.catalog.cards(),
-            recipes=[(each.name, each.variant, each.description) for each in self.recipes()],
-            can_train=importlib.util.find_spec("torch") is not None,
+            recipes=self._recipes or [],
+            engines=self.catalog.engine_cards(),
+            can_train=self.extra.is_installed,
+            training_hint=self.extra.hint,
+            can_install=self.extra.can_install,
         )
 
     def nets(self, request: AskNets) -> NetList:

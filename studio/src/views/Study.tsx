@@ -16,6 +16,7 @@ import { useKeys } from "../ui/keys";
 import { ValueGraph } from "../ui/ValueGraph";
 import { BoardEditor } from "./BoardEditor";
 import { Candidates } from "./study/Candidates";
+import { EnginePanel } from "./study/EnginePanel";
 import { InsidePanel } from "./study/InsidePanel";
 import { MoveTree } from "./study/MoveTree";
 import { OpenDialog } from "./study/OpenDialog";
@@ -216,6 +217,7 @@ export function StudyView() {
           {tab === "lines" && (
             <div class="body" role="tabpanel" aria-label="Candidates">
               <Candidates update={update} onPlay={study.play} onHover={setHovered} />
+              <EnginePanel tree={tree} at={at} onPlay={study.play} />
               <div class="why">
                 <span class="sm mut">Why not another move? Play it on the board, and it gets a search of its own.</span>
               </div>
