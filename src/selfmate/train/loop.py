@@ -25,6 +25,7 @@ from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Parent
 from selfmate.rundir.games import decode_games, encode_games
+from selfmate.rundir.live import LiveWriter
 from selfmate.search.driver import one_thread
 from selfmate.train.checkpoints import write_learner, write_net, write_sample_games
 from selfmate.train.dashboard import View
@@ -40,6 +41,7 @@ from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights
 from selfmate.train.watchdog import Watchdog
 from selfmate.train.window import read_cycle
+from selfmate.util.processor_use import ProcessorUse, gpu_sensor
 from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
 from selfmate.util.text import many
@@ -109,6 +111,7 @@ class Trainer:
         self.selfplay = SelfPlay(self.recipe, stream(seed, "play"), device, flight, starts=run.read_starts())
         watchdog = Watchdog(0, stop, say=view.say) if watchdog is None else watchdog
         self.selfplay.beat = watchdog.beat
+        self.selfplay.watch = LiveWriter(run.directory).tell
         self.matches = Matches(
             run,
             status,
@@ -215,7 +218,7 @@ class Trainer:
         if task.missing and self.selfplay.native_evaluator(task.cycle, state.champion) is None:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
-        began = time.monotonic()
+        began, use = time.monotonic(), ProcessorUse(None if self.device == "cpu" else gpu_sensor())
         pause = began - self._work_ended
         with ThreadPoolExecutor(1, "learner", initializer=one_thread) as helper:
             learning = helper.submit(self.lessons.learn, task.cycle)
@@ -225,7 +228,7 @@ class Trainer:
 
             try:
                 if task.missing:
-                    show, champion = self._shows_games(len(task.committed)), state.champion
+                    show, champion = self._shows_games(len(task.committed), use), state.champion
                     games = self.selfplay.play(
                         task.cycle, task.missing, champion=champion, stopping=stopping, tell=show
                     )
@@ -247,6 +250,7 @@ class Trainer:
                 "games_per_second": status.games_per_second,
                 "positions_per_second": status.positions_per_second,
                 "evaluations_per_second": status.evaluations_per_second,
+                **use.shares(),
             }
             extras = describe_options(self.selfplay.starts, task.cycle, games.records)
             self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds)
@@ -260,7 +264,7 @@ class Trainer:
         if is_first and concurrency is not None and not self.recipe.selfplay.slots:
             self.view.say(f"{self.device}: {concurrency.reason}.")
 
-    def _shows_games(self, done: int) -> Callable[[CycleGames], None]:
+    def _shows_games(self, done: int, use: ProcessorUse) -> Callable[[CycleGames], None]:
         """Return a function that brings the status up to date with the games so far; `done` were committed before."""
         status, before = self.status, self.run.state.games
 
@@ -271,6 +275,7 @@ class Trainer:
             status.positions_per_second = sum(record.positions for record in games.finished) / games.seconds
             status.evaluations_per_second = games.evaluations / games.seconds
             status.latest_game = games.finished[-1] if games.finished else None
+            use.sample()
 
         return show
 

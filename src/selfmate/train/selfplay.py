@@ -188,6 +188,8 @@ class SelfPlay:
         self._playing: Future[None] | None = None  # the thread that drives the pool; None while it rests
         self.beat: Callable[[], None] = lambda: None
         """Called by the lanes again and again (`Watchdog.beat`)."""
+        self.watch: Callable[[Callable[[int], Sequence[GameRecord]]], None] = lambda unfinished: None
+        """Called several times a second with a function that returns some unfinished games (`LiveWriter.tell`)."""
         self._pausing = False
         self._stopping: Callable[[], bool] = lambda: False  # of the present `play`
         self._queued = 0  # one above the largest id that was queued in the pool
@@ -257,6 +259,7 @@ class SelfPlay:
             seconds = max(time.monotonic() - self._counted_from, 1e-6)
             games = CycleGames(mine, finished, self._evaluations - self._evaluations_counted, seconds)
             tell(games)
+            self.watch(self._pool.unfinished_games)
             return games
 
         assert self._playing is not None
