@@ -42,7 +42,7 @@ __all__ = ["Runs", "UnknownRun"]
 LOOK_SECONDS: Final = 1.0
 """Time between two looks at the files, while a page follows runs."""
 MOST_RUNS: Final = 200
-START_SECONDS: Final = 20.0
+START_SECONDS: Final = 90.0
 """Time in which a new run must make its directory, or fail."""
 Send = Callable[[Event], None]
 

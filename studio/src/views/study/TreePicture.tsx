@@ -162,7 +162,7 @@ function Box({
       class={classes}
       transform={`translate(${node.x} ${node.y})`}
       role="button"
-      tabIndex={0}
+      tabindex={0}
       aria-expanded={node.children > 0 ? node.isOpen : undefined}
       aria-label={`${name} ${shown} ${node.visits} visits, prior ${Math.round(100 * node.prior)} %`}
       onClick={toggle}
