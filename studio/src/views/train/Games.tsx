@@ -20,14 +20,13 @@ interface Props {
 export function Games({ run, cycle, game }: Props) {
   const [list, setList] = useState<RunGames | null>(null);
   const wanted = cycle !== null && /^\d+$/.test(cycle) ? Number(cycle) : null;
-  // Without a cycle in the address the newest one is shown, and followed.
-  const version = wanted === null ? run.cycle : wanted;
+  // Without a cycle in the address the newest one is shown. A new cycle of the run makes the list longer.
   useEffect(
     () =>
       server.onOpen(
         () => void server.ask("run.games", { id: run.id, cycle: wanted }, "run.games").then(setList, sayError),
       ),
-    [run.id, wanted, version],
+    [run.id, wanted, run.cycle],
   );
   if (!list) return <div class="empty" aria-busy="true" />;
   if (list.cycles.length === 0) return <div class="empty">No game has finished yet.</div>;
