@@ -477,7 +477,7 @@ def test_the_tree_is_panned_zoomed_and_unfolded(open_page: Open) -> None:
     closed.focus()
     page.keyboard.press("Enter")
     page.wait_for_function("before => document.querySelectorAll('.nd').length > before", arg=before)
-    page.get_by_role("button", name="Usual size").click()
+    page.get_by_role("button", name="usual size").click()
 
 
 # -- all views ---------------------------------------------------------------------------------------------------------
@@ -496,7 +496,7 @@ def test_no_view_scrolls_sideways_in_either_theme(open_page: Open, width: int) -
             page.locator("section.view").wait_for()
             page.wait_for_timeout(500)
             name = (view.strip("#").split("?")[0] or "home").replace("/", "-")
-            picture(page, f"{name}-{theme}-{width}.png")
+            picture(page, f"view-{name}-{theme}-{width}.png")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (view, theme)
         page.keyboard.press("Shift+L")
         expect(page.locator("html")).to_have_attribute("data-theme", "dark" if theme == "light" else "light")

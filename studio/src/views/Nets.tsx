@@ -141,14 +141,14 @@ function Card({ net }: { net: NetCard }) {
 }
 
 const ROW = 22;
-const NAME = 230;
-const VALUE = 100;
+/** Width of the picture, of the names and of the numbers; a phone has less room. */
+const ROOM = { wide: [900, 230, 100], narrow: [430, 172, 84] } as const;
 
 function Ladder({ rows }: { rows: LadderRow[] }) {
-  const width = 900;
+  const [width, nameWidth, valueWidth] = innerWidth <= 760 ? ROOM.narrow : ROOM.wide;
   const low = Math.min(0, ...rows.map((row) => row.elo - row.error));
   const high = Math.max(100, ...rows.map((row) => row.elo + row.error));
-  const x = (elo: number) => NAME + ((elo - low) / (high - low)) * (width - NAME - VALUE);
+  const x = (elo: number) => nameWidth + ((elo - low) / (high - low)) * (width - nameWidth - valueWidth);
   const step = high - low > 2500 ? 1000 : 500;
   const ticks: number[] = [];
   for (let elo = Math.ceil(low / step) * step; elo <= high; elo += step) ticks.push(elo);

@@ -133,7 +133,12 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
         <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom - 0.25))} aria-label="Smaller">
           −
         </button>
-        <button type="button" class="link num" onClick={() => setZoom(1)} aria-label="Usual size">
+        <button
+          type="button"
+          class="link num"
+          onClick={() => setZoom(1)}
+          aria-label={`${Math.round(100 * zoom)} %, usual size`}
+        >
           {Math.round(100 * zoom)} %
         </button>
         <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom + 0.25))} aria-label="Larger">
