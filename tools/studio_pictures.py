@@ -29,7 +29,7 @@ TARGET: Final = ROOT / "docs" / "pictures"
 PICTURES: Final = {
     "home-light-1440": "home",
     "play-explosion-light-1440": "play",
-    "study-light-1440": "study",
+    "study-why-light-1440": "study",
     "study-tree-dark-1440": "tree",
     "view-study-net-light-1440": "inside",
     "train-dark-1440": "train",

@@ -393,8 +393,9 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
         wall = page.locator(".wall.live")
         before = wall.inner_text()
         expect(wall).not_to_have_text(before)  # the boards move
-        picture(page, "train-dark-1440.png")
         look_at_games_and_probes(page)
+        page.locator(".wall.live .wb").first.wait_for()
+        picture(page, "train-dark-1440.png")
         page.set_viewport_size({"width": 390, "height": 844})
         page.wait_for_timeout(300)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -456,6 +457,7 @@ def test_a_move_that_the_search_does_not_like_gets_an_answer(open_page: Open) ->
     click_move(page, "a2a3")
     expect(page.locator(".why")).to_contain_text("Why not a3?")
     expect(page.locator(".why")).to_contain_text("visits of its own")
+    picture(page, "study-why-light-1440.png")
     page.locator(".why").get_by_role("button", name="Back").click()
     expect(page.locator(".gcol .mv[aria-current=true]")).to_have_count(0)
 
