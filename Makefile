@@ -14,6 +14,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.c' -o -name '*.cpp' | sort)
 INSTALL := .venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt
 # No build isolation and one build folder: a change of one C++ file compiles one file.
 EDITABLE := $(INSTALL) --no-build-isolation --config-settings=build-dir=build/dev --editable
+BOTH_CORES := --config-settings=cmake.define.SELFMATE_CORES='v2;v3'
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -43,23 +44,34 @@ FORCE:
 
 SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-files $(CPP)
 
+# To play: no PyTorch, and the core for this machine alone, which takes half of the time of both.
+.venv/installed-play: .venv/tools $(SOURCES)
+	@echo "Building the core into build/dev (a minute)"
+	$(EDITABLE) . --config-settings=cmake.define.SELFMATE_CORES=native
+	@touch $@
+
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute or two)"
-	$(EDITABLE) '.[train]'
-	@touch $@
+	$(EDITABLE) '.[train]' $(BOTH_CORES)
+	@touch .venv/installed-play $@
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(EDITABLE) '.[dev,envs,frames,lab,openvino,train]' --config-settings=cmake.define.SELFMATE_TESTS=ON
-	@touch .venv/installed $@
+	$(EDITABLE) '.[dev,envs,frames,lab,openvino,train]' $(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON
+	@touch .venv/installed-play .venv/installed $@
 
-.PHONY: build run
-build: .venv/installed  ## build the core and install the package into .venv
+.PHONY: build run first
+build: .venv/installed  ## build the core and install the package into .venv, with what training needs
 
-run: .venv/installed  ## train Gardner chess for two minutes, then play against it
+run: .venv/installed-play  ## build, then open the studio in the browser; Ctrl-C ends it
+	@selfmate studio
+
+first: .venv/installed-play  ## train Gardner chess for two minutes in the terminal, then play against it
+	@python -c 'import torch' 2>/dev/null || { echo "Installing PyTorch (several hundred MB)"; \
+		$(INSTALL) $$(python -m selfmate.util.packages train); }
 	@echo "Ctrl-C stops the training; run the same command again to resume."
 	selfmate train gardner-laptop --run runs/first --minutes 2
-	@echo "Your turn. quit ends the game; make run trains two minutes more."
+	@echo "Your turn. quit ends the game; make first trains two minutes more."
 	selfmate play runs/first
 
 # -- the studio's page --------------------------------------------------------------------------

@@ -146,6 +146,32 @@ export interface ClockState {
   running: "black" | "white" | null;
 }
 
+/** A line of an outside engine. */
+export interface EngineLine {
+  /** The first move. */
+  uci: string;
+  /** Pawns or moves to mate, White's: `+0.31`, `-M2`. */
+  score: string;
+  value: number;
+  /** In SAN. */
+  pv: string[];
+}
+
+/** What an outside engine has found so far. */
+export interface EngineUpdate {
+  type: "engine.update";
+  ask: number;
+  engine: string;
+  /** As it calls itself. */
+  name: string;
+  fen: string;
+  depth: number;
+  nodes: number;
+  seconds: number;
+  lines: EngineLine[];
+  done: boolean;
+}
+
 /** Why a player chose its move, in one sentence, with the line that it expects. */
 export interface Explanation {
   ply: number;
@@ -233,6 +259,22 @@ export interface InsideNet {
   planes: NetPlane[];
   /** Of the player, and of the untrained net of its run or of equal priors. */
   opinions: NetOpinion[];
+}
+
+/** How the installation goes on. */
+export interface InstallProgress {
+  type: "train.install";
+  ask: number;
+  status: "done" | "failed" | "running";
+  /** The last line that it printed; of a failure the sentence that says why. */
+  line: string;
+  seconds: number;
+}
+
+/** Install what training needs, where `Welcome` says that it can be done; answered by `InstallProgress`. */
+export interface InstallTraining {
+  type: "train.install";
+  ask: number;
 }
 
 /** Values of the positions of a game from its start on, White's; None where a position was not searched for. */
@@ -486,8 +528,8 @@ export interface PlayedMove {
 export interface PlayerCard {
   id: string;
   name: string;
-  kind: "core" | "net" | "run";
-  /** None: every variant. */
+  kind: "core" | "engine" | "net" | "run";
+  /** None: every variant, of an engine those that it knows. */
   variant: string | null;
   detail: string;
   /** Lowest and highest strength that can be asked for. */
@@ -716,6 +758,18 @@ export interface StartAnalysis {
   tree_nodes?: number;
 }
 
+/** Let an outside engine analyse a position; it replaces its analysis for this page. Answered by `EngineUpdate`s. */
+export interface StartEngine {
+  type: "engine.start";
+  ask: number;
+  variant: string;
+  engine: string;
+  fen?: string | null;
+  moves?: string[];
+  seconds?: number | null;
+  lines?: number;
+}
+
 /** Let two players play each other, every opening with both colours; answered by `MatchView`s. */
 export interface StartMatch {
   type: "match.start";
@@ -752,6 +806,12 @@ export interface StepPlayouts {
 /** Stop the analysis or review of this page. */
 export interface StopAnalysis {
   type: "analysis.stop";
+  ask: number;
+}
+
+/** Stop the outside engine of this page. */
+export interface StopEngine {
+  type: "engine.stop";
   ask: number;
 }
 
@@ -882,7 +942,13 @@ export interface Welcome {
   players: PlayerCard[];
   /** Name, variant and first line of each recipe. */
   recipes: ([string, string, string])[];
+  /** Outside engines that were named when the server was started: opponents, and for `StartEngine`. */
+  engines: PlayerCard[];
   can_train: boolean;
+  /** What to do before a training can be started, in one sentence; empty if it can. */
+  training_hint: string;
+  /** Whether `InstallTraining` does it. */
+  can_install: boolean;
 }
 
 export type AnyRequest =
@@ -904,6 +970,8 @@ export type AnyRequest =
   | LookInside
   | StopAnalysis
   | ReviewGame
+  | StartEngine
+  | StopEngine
   | LoadPgn
   | SavePgn
   | ListRuns
@@ -911,6 +979,7 @@ export type AnyRequest =
   | LookAtRun
   | StartRun
   | StopRun
+  | InstallTraining
   | AskRecipe
   | StartMatch
   | WatchMatch
@@ -930,6 +999,7 @@ export type AnyEvent =
   | HintFound
   | PositionView
   | AnalysisUpdate
+  | EngineUpdate
   | PlayoutTrace
   | InsideNet
   | ReviewedMove
@@ -938,6 +1008,7 @@ export type AnyEvent =
   | RunList
   | RunView
   | RecipeForm
+  | InstallProgress
   | RunStarted
   | MatchView
   | NetList

@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +15,7 @@ import uvicorn
 from websockets.sync.client import ClientConnection, connect
 
 from selfmate.studio.app import make_app
+from selfmate.studio.outside_engine import read_engines
 from selfmate.studio.security import COOKIE, Access
 from selfmate.studio.server import MOST_FRAME_BYTES, bind
 from selfmate.studio.state import Studio
@@ -125,13 +126,15 @@ class Page:
 
 
 @contextmanager
-def studio_server(runs: Path, *, port: int = 0, token: str | None = None) -> Iterator[StudioServer]:
+def studio_server(
+    runs: Path, *, port: int = 0, token: str | None = None, engines: Sequence[str] = ()
+) -> Iterator[StudioServer]:
     """Run a server in a thread while the block runs."""
     listener = bind("127.0.0.1", port)
     chosen = listener.getsockname()[1]
     access = Access("127.0.0.1", chosen, token)
     config = uvicorn.Config(
-        make_app(Studio(runs), access),
+        make_app(Studio(runs, read_engines(engines)), access),
         log_level="critical",
         ws="websockets-sansio",
         ws_max_size=MOST_FRAME_BYTES,

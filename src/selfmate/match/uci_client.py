@@ -309,9 +309,7 @@ class UciClient:
 
         `go` is the whole command. After `seconds` the engine is sent `stop`, and its reply is late.
         """
-        start = "startpos" if fen is None else f"fen {fen}"
-        self._send(f"position {start} moves {' '.join(moves)}" if moves else f"position {start}")
-        self.wait_until_ready()  # the reply to an earlier `go` cannot be taken for this one
+        self._set_position(fen, moves)
         # 1. The clock runs from before the command is written until the reply is read.
         began = time.monotonic()
         self._send(go)
@@ -331,6 +329,35 @@ class UciClient:
         # 3. The reply
         words = line.split()
         return parse_info(info, words[1] if len(words) > 1 else "", self._read_at - began, late=late)
+
+    def analyse(
+        self, fen: str | None, moves: Sequence[str], *, seconds: float, stopped: Callable[[], bool]
+    ) -> Iterator[str]:
+        """Yield the `info` lines of `go infinite`, which ends after `seconds`, or when `stopped` returns True.
+
+        The iterator must be read to its end, or the engine closed.
+        """
+        self._set_position(fen, moves)
+        end, stop_sent = time.monotonic() + seconds, 0.0
+        self._send("go infinite")
+        self._searching = True
+        while True:
+            line = self._next(stop_sent + STOP_SECONDS if stop_sent else min(end, time.monotonic() + POLL_STOP))
+            if line is None and stop_sent:
+                self._fail_hanging("did not obey stop")
+            if not stop_sent and (stopped() or time.monotonic() >= end):
+                stop_sent = time.monotonic()
+                self._send("stop")
+            if line is not None and line.split(maxsplit=1)[:1] == ["bestmove"]:
+                self._searching = False
+                return
+            if line is not None and line.startswith("info ") and not stop_sent:
+                yield line
+
+    def _set_position(self, fen: str | None, moves: Sequence[str]) -> None:
+        start = "startpos" if fen is None else f"fen {fen}"
+        self._send(f"position {start} moves {' '.join(moves)}" if moves else f"position {start}")
+        self.wait_until_ready()  # the reply to an earlier `go` cannot be taken for the next one
 
     def perft(self, fen: str | None, depth: int, *, seconds: float) -> int:
         """Return the leaves at `depth` by `go perft`, which Stockfish and its derivatives know."""
@@ -372,6 +399,11 @@ class UciClient:
         self._lines.clear()
         self._pump(0.0)
         return self._ended or self._exit_status() is not None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was not closed, and its process has not exited."""
+        return self in _alive and not self._ended and self._exit_status() is None
 
     @property
     def process_id(self) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 
 from selfmate.errors import clip
 
-__all__ = ["EngineMove", "EngineScore", "UciOption", "is_main_line", "parse_info", "parse_option"]
+__all__ = ["EngineMove", "EngineScore", "UciOption", "is_main_line", "line_number", "parse_info", "parse_option"]
 
 MATE_PAWNS: Final = 320.0
 """What a mate counts in pawns, as Lichess counts it: more than any other score."""
@@ -102,6 +102,15 @@ class UciOption:
 def is_main_line(line: str) -> bool:
     """Return whether an `info` line is about the best move, with a score that is not only a bound."""
     return (" multipv " not in line or " multipv 1 " in line) and "bound " not in line
+
+
+def line_number(line: str) -> int:
+    """Return which of several lines (`MultiPV`) an `info` line is about, from 1.
+
+    >>> line_number("info depth 3 multipv 2 score cp 9 pv e2e4"), line_number("info depth 3 score cp 9 pv e2e4")
+    (2, 1)
+    """
+    return max(1, _number(_word_after(line.split(), "multipv")) or 1)
 
 
 def parse_option(line: str) -> UciOption | None:

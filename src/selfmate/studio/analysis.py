@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -24,44 +23,32 @@ from selfmate.studio.messages import (
     AnalysisUpdate,
     Candidate,
     Event,
-    Failure,
     ReviewedMove,
     ReviewGame,
     StartAnalysis,
     TreeNodeView,
 )
+from selfmate.studio.page_worker import PageWorker
 from selfmate.studio.players import PlayerCatalog
 
-__all__ = ["AnalysisWorker", "TooManyAnalyses", "analysis_update", "tree_view"]
+__all__ = ["AnalysisWorker", "analysis_update", "tree_view"]
 
 UPDATE_SECONDS: Final = 0.125
 """Eight updates a second."""
 FIRST_UPDATE_SECONDS: Final = 0.03
 MOST_SECONDS: Final = 300.0
 """Longest analysis that a page can ask for."""
-MOST_ANALYSES: Final = 16
-"""Analyses of all pages at a time."""
 MEMORY_BYTES: Final = 96 << 20
 REVIEW_VISITS: Final = 120
 SHOWN_CANDIDATES: Final = 40
 
 
-class TooManyAnalyses(SelfmateError):
-    """More analyses at a time than the server runs."""
-
-
-log = logging.getLogger("selfmate.studio")
-_running = threading.Semaphore(MOST_ANALYSES)
-
-
-class AnalysisWorker:
+class AnalysisWorker(PageWorker):
     """The one analysis or review of a page at a time; `send` is called from its thread."""
 
     def __init__(self, catalog: PlayerCatalog, send: Callable[[Event], None]) -> None:
+        super().__init__(send)
         self._catalog = catalog
-        self._send = send
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
         self._session: tuple[str, TreeSession] | None = None
 
     def start(self, request: StartAnalysis) -> None:
@@ -79,33 +66,6 @@ class AnalysisWorker:
         if not request.moves:
             raise SelfmateError("there is no move to judge")
         self._begin(lambda stop: self._review(request, game, stop), request.ask)
-
-    def stop(self) -> None:
-        """Stop the present work; what it has found so far may still be sent."""
-        self._stop.set()
-
-    def _begin(self, work: Callable[[threading.Event], None], ask: int) -> None:
-        self.stop()
-        before = self._thread
-        stop = self._stop = threading.Event()
-        if not _running.acquire(blocking=False):
-            raise TooManyAnalyses(f"{MOST_ANALYSES} analyses are running already: wait for one of them")
-
-        def run() -> None:
-            try:
-                if before is not None:
-                    before.join()  # one session, one thread
-                work(stop)
-            except SelfmateError as error:
-                self._send(Failure(ask=ask, message=str(error)))
-            except Exception:
-                log.exception("an analysis failed")
-                self._send(Failure(ask=ask, message="The analysis failed; the terminal of the server says why."))
-            finally:
-                _running.release()
-
-        self._thread = threading.Thread(target=run, name="analysis", daemon=True)
-        self._thread.start()
 
     # -- in the thread ------------------------------------------------------------------------------------------------
 

@@ -74,7 +74,9 @@ async def _games(studio: Studio, request: HttpRequest) -> Response:
 
 
 async def _game_pgn(studio: Studio, request: HttpRequest) -> Response:
-    return PlainTextResponse(studio.games.pgn(request.path_params["id"]), media_type="application/x-chess-pgn")
+    game_id = request.path_params["id"]
+    await studio.games.restore(game_id)
+    return PlainTextResponse(studio.games.pgn(game_id), media_type="application/x-chess-pgn")
 
 
 async def _runs(studio: Studio, request: HttpRequest) -> Response:

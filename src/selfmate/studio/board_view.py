@@ -22,6 +22,7 @@ __all__ = [
     "for_white",
     "play_line",
     "play_one",
+    "san_of_uci",
     "san_words",
     "start_position",
     "wdl_for_white",
@@ -98,6 +99,25 @@ def play_one(position: Position, move: Move) -> PlayedMove:
 def play_line(position: Position, moves: Iterable[str]) -> list[PlayedMove]:
     """Play moves in UCI notation; one that is not legal raises `MoveError`."""
     return [play_one(position, position.parse_uci(uci)) for uci in moves]
+
+
+def san_of_uci(position: Position, line: Iterable[str], most: int = 12) -> list[str]:
+    """Return the first moves of a line in UCI notation in SAN, up to one that is not legal.
+
+    >>> san_of_uci(Position("chess"), ["e2e4", "e7e5", "e1e8"])
+    ['e4', 'e5']
+    """
+    place, words = position.copy(), list[str]()
+    for uci in line:
+        try:
+            move = place.parse_uci(uci)
+        except SelfmateError:
+            break
+        words.append(place.san(move))
+        place.play(move)
+        if len(words) == most:
+            break
+    return words
 
 
 def san_words(position: Position, moves: Sequence[Move], most: int = 12) -> list[str]:

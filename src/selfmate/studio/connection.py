@@ -17,6 +17,7 @@ from selfmate.studio import messages
 from selfmate.studio.analysis import AnalysisWorker
 from selfmate.studio.inside import look_inside
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
+from selfmate.studio.outside_search import EngineWorker
 from selfmate.studio.playouts import trace_playouts
 from selfmate.studio.recipes import recipe_form
 from selfmate.studio.run_games import judge_game, run_games
@@ -100,6 +101,7 @@ class Connection:
         self._limit = RateLimit(REQUESTS_PER_SECOND, BURST)
         self._followed: set[str] = set()
         self._analysis = AnalysisWorker(studio.catalog, self._send_analysis)
+        self._engine = EngineWorker(studio.catalog, self._send_analysis)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -120,6 +122,8 @@ class Connection:
             for task in self._tasks:
                 task.cancel()
             self._analysis.stop()
+            self._engine.close()
+            self._studio.extra.unfollow(self._send_install)
             self._studio.runs.unfollow(self.send_run)
             self._studio.matches.unfollow(self._outbox_match)
             for game_id in self._followed:
@@ -139,7 +143,8 @@ class Connection:
         self._outbox.put(view, ("game", view.id, len(view.moves)))  # every move is shown, also one answered at once
 
     def _send_analysis(self, event: Event) -> None:
-        key = ("analysis", event.ask) if isinstance(event, messages.AnalysisUpdate) else None
+        streams = messages.AnalysisUpdate | messages.EngineUpdate
+        key = ("analysis", event.ask) if isinstance(event, streams) else None
         self._outbox.put_from_thread(event, key)
 
     def send_run(self, event: Event) -> None:
@@ -161,6 +166,8 @@ class Connection:
     async def _answer(self, request: Request) -> None:
         handler: Callable[[Any], Awaitable[Event | None]] = getattr(self, HANDLERS[type(request)])
         try:
+            if isinstance(request, messages.GameRequest):
+                await self._studio.games.restore(request.id)
             answer = await handler(request)
         except SelfmateError as error:
             answer = Failure(ask=request.ask, message=_sentence(str(error)))
@@ -229,6 +236,12 @@ class Connection:
     async def _stop_analysis(self, request: messages.StopAnalysis) -> None:
         self._analysis.stop()
 
+    async def _start_engine(self, request: messages.StartEngine) -> None:
+        self._engine.start(request)
+
+    async def _stop_engine(self, request: messages.StopEngine) -> None:
+        self._engine.stop()
+
     async def _review(self, request: messages.ReviewGame) -> None:
         self._analysis.review(request)
 
@@ -263,6 +276,12 @@ class Connection:
 
     async def _stop_run(self, request: messages.StopRun) -> None:
         await self._studio.runs.stop(request.id)
+
+    async def _install(self, request: messages.InstallTraining) -> None:
+        self._studio.extra.install(self._send_install)
+
+    def _send_install(self, event: messages.InstallProgress) -> None:
+        self._outbox.put_from_thread(event, messages.InstallProgress)
 
     async def _recipe(self, request: messages.AskRecipe) -> Event:
         return await asyncio.to_thread(recipe_form, request)
@@ -315,6 +334,8 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.StepPlayouts: "_playouts",
     messages.LookInside: "_look_inside",
     messages.StopAnalysis: "_stop_analysis",
+    messages.StartEngine: "_start_engine",
+    messages.StopEngine: "_stop_engine",
     messages.ReviewGame: "_review",
     messages.LoadPgn: "_load_pgn",
     messages.SavePgn: "_save_pgn",
@@ -323,6 +344,7 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.LookAtRun: "_look_at_run",
     messages.StartRun: "_start_run",
     messages.StopRun: "_stop_run",
+    messages.InstallTraining: "_install",
     messages.AskRecipe: "_recipe",
     messages.StartMatch: "_start_match",
     messages.WatchMatch: "_watch_match",

@@ -9,11 +9,12 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from selfmate._core import Move, SearchResult
 from selfmate.app.notation import describe_proof
 from selfmate.board.position import Position
+from selfmate.errors import PlayerError
 from selfmate.search.config import play_config
 from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
@@ -26,7 +27,7 @@ from selfmate.studio.messages import Explanation
 from selfmate.studio.players import GameStrength
 from selfmate.uci.time_manager import Progress, TimeManager, budget
 
-__all__ = ["ChosenMove", "GameSearcher", "accepts_draw", "hint_text"]
+__all__ = ["AbsentSearcher", "ChosenMove", "GameSearcher", "MoveSearcher", "accepts_draw", "hint_text"]
 
 VARIED_PLIES: Final = 6
 """Plies at the start of a game in which the search has noise, so that games differ (as in `selfmate play`)."""
@@ -52,11 +53,27 @@ class ChosenMove:
     """For the side that moves."""
 
 
+class MoveSearcher(Protocol):
+    """What chooses the moves of an opponent in one game."""
+
+    name: str
+
+    def choose(self, position: Position, clock: Clock | None, stopped: Callable[[], bool]) -> ChosenMove | None:
+        """Return the move to play; None if it was stopped before there was one."""
+
+    def hint(self, position: Position, stopped: Callable[[], bool]) -> tuple[Move, str] | None:
+        """Return a good move and a sentence on it; None if there is none."""
+
+    def release(self) -> None:
+        """Free what the next search can make again. Not during a search."""
+
+
 class GameSearcher:
     """Searches the positions of one game with one tree."""
 
     def __init__(self, player: Player, skill: GameStrength) -> None:
         self.player = player
+        self.name = player.name
         self.skill = skill
         self._kept: TreeSession | None = None
 
@@ -115,6 +132,25 @@ class GameSearcher:
                     break
         session.stop()
         return session.result()
+
+
+class AbsentSearcher:
+    """The opponent of a game that was kept, if it is not here any more: the game can be seen, but not go on."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self._reason = reason
+
+    def choose(self, position: Position, clock: Clock | None, stopped: Callable[[], bool]) -> ChosenMove | None:
+        """Raise the reason."""
+        raise PlayerError(self._reason, self.name)
+
+    def hint(self, position: Position, stopped: Callable[[], bool]) -> tuple[Move, str] | None:
+        """Return None: there is no hint."""
+        return None
+
+    def release(self) -> None:
+        """Do nothing."""
 
 
 def _progress(found: SearchResult, visits: int, seconds: float) -> Progress:

@@ -1,7 +1,8 @@
 """The games of the server: new games, moves of the user and of the players, clocks, and connections that follow.
 
 Everything runs in the event loop but the searches, which run in worker threads. A game stays in memory while the server
-runs, so that a page that is loaded again finds it; the oldest ones make room for new ones.
+runs, so that a page that is loaded again finds it; the oldest ones make room for new ones. Files keep the games that
+changed last (`kept_games`), and a game of an earlier server is restored when a page asks for it.
 """
 
 from __future__ import annotations
@@ -13,25 +14,28 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.search.limit import Clock
 from selfmate.studio.board_view import start_position
-from selfmate.studio.engine_move import ChosenMove, GameSearcher, accepts_draw
+from selfmate.studio.engine_move import AbsentSearcher, ChosenMove, GameSearcher, MoveSearcher, accepts_draw
+from selfmate.studio.game_files import GameFiles
+from selfmate.studio.game_table import Follower, Table
+from selfmate.studio.kept_games import KeptGames
 from selfmate.studio.live_game import GameOver, LiveGame
 from selfmate.studio.messages import (
     Color,
-    Explanation,
     Failure,
     GameCard,
-    GameView,
     HintFound,
     NewGame,
     TimeControl,
 )
+from selfmate.studio.outside_engine import ENGINE_PREFIX
+from selfmate.studio.outside_search import EngineSearcher
 from selfmate.studio.players import GameStrength, PlayerCatalog
 
 __all__ = ["Games", "UnknownGame"]
@@ -42,82 +46,30 @@ MOST_TREES: Final = 12
 WORKERS: Final = 8
 """Threads that search for games; more moves than that wait for one."""
 log = logging.getLogger("selfmate.studio")
-Follower = Callable[[GameView], None]
 
 
 class UnknownGame(SelfmateError):
     """The id of a game that the server does not have."""
 
 
-@dataclass
-class Table:
-    """A game with its opponent and the pages that follow it."""
-
-    id: str
-    game: LiveGame
-    variant: str
-    player: str
-    skill: GameStrength
-    searcher: GameSearcher
-    followers: set[Follower] = field(default_factory=set)
-    explanation: Explanation | None = None
-    notice: str = ""
-    thinking: bool = False
-    opponent_value: float = 0.0
-    rematch: str | None = None
-    search_number: int = 0
-    """Counts searches: a search of an older number is stopped, and its result dropped."""
-    flag: asyncio.TimerHandle | None = None
-
-    def view(self, ask: int = 0) -> GameView:
-        """Return the game as the page shows it."""
-        game = self.game
-        return GameView(
-            ask=ask,
-            id=self.id,
-            variant=self.variant,
-            start=game.start.fen(),
-            moves=list(game.moves),
-            board=game.board(),
-            you=game.you,
-            player=self.player,
-            opponent=self.searcher.player.name,
-            opponent_detail=self.skill.text,
-            control=game.control,
-            clock=game.clock(),
-            thinking=self.thinking,
-            explanation=self.explanation,
-            notice=self.notice,
-            can_take_back=game.can_take_back(),
-            rematch=self.rematch,
-        )
-
-    def card(self) -> GameCard:
-        """Return the game for a list."""
-        game = self.game
-        board = game.board()
-        return GameCard(
-            id=self.id,
-            variant=self.variant,
-            fen=board.fen,
-            opponent=self.searcher.player.name,
-            you=game.you,
-            plies=len(game.moves),
-            your_turn=game.turn == game.you and board.result is None,
-            result=board.result,
-        )
-
-
 class Games:
-    """All games of the server."""
+    """All games of the server. `folder` keeps them; None: they end with the server."""
 
-    def __init__(self, catalog: PlayerCatalog) -> None:
+    def __init__(self, catalog: PlayerCatalog, folder: Path | None = None) -> None:
         self._catalog = catalog
+        self._kept = None if folder is None else KeptGames(GameFiles(folder), self._cannot_keep)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._workers = ThreadPoolExecutor(WORKERS, "game")
         self._tasks: set[asyncio.Task[None]] = set()
         self._trees: OrderedDict[str, Table] = OrderedDict()
         """Games with a tree, the one that was searched last at the end."""
+
+    async def begin(self) -> None:
+        """Read the games of an earlier server."""
+        self._loop = asyncio.get_running_loop()
+        if self._kept is not None:
+            await asyncio.to_thread(self._kept.load)
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -140,13 +92,16 @@ class Games:
         if old.rematch is not None and old.rematch in self._tables:
             return self._tables[old.rematch]
         game = old.game
+        searcher = await self._in_thread(lambda: self._searcher(old.player, old.variant, old.skill))
+        if old.rematch is not None and old.rematch in self._tables:  # asked for twice at the same time
+            return self._tables[old.rematch]
         color: Color = "black" if game.you == "white" else "white"
         table = self._add(
             LiveGame(game.start, you=color, control=game.control),
             old.variant,
             old.player,
             old.skill,
-            GameSearcher(old.searcher.player, old.skill),
+            searcher,
         )
         old.rematch = table.id
         self._changed(old)
@@ -161,8 +116,10 @@ class Games:
         return found
 
     def cards(self) -> list[GameCard]:
-        """List the games, the newest first."""
-        return [table.card() for table in reversed(self._tables.values())]
+        """List the games, the newest first, then those of earlier servers."""
+        cards = [table.card() for table in reversed(self._tables.values())]
+        kept = [] if self._kept is None else self._kept.newest_first()
+        return cards + [game.card for game in kept if game.card.id not in self._tables]
 
     def follow(self, game_id: str, follower: Follower) -> Table:
         """Call `follower` with the game after each change."""
@@ -224,7 +181,7 @@ class Games:
         position, ply = game.position.copy(), len(game.moves)
         found = await self._in_thread(lambda: table.searcher.hint(position, lambda: table.search_number != number))
         if found is None:
-            return Failure(ask=ask, message=f"{table.searcher.player.name} has no hint")
+            return Failure(ask=ask, message=f"{table.searcher.name} has no hint")
         move, text = found
         return HintFound(ask=ask, id=game_id, ply=ply, uci=position.uci(move), san=position.san(move), text=text)
 
@@ -232,7 +189,7 @@ class Games:
         """Return a game as PGN."""
         table = self.table(game_id)
         names: dict[Color, str] = {"white": "You", "black": "You"}
-        names["black" if table.game.you == "white" else "white"] = f"{table.searcher.player.name} ({table.skill.text})"
+        names["black" if table.game.you == "white" else "white"] = f"{table.searcher.name} ({table.skill.text})"
         return table.game.game(names).pgn()
 
     async def close(self) -> None:
@@ -241,9 +198,56 @@ class Games:
             table.search_number += 1
             if table.flag is not None:
                 table.flag.cancel()
+            self._keep(table)  # with what the clocks show now
         for task in list(self._tasks):
             task.cancel()
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        """Wait for the searches, which end soon, free what they used, and wait until all games are written."""
+        self._workers.shutdown(wait=True, cancel_futures=True)
+        for table in self._tables.values():
+            table.searcher.release()
+        if self._kept is not None:
+            self._kept.close()
+
+    # -- games that outlive a server ----------------------------------------------------------------------------------
+
+    async def restore(self, game_id: str) -> None:
+        """Bring a game of an earlier server back; one that is here, or that there is not, changes nothing."""
+        saved = None if self._kept is None or game_id in self._tables else self._kept.get(game_id)
+        if saved is None:
+            return
+        skill = GameStrength(saved.visits, saved.temperature, saved.text, saved.elo)
+
+        def open_game() -> tuple[LiveGame, MoveSearcher]:
+            game = LiveGame(start_position(saved.card.variant, saved.start), you=saved.card.you, control=saved.control)
+            game.restore(saved.moves, saved.left, saved.result, saved.reason)
+            try:
+                return game, self._searcher(saved.player, saved.card.variant, skill)
+            except SelfmateError as error:
+                return game, AbsentSearcher(saved.card.opponent, str(error))
+
+        game, searcher = await self._in_thread(open_game)
+        if game_id not in self._tables:  # another page may have asked for it meanwhile
+            table = self._add(game, saved.card.variant, saved.player, skill, searcher, game_id)
+            table.rematch = saved.rematch
+            self._go_on(table)
+
+    def _keep(self, table: Table) -> None:
+        if self._kept is not None:
+            self._kept.put(table.saved())
+
+    def _cannot_keep(self, game_id: str, reason: str) -> None:
+        """Say on the page that a game will not outlive the server; called from the thread that writes."""
+
+        def say() -> None:
+            if (table := self._tables.get(game_id)) is not None and not table.notice:
+                table.notice = f"This game will be lost when the server ends: {reason}."
+                self._send(table)
+
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(say)
 
     # -- a game goes on -----------------------------------------------------------------------------------------------
 
@@ -257,24 +261,43 @@ class Games:
         visits: int | None,
         control: TimeControl | None,
     ) -> Table:
-        def open_player() -> tuple[GameSearcher, GameStrength]:
-            player = self._catalog.open(player_id)
-            player.check(variant)
+        def open_player() -> tuple[MoveSearcher, GameStrength]:
             skill = self._catalog.skill(player_id, elo, visits)
-            return GameSearcher(player, skill), skill
+            return self._searcher(player_id, variant, skill), skill
 
         searcher, skill = await self._in_thread(open_player)
         table = self._add(LiveGame(start, you=color, control=control), variant, player_id, skill, searcher)
         self._go_on(table)
         return table
 
-    def _add(self, game: LiveGame, variant: str, player: str, skill: GameStrength, searcher: GameSearcher) -> Table:
+    def _searcher(self, player_id: str, variant: str, skill: GameStrength) -> MoveSearcher:
+        """Return what chooses the moves of a player; raises a `SelfmateError` if it does not play the variant."""
+        if player_id.startswith(ENGINE_PREFIX):
+            engine = self._catalog.engine(player_id)
+            searcher = EngineSearcher(engine, variant, nodes=skill.visits, elo=skill.elo)
+            searcher.check()
+            return searcher
+        player = self._catalog.open(player_id)
+        player.check(variant)
+        return GameSearcher(player, skill)
+
+    def _add(
+        self,
+        game: LiveGame,
+        variant: str,
+        player: str,
+        skill: GameStrength,
+        searcher: MoveSearcher,
+        game_id: str | None = None,
+    ) -> Table:
         while len(self._tables) >= MOST_GAMES:
             _, oldest = self._tables.popitem(last=False)
             oldest.search_number += 1
             if oldest.flag is not None:
                 oldest.flag.cancel()
-        table = Table(secrets.token_hex(8), game, variant, player, skill, searcher)
+            if not oldest.thinking:
+                self._workers.submit(oldest.searcher.release)
+        table = Table(game_id or secrets.token_hex(8), game, variant, player, skill, searcher)
         self._tables[table.id] = table
         return table
 
@@ -338,6 +361,10 @@ class Games:
             self._set_flag(table)
 
     def _changed(self, table: Table) -> None:
+        self._keep(table)
+        self._send(table)
+
+    def _send(self, table: Table) -> None:
         view = table.view()
         for follower in list(table.followers):
             follower(view)

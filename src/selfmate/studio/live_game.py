@@ -19,14 +19,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from selfmate._core import BLACK, WHITE, Move
 from selfmate.board.pgn import Game
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
-from selfmate.studio.board_view import board_state, color_of, play_one
+from selfmate.studio.board_view import board_state, color_of, play_line, play_one
 from selfmate.studio.messages import BoardState, ClockState, Color, PlayedMove, TimeControl
 
 __all__ = ["GameOver", "LiveGame"]
@@ -114,6 +114,13 @@ class LiveGame:
         if self.is_timed_now and self.control is not None:
             self._left[mover] = self.seconds_left(mover) + self.control.increment
         self.moves.append(play_one(self.position, move))
+        self._since = self._now()
+
+    def restore(self, moves: Iterable[str], left: tuple[float, float], result: str | None, reason: str | None) -> None:
+        """Bring a new game to where it was; its clocks go on from now. Raises `MoveError` for illegal moves."""
+        self.moves = play_line(self.position, moves)
+        self._left = {"white": left[0], "black": left[1]}
+        self.result, self.reason = result, reason
         self._since = self._now()
 
     def can_take_back(self) -> bool:

@@ -88,9 +88,9 @@ class PlayerCard(Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    kind: Literal["net", "run", "core"]
+    kind: Literal["net", "run", "core", "engine"]
     variant: str | None
-    """None: every variant."""
+    """None: every variant, of an engine those that it knows."""
     detail: str
     elo_range: tuple[int, int]
     """Lowest and highest strength that can be asked for."""
@@ -150,6 +150,18 @@ class Candidate(Struct, frozen=True, kw_only=True):
     pv: list[str]
     """The expected line in SAN, with this move first."""
     net_value: float | None
+
+
+class EngineLine(Struct, frozen=True, kw_only=True):
+    """A line of an outside engine."""
+
+    uci: str
+    """The first move."""
+    score: str
+    """Pawns or moves to mate, White's: `+0.31`, `-M2`."""
+    value: float
+    pv: list[str]
+    """In SAN."""
 
 
 class TreeNodeView(Struct, frozen=True, kw_only=True):
@@ -456,6 +468,21 @@ class StartAnalysis(Request, frozen=True, kw_only=True, tag="analysis.start"):
     """Nodes of the search tree in every update; 0: none."""
 
 
+class StartEngine(Request, frozen=True, kw_only=True, tag="engine.start"):
+    """Let an outside engine analyse a position; it replaces its analysis for this page. Answered by `EngineUpdate`s."""
+
+    variant: Name
+    engine: Name
+    fen: FenText | None = None
+    moves: UciLine = []
+    seconds: Seconds | None = None
+    lines: Annotated[int, Meta(ge=1, le=10)] = 3
+
+
+class StopEngine(Request, frozen=True, kw_only=True, tag="engine.stop"):
+    """Stop the outside engine of this page."""
+
+
 class StepPlayouts(Request, frozen=True, kw_only=True, tag="analysis.playouts"):
     """Search a position playout by playout; answered by `PlayoutTrace`."""
 
@@ -533,6 +560,10 @@ class StartRun(Request, frozen=True, kw_only=True, tag="run.start"):
     resume: Annotated[str, Meta(max_length=100)] = ""
     minutes: Annotated[float, Meta(gt=0, le=100_000)] | None = None
     settings: Annotated[list[Annotated[str, Meta(max_length=300)]], Meta(max_length=100)] = []
+
+
+class InstallTraining(Request, frozen=True, kw_only=True, tag="train.install"):
+    """Install what training needs, where `Welcome` says that it can be done; answered by `InstallProgress`."""
 
 
 class AskRecipe(Request, frozen=True, kw_only=True, tag="recipe.ask"):
@@ -626,7 +657,13 @@ class Welcome(Event, frozen=True, kw_only=True, tag="welcome"):
     players: list[PlayerCard]
     recipes: list[tuple[str, str, str]]
     """Name, variant and first line of each recipe."""
+    engines: list[PlayerCard]
+    """Outside engines that were named when the server was started: opponents, and for `StartEngine`."""
     can_train: bool
+    training_hint: str
+    """What to do before a training can be started, in one sentence; empty if it can."""
+    can_install: bool
+    """Whether `InstallTraining` does it."""
 
 
 class Failure(Event, frozen=True, kw_only=True, tag="failure"):
@@ -700,6 +737,20 @@ class AnalysisUpdate(Event, frozen=True, kw_only=True, tag="analysis.update"):
     """As in `Candidate`, for the side to move."""
     candidates: list[Candidate]
     tree: list[TreeNodeView]
+    done: bool
+
+
+class EngineUpdate(Event, frozen=True, kw_only=True, tag="engine.update"):
+    """What an outside engine has found so far."""
+
+    engine: str
+    name: str
+    """As it calls itself."""
+    fen: str
+    depth: int
+    nodes: int
+    seconds: float
+    lines: list[EngineLine]
     done: bool
 
 
@@ -831,6 +882,15 @@ class RecipeForm(Event, frozen=True, kw_only=True, tag="recipe.form"):
     keys: list[RecipeKeyCard]
 
 
+class InstallProgress(Event, frozen=True, kw_only=True, tag="train.install"):
+    """How the installation goes on."""
+
+    status: Literal["running", "done", "failed"]
+    line: str
+    """The last line that it printed; of a failure the sentence that says why."""
+    seconds: float
+
+
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
     """A run that was started or resumed."""
 
@@ -892,13 +952,14 @@ class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
 REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
     | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | LookInside | StopAnalysis | ReviewGame
-    | LoadPgn | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun | AskRecipe | StartMatch
-    | WatchMatch | StopMatch | AskNets | AskRunGames | AskJudgement | AskProbes | AskMatchGames | AskMatchTable
+    | StartEngine | StopEngine | LoadPgn | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun
+    | InstallTraining | AskRecipe | StartMatch | WatchMatch | StopMatch | AskNets | AskRunGames | AskJudgement
+    | AskProbes | AskMatchGames | AskMatchTable
 )  # fmt: skip
 EVENTS = (
-    Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | PlayoutTrace | InsideNet
-    | ReviewedMove | StudyGame | PgnText | RunList | RunView | RecipeForm | RunStarted | MatchView
-    | NetList | RunBoards | RunGames | JudgedGame | RunProbes | MatchGames | MatchTable
+    Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | EngineUpdate | PlayoutTrace
+    | InsideNet | ReviewedMove | StudyGame | PgnText | RunList | RunView | RecipeForm | InstallProgress | RunStarted
+    | MatchView | NetList | RunBoards | RunGames | JudgedGame | RunProbes | MatchGames | MatchTable
 )  # fmt: skip
 AnyRequest = REQUESTS
 AnyEvent = EVENTS

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from selfmate.search.player import Player
 from selfmate.search.spec import HEURISTIC, RANDOM, net_name
 from selfmate.search.strength import HIGHEST, LOWEST, StrengthTable, read_strength_table, strength_at
 from selfmate.studio.messages import PlayerCard, VariantCard
+from selfmate.studio.outside_engine import ENGINE_PREFIX, OutsideEngine
 
 __all__ = ["UNIFORM", "GameStrength", "PlayerCatalog", "variant_cards"]
 
@@ -38,6 +40,9 @@ MOST_OPEN: Final = 8
 """Nets that are kept in memory."""
 MOST_CHECKPOINTS: Final = 12
 """Nets of one run that are listed: the untrained, the champion and the newest."""
+
+ENGINE_NODES: Final = 100_000
+"""Nodes for a move of an outside engine, if neither a rating nor a number is asked for."""
 
 NAMES: Final = {
     "chess": ("Chess", "The rules that most people know."),
@@ -84,13 +89,16 @@ class GameStrength:
     visits: int
     temperature: float
     text: str
+    elo: int | None = None
+    """Of an outside engine that limits its own strength."""
 
 
 class PlayerCatalog:
     """Lists and opens players; opened nets are shared by all searches. `runs` is the folder of the runs, or None."""
 
-    def __init__(self, runs: Path | None) -> None:
+    def __init__(self, runs: Path | None, engines: Sequence[OutsideEngine] = ()) -> None:
         self._runs = runs
+        self._engines = {engine.id: engine for engine in engines}
         self._lock = threading.Lock()
         self._open: OrderedDict[str, Player] = OrderedDict()
 
@@ -113,6 +121,27 @@ class PlayerCatalog:
         found.append(_card(RANDOM, RANDOM, "core", None, "random legal moves", None))
         return found
 
+    def engine_cards(self) -> list[PlayerCard]:
+        """List the outside engines."""
+        return [
+            PlayerCard(
+                id=engine.id,
+                name=engine.name,
+                kind="engine",
+                variant="chess" if engine.only_chess else None,
+                detail=engine.title,
+                elo_range=engine.elo_range or (0, 0),
+                measured=False,
+            )
+            for engine in self._engines.values()
+        ]
+
+    def engine(self, engine_id: str) -> OutsideEngine:
+        """Return the outside engine of an id; an unknown one raises `PlayerError`."""
+        if engine_id not in self._engines:
+            raise PlayerError(f"no such engine: {clip(engine_id)!r}", engine_id)
+        return self._engines[engine_id]
+
     def open(self, player_id: str) -> Player:
         """Return the player of an id; an unknown one, or a net that cannot be read, raises `SelfmateError`."""
         with self._lock:
@@ -132,6 +161,8 @@ class PlayerCatalog:
         """Return how strong a player shall play: by visits, by a rating, or (neither given) at its usual strength."""
         if player_id == RANDOM:
             return GameStrength(1, 0.0, "random moves")
+        if player_id.startswith(ENGINE_PREFIX):
+            return _engine_strength(self.engine(player_id), elo, visits)
         if elo is not None and visits is None:
             table = self._strength_table(player_id)
             strength = strength_at(min(max(elo, LOWEST), HIGHEST) if table is None else table.nominal(elo))
@@ -174,6 +205,16 @@ class PlayerCatalog:
                 folder = directory / state.checkpoint(cycle).name
                 found.append((player_id, net_name(directory, cycle), known.variant, folder))
         return found
+
+
+def _engine_strength(engine: OutsideEngine, elo: int | None, visits: int | None) -> GameStrength:
+    """Return the strength of an engine: by its own rating where it has one, else by nodes for a move."""
+    if elo is not None and visits is None and engine.elo_range is not None:
+        low, high = engine.elo_range
+        limited = min(max(elo, low), high)
+        return GameStrength(1, 0.0, f"about {limited}, by its own measure", limited)
+    count = visits or ENGINE_NODES
+    return GameStrength(count, 0.0, f"{count:,} nodes")
 
 
 def _card(

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from selfmate.errors import MissingExtra, SelfmateError
+from selfmate.errors import SelfmateError
 from selfmate.rundir.live import ask_for_live, read_live
 from selfmate.studio.messages import (
     AskProbes,
@@ -35,10 +35,12 @@ from selfmate.studio.messages import (
 from selfmate.studio.probes import measure_run, probe_charts
 from selfmate.studio.recipes import recipe_form
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
-from selfmate.util.packages import install_hint
+from selfmate.studio.train_extra import TrainExtra
 
-__all__ = ["Runs", "UnknownRun"]
+__all__ = ["STUDIO_FOLDER", "Runs", "UnknownRun"]
 
+STUDIO_FOLDER: Final = ".studio"
+"""Folder in that of the runs for what the studio itself keeps: logs, and the games that are played."""
 LOOK_SECONDS: Final = 1.0
 """Time between two looks at the files, while a page follows runs."""
 MOST_RUNS: Final = 200
@@ -54,8 +56,9 @@ class UnknownRun(SelfmateError):
 class Runs:
     """The runs of `folder`, which need not exist yet."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, extra: TrainExtra) -> None:
         self._folder = folder
+        self._extra = extra
         self._lists: set[Send] = set()
         self._views: dict[Send, str] = {}
         self._stopping: set[str] = set()
@@ -199,7 +202,7 @@ class Runs:
     async def probes(self, request: AskProbes) -> RunProbes:
         """Measure some checkpoints of a run, and return what all measured ones found."""
         files = self.files(request.id)
-        store = self._folder / ".studio" / f"{files.id}.probes.json"
+        store = self._folder / STUDIO_FOLDER / f"{files.id}.probes.json"
         results, left = await asyncio.to_thread(measure_run, files.directory, store)
         return RunProbes(ask=request.ask, id=request.id, charts=probe_charts(results), left=left)
 
@@ -207,10 +210,7 @@ class Runs:
 
     async def start(self, request: StartRun) -> RunStarted:
         """Start or resume a training; raises a `SelfmateError` with the last line of a training that fails at once."""
-        import importlib.util
-
-        if importlib.util.find_spec("torch") is None:
-            raise MissingExtra(install_hint("torch"))
+        self._extra.check()
         if request.resume:
             files = self.files(request.resume)
             if trainer_of(files.directory) is not None:
@@ -250,7 +250,7 @@ class Runs:
         raise SelfmateError(f"there are a thousand runs named {name}", name)
 
     def _spawn(self, directory: Path, arguments: list[str]) -> subprocess.Popen[bytes]:
-        logs = self._folder / ".studio"
+        logs = self._folder / STUDIO_FOLDER
         logs.mkdir(parents=True, exist_ok=True)
         with (logs / f"{directory.name}.log").open("wb") as log:
             return subprocess.Popen(
@@ -267,7 +267,7 @@ class Runs:
             if (directory / "manifest.json").is_file() and trainer_of(directory) is not None:
                 return
             if process.poll() is not None:
-                log = self._folder / ".studio" / f"{directory.name}.log"
+                log = self._folder / STUDIO_FOLDER / f"{directory.name}.log"
                 lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
                 raise SelfmateError(
                     lines[-1].removeprefix("selfmate: ")[:300] if lines else "the training ended at once"

@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -46,21 +47,26 @@ def bind(host: str, port: int | None) -> socket.socket:
     raise ServerError(f"ports {wanted[0]} to {wanted[-1]} are in use; choose another with --port", str(wanted[0]))
 
 
-def serve(host: str, port: int | None, runs: Path, *, browser: bool) -> None:
-    """Run the server until Ctrl-C or SIGTERM; print its address, and open the page where there is a display."""
+def serve(host: str, port: int | None, runs: Path, *, browser: bool, engines: Sequence[str] = ()) -> None:
+    """Run the server until Ctrl-C or SIGTERM; print its address, and open the page where there is a display.
+
+    `engines` are outside engines as `NAME=COMMAND`; each is started once, to see that it is there.
+    """
     import uvicorn
 
     from selfmate.studio.app import make_app, static_folder
+    from selfmate.studio.outside_engine import read_engines
     from selfmate.studio.state import Studio
 
     if not (static_folder() / "index.html").is_file():
         raise ServerError("the page is not built: run `make page` in a source checkout")
     Access.for_host(host, 0)  # refuse before a port is taken
+    known = read_engines(engines) if engines else []
     listener = bind(host, port)
     chosen = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{chosen}/"
-    app = make_app(Studio(runs), Access.for_host(host, chosen))
+    app = make_app(Studio(runs, known), Access.for_host(host, chosen))
     logging.basicConfig(level=logging.WARNING, format="selfmate: %(message)s")
     server = uvicorn.Server(
         uvicorn.Config(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,25 +12,32 @@ from selfmate.studio.games import Games
 from selfmate.studio.matches import LiveMatches
 from selfmate.studio.messages import AskNets, NetList, Welcome
 from selfmate.studio.net_list import list_nets
+from selfmate.studio.outside_engine import OutsideEngine
 from selfmate.studio.players import PlayerCatalog, variant_cards
-from selfmate.studio.runs import Runs
+from selfmate.studio.runs import STUDIO_FOLDER, Runs
+from selfmate.studio.train_extra import TrainExtra
 
 __all__ = ["Studio"]
 
 
 class Studio:
-    """The state behind all pages; an asynchronous context that watches the runs. `runs` is the folder of the runs."""
+    """The state behind all pages; an asynchronous context that watches the runs.
 
-    def __init__(self, runs: Path) -> None:
+    `runs` is the folder of the runs; its folder `.studio` has what the studio itself keeps.
+    """
+
+    def __init__(self, runs: Path, engines: Sequence[OutsideEngine] = ()) -> None:
         self._folder = runs
-        self.catalog = PlayerCatalog(runs)
-        self.games = Games(self.catalog)
-        self.runs = Runs(runs)
+        self.catalog = PlayerCatalog(runs, engines)
+        self.games = Games(self.catalog, runs / STUDIO_FOLDER / "games")
+        self.extra = TrainExtra(runs / STUDIO_FOLDER / "install.log")
+        self.runs = Runs(runs, self.extra)
         self.matches = LiveMatches(self.catalog)
         self._recipes: list[ShippedRecipe] | None = None
 
     async def __aenter__(self) -> Self:
         self.runs.begin()
+        await self.games.begin()
         return self
 
     async def __aexit__(
@@ -56,7 +63,10 @@ class Studio:
             variants=variant_cards(self.catalog),
             players=self.catalog.cards(),
             recipes=[(each.name, each.variant, each.description) for each in self.recipes()],
-            can_train=importlib.util.find_spec("torch") is not None,
+            engines=self.catalog.engine_cards(),
+            can_train=self.extra.is_installed,
+            training_hint=self.extra.hint,
+            can_install=self.extra.can_install,
         )
 
     def nets(self, request: AskNets) -> NetList:

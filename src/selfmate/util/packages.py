@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 
-__all__ = ["install_hint", "pip_command"]
+__all__ = ["extra_requirements", "install_hint", "pip_command"]
 
 
 def install_hint(module: str | None) -> str:
@@ -32,16 +33,32 @@ def pip_command(package: str) -> str:
     return f"pip install {package}" if extra is None else f"pip install 'selfmate[{extra}]'"
 
 
+def extra_requirements(extra: str) -> list[str]:
+    """Return what an extra requires, without the versions: those are pip's constraints'.
+
+    >>> extra_requirements("train")
+    ['onnx', 'torch']
+    """
+    return sorted(name for name, of in _requirements() if of == extra)
+
+
 def _extra(package: str) -> str | None:
     """Return the extra of selfmate that requires a package; None if it needs none, or nothing requires it."""
-    from importlib import metadata  # slow to import, and needed for an error only
+    wanted = package.lower().replace("-", "_")
+    return next((extra for name, extra in _requirements() if name.lower().replace("-", "_") == wanted), None)
+
+
+def _requirements() -> list[tuple[str, str | None]]:
+    """Return the packages that selfmate requires, each with its extra; none where it is not installed."""
+    from importlib import metadata  # slow to import, and seldom needed
 
     try:
-        requirements = metadata.requires("selfmate") or []
+        lines = metadata.requires("selfmate") or []
     except metadata.PackageNotFoundError:  # imported from a source tree that is not installed
-        return None
-    for requirement in requirements:
-        found = re.fullmatch(r"([\w.-]+).*?(?:extra == [\"']([\w-]+)[\"'])?", requirement)
-        if found and found[1].lower().replace("-", "_") == package.lower().replace("-", "_"):
-            return found[2]
-    return None
+        return []
+    found = (re.fullmatch(r"([\w.-]+).*?(?:extra == [\"']([\w-]+)[\"'])?", line) for line in lines)
+    return [(each[1], each[2]) for each in found if each is not None]
+
+
+if __name__ == "__main__":  # `python -m selfmate.util.packages train`, for the Makefile
+    print(*extra_requirements(sys.argv[1]))

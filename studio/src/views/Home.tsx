@@ -53,7 +53,10 @@ export function HomeView() {
               <span class="go">Play a game →</span>
             </div>
           </a>
-          <a class="door" href={formatRoute("train", ["new"], { recipe: "gardner-laptop", minutes: "2" })}>
+          <a
+            class="door"
+            href={formatRoute("train", ["new"], { recipe: "gardner-laptop", minutes: "2", name: "first" })}
+          >
             <div class="pic">
               <MiniBoard fen={DOOR_BOARDS.gardner} label="A game of Gardner chess on five by five squares" />
             </div>

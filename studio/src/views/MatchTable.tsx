@@ -26,7 +26,10 @@ export function MatchTableCard({ variant, version, onPair }: Props) {
     [variant, version],
   );
   const cards = (welcome.value?.players ?? [])
-    .filter((player) => player.variant === null || player.variant === variant.replace(/960$/, ""))
+    .filter(
+      (player) =>
+        player.kind !== "engine" && (player.variant === null || player.variant === variant.replace(/960$/, "")),
+    )
     .sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   const cells = table?.cells ?? [];
   // Players that have played, then others up to a full table.

@@ -79,7 +79,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
   }, [variant, wanted, fen, welcome.value]);
   const info = welcome.value;
   const card = variantCard(setup.variant);
-  const players = (info?.players ?? []).filter(
+  const players = [...(info?.players ?? []), ...(info?.engines ?? [])].filter(
     (player) => player.variant === null || player.variant === setup.variant.replace(/960$/, ""),
   );
   const player = players.find((each) => each.id === setup.player) ?? players.find((each) => each.id === card?.player);

@@ -16,6 +16,7 @@ import { useKeys } from "../ui/keys";
 import { ValueGraph } from "../ui/ValueGraph";
 import { BoardEditor } from "./BoardEditor";
 import { Candidates } from "./study/Candidates";
+import { EnginePanel } from "./study/EnginePanel";
 import { InsidePanel } from "./study/InsidePanel";
 import { MoveTree } from "./study/MoveTree";
 import { OpenDialog } from "./study/OpenDialog";
@@ -221,6 +222,7 @@ export function StudyView() {
           {tab === "lines" && (
             <div class="body" role="tabpanel" aria-label="Candidates">
               <Candidates update={update} onPlay={study.play} onHover={setHovered} />
+              <EnginePanel tree={tree} at={at} onPlay={study.play} />
               <WhyNotCard update={update} before={analysis.before} move={move} onBack={back} />
             </div>
           )}

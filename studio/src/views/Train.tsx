@@ -57,7 +57,11 @@ export function TrainView() {
         )}
       </div>
       {isNew ? (
-        <NewRun recipe={query.get("recipe") ?? "gardner-laptop"} minutes={query.get("minutes") ?? "2"} />
+        <NewRun
+          recipe={query.get("recipe") ?? "gardner-laptop"}
+          minutes={query.get("minutes") ?? "2"}
+          name={query.get("name") ?? ""}
+        />
       ) : run?.status === "broken" ? (
         <div class="tr">
           <div class="banner err" role="alert">

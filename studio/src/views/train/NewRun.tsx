@@ -4,17 +4,19 @@ import type { RecipeForm } from "../../messages";
 import { commandLine, settingsOf } from "../../recipe";
 import { go } from "../../router";
 import { sayError, server, variantName, welcome } from "../../store";
+import { InstallTraining } from "./InstallTraining";
 import { KeyField } from "./KeyField";
 
 interface Props {
   recipe: string;
   minutes: string;
+  name: string;
 }
 
-export function NewRun({ recipe: first, minutes: usual }: Props) {
+export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props) {
   const [recipe, setRecipe] = useState(first);
   const [minutes, setMinutes] = useState(usual);
-  const [name, setName] = useState("");
+  const [name, setName] = useState(firstName);
   const [form, setForm] = useState<RecipeForm | null>(null);
   const [changes, setChanges] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState<string | null>(null);
@@ -125,9 +127,7 @@ export function NewRun({ recipe: first, minutes: usual }: Props) {
                 {problem}
               </p>
             )}
-            {info && !info.can_train && (
-              <p class="problem sm">Training needs PyTorch: pip install 'selfmate[train]'.</p>
-            )}
+            <InstallTraining />
             <button
               type="button"
               class="btn pri lg"
