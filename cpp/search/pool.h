@@ -132,8 +132,8 @@ public:
     std::uint64_t event_count() const;
     void wait_for_event(std::uint64_t seen, double seconds) const;
 
-    bool done() const;                                   // no game is queued or unfinished
-    std::vector<GameRecord> drain();                     // removes and returns finished games, by id
+    bool done() const;                // no game is queued or unfinished
+    std::vector<GameRecord> drain();  // removes and returns finished games, by id
     // Games that are not over, with the moves so far, by id; `most`: only those with the smallest ids.
     std::vector<GameRecord> unfinished_games(std::size_t most = SIZE_MAX) const;
     std::vector<std::size_t> games_to_evaluate() const;  // per evaluator: games whose next leaves are in no batch
