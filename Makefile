@@ -5,6 +5,7 @@ SECONDS ?= 60
 GAMES ?= 1000000
 VARIANT ?= gardner
 MINUTES ?= 30
+MESSAGES ?= 100000
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -93,7 +94,8 @@ checkpage: studio/node_modules  ## types, linter and tests of the page, and that
 	diff -r build/page src/selfmate/studio/static
 
 teststudio: .venv/installed-dev  ## the studio in a real browser (needs Chromium)
-	$(INSTALL) playwright
+	$(INSTALL) playwright schemathesis
+	pytest tests/studio/test_studio_fuzz.py -k schemathesis
 	pytest -m browser || { echo "What failed is tried once more: a browser's time is not ours"; pytest -m browser --last-failed; }
 
 # -- packaging --------------------------------------------------------------------------------
@@ -205,6 +207,10 @@ soakuci: .venv/installed-dev $(SANITIZED)/package  ## UCI engine: 100 games, 200
 	PYTHONPATH=tests/helpers python tests/soak/uci_games.py --games 100 --base 1 --increment 0.02 --overhead 30
 	PYTHONPATH=tests/helpers python tests/soak/uci_end.py --count 200
 	PYTHONPATH=tests/helpers python tests/soak/uci_fuzz.py --lines 100000 --stage $(SANITIZED)/package
+
+.PHONY: soakstudio
+soakstudio: .venv/installed-dev  ## the studio: MESSAGES=100000 random requests over its WebSocket
+	PYTHONPATH=tests/helpers python tests/soak/studio_fuzz.py --messages $(MESSAGES)
 
 .PHONY: soakarena
 soakarena: .venv/installed-dev  ## 100 timed games of all variants under our own referee

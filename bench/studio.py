@@ -1,13 +1,17 @@
-"""The figures of the studio on this machine: start, first load, main-thread tasks during an analysis, idle, load.
+"""The figures of the studio on this machine: start, first load, main-thread tasks, idle, answers, load, spectators.
 
-    python bench/studio.py            # needs Chromium and playwright (make teststudio)
+    python bench/studio.py                # needs Chromium and playwright (make teststudio)
+    python bench/studio.py --no-page      # what needs no browser
 
-Each figure is printed with the bound of the issue that asked for it.
+Each figure is printed with the bound of the issue that asked for it. On a busy machine, wall times say little: where it
+matters, the processor time of the server is printed beside them.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import contextlib
 import gzip
 import http.client
 import json
@@ -16,17 +20,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin
 
 PORT = 8791
 ADDRESS = f"http://127.0.0.1:{PORT}/"
 CONNECTIONS, MESSAGES_PER_SECOND, LOAD_SECONDS = 200, 1000, 10
+SPECTATORS, SPECTATED_SECONDS = 50, 30
+MOVES, MOVE_SECONDS = 10, 20.0
 
 
 def report(name: str, value: str, bound: str) -> None:
@@ -105,6 +110,15 @@ def measure_tasks(browser: Any, view: str = "#study?variant=gardner") -> None:
     page.close()
 
 
+@contextlib.asynccontextmanager
+async def page_of(cookie: str) -> AsyncIterator[ClientConnection]:
+    """Connect as a page does."""
+    headers = {"cookie": cookie}
+    origin = Origin(ADDRESS.rstrip("/"))
+    async with connect(f"ws://127.0.0.1:{PORT}/ws", origin=origin, additional_headers=headers, max_size=None) as page:
+        yield page
+
+
 async def load(cookie: str) -> tuple[int, int]:
     """Keep connections that ask together at the rate of the figure; return messages and errors."""
     sent = errors = 0
@@ -112,19 +126,18 @@ async def load(cookie: str) -> tuple[int, int]:
     async def one() -> None:
         nonlocal sent, errors
         try:
-            headers = {"cookie": cookie}
-            async with connect(
-                f"ws://127.0.0.1:{PORT}/ws", origin=Origin(ADDRESS.rstrip("/")), additional_headers=headers
-            ) as page:
+            async with page_of(cookie) as page:
                 end = time.monotonic() + LOAD_SECONDS
                 number = 0
+                due = time.monotonic()
                 while time.monotonic() < end:
                     number += 1
                     await page.send(json.dumps({"type": "position.ask", "ask": number, "variant": "gardner"}))
                     answer = json.loads(await page.recv())
                     sent += 1
                     errors += answer["type"] != "position.view" or answer["ask"] != number
-                    await asyncio.sleep(CONNECTIONS / MESSAGES_PER_SECOND)
+                    due += CONNECTIONS / MESSAGES_PER_SECOND
+                    await asyncio.sleep(max(0.0, due - time.monotonic()))
         except Exception as error:
             print(f"  a connection ended: {error}")
             errors += 1
@@ -133,31 +146,123 @@ async def load(cookie: str) -> tuple[int, int]:
     return sent, errors
 
 
+async def answer_times(cookie: str) -> list[float]:
+    """Return by how many seconds answers came later than the clock of the player ran: message to message."""
+    late: list[float] = []
+    async with page_of(cookie) as page:
+        body = {"variant": "gardner", "color": "white", "player": "heuristic-1", "visits": 10_000_000}
+        clock = {"seconds": MOVE_SECONDS, "increment": 0}
+        for number in range(1, MOVES + 1):
+            await page.send(json.dumps({"type": "game.new", "ask": number, **body, "clock": clock}))
+            view = json.loads(await page.recv())
+            for ply in (0, 2):  # the first move of each side costs no time: its clock does not run
+                move = {"id": view["id"], "ply": ply, "uci": view["board"]["legal"][0]["uci"]}
+                began, before = time.monotonic(), view["clock"]["black"]
+                await page.send(json.dumps({"type": "game.move", "ask": 1000 + number, **move}))
+                while len(view["moves"]) < ply + 2 and view["board"]["result"] is None:
+                    view = json.loads(await page.recv())
+            if view["board"]["result"] is None:
+                late.append(time.monotonic() - began - (before - view["clock"]["black"]) / 1000)
+    return late
+
+
+async def spectate(cookie: str, run: str, server: int) -> tuple[float, int]:
+    """Follow a run by many pages; return the processor seconds of the server for a second, and the events received."""
+    events = 0
+
+    async def one() -> None:
+        nonlocal events
+        async with page_of(cookie) as page:
+            await page.send(json.dumps({"type": "run.list", "ask": 1}))
+            await page.send(json.dumps({"type": "run.watch", "ask": 2, "id": run}))
+            end = time.monotonic() + SPECTATED_SECONDS
+            while (left := end - time.monotonic()) > 0:
+                try:
+                    await asyncio.wait_for(page.recv(), left)
+                    events += 1
+                except TimeoutError:
+                    break
+
+    before = cpu_seconds(server)
+    await asyncio.gather(*(one() for _ in range(SPECTATORS)))
+    return (cpu_seconds(server) - before) / SPECTATED_SECONDS, events
+
+
+async def start_run(cookie: str) -> str:
+    """Start a training and return its id once it has finished a cycle."""
+    async with page_of(cookie) as page:
+        await page.send(json.dumps({"type": "run.start", "ask": 1, "recipe": "gardner-laptop", "minutes": 3}))
+        started = json.loads(await page.recv())
+        if started["type"] == "failure":
+            raise SystemExit(started["message"])
+        run: str = started["id"]
+        await page.send(json.dumps({"type": "run.watch", "ask": 2, "id": run}))
+        while not json.loads(await page.recv()).get("charts"):
+            pass
+        return run
+
+
+def measure_server(server: int, *, trains: bool) -> None:
+    """Print what needs no browser: idle, answers, load, spectators."""
+    before = cpu_seconds(server)
+    time.sleep(10)
+    report("server idle", f"{(cpu_seconds(server) - before) / 10:.2%} of a core", "1 %")
+    cookie = token()
+    late = sorted(asyncio.run(answer_times(cookie)))
+    report(f"answers later than their time, {len(late)} moves", f"{1000 * late[-1]:.0f} ms at most", "100 ms")
+    report("memory after these games", f"{rss_mb(server):.0f} MB", "-")
+    memory, cpu = rss_mb(server), cpu_seconds(server)
+    messages, errors = asyncio.run(load(cookie))
+    cpu = cpu_seconds(server) - cpu
+    report(f"load of {CONNECTIONS} connections", f"{messages / LOAD_SECONDS:.0f} messages/s", "1,000")
+    report("processor time for a message", f"{1e6 * cpu / messages:.0f} us", "1,000 us for one core")
+    grown = [rss_mb(server) - memory]
+    for _ in range(2):
+        errors += asyncio.run(load(cookie))[1]
+        grown.append(rss_mb(server) - memory)
+    report("errors under load", f"{errors}", "0")
+    report("growth of memory after 1, 2, 3 times", ", ".join(f"{each:+.0f}" for each in grown) + " MB", "flat")
+    if trains:
+        share, events = asyncio.run(spectate(cookie, asyncio.run(start_run(cookie)), server))
+        report(f"{SPECTATORS} spectators of a training", f"{share:.2%} of a core", "3 % of the cores")
+        report("events that they received", f"{events / SPECTATED_SECONDS:.0f} a second", "-")
+
+
 def main() -> None:
-    chromium = shutil.which("chromium")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-page", action="store_true", help="leave out what needs Chromium")
+    parser.add_argument("--no-training", action="store_true", help="leave out what needs PyTorch and two minutes")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as browsing:
+        browser = None if given.no_page else browsing.enter_context(open_browser())  # not part of the studio's start
         began = time.perf_counter()
         command = [sys.executable, "-m", "selfmate", "studio", "--no-browser", "--port", str(PORT), "--runs", folder]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             report("from `selfmate studio` to the first answer", f"{wait_for_server(began):.2f} s", "-")
+            report("processor time of that", f"{cpu_seconds(server.pid):.2f} s", "-")
             report("server without a page, memory", f"{rss_mb(server.pid):.0f} MB", "150 MB")
-            measure_page(browser, began)
-            before = cpu_seconds(server.pid)
-            time.sleep(10)
-            report("server idle", f"{(cpu_seconds(server.pid) - before) / 10:.2%} of a core", "1 %")
-            measure_tasks(browser)
-            measure_tasks(browser, "#study/tree?variant=gardner")
-            cookie, memory = token(), rss_mb(server.pid)
-            with ThreadPoolExecutor(1) as thread:  # playwright has an event loop in this one
-                messages, errors = thread.submit(asyncio.run, load(cookie)).result()
-            report(f"load of {CONNECTIONS} connections", f"{messages / LOAD_SECONDS:.0f} messages/s", "1,000")
-            report("errors under load, growth of memory", f"{errors}, {rss_mb(server.pid) - memory:+.0f} MB", "0, flat")
+            if browser is not None:
+                measure_page(browser, began)
+                report("processor time of the server until then", f"{cpu_seconds(server.pid):.2f} s", "-")
+                measure_tasks(browser)
+                measure_tasks(browser, "#study/tree?variant=gardner")
+            browsing.close()  # playwright has an event loop in this thread
+            measure_server(server.pid, trains=not given.no_training)
         finally:
             server.terminate()
             server.wait()
-            browser.close()
+
+
+@contextlib.contextmanager
+def open_browser() -> Iterator[Any]:
+    """Start Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #include <Python.h>
 #include <string.h>
 
-#include "bindings/cpu_level.h"
+#include "util/cpu_level.h"
 
 static PyObject* can_run(PyObject* module, PyObject* argument) {
     (void)module;

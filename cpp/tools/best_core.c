@@ -1,6 +1,6 @@
 // Prints the build of the core that is fastest on this machine, as `selfmate._cpu.best()` returns it.
 #include <stdio.h>
 
-#include "bindings/cpu_level.h"
+#include "util/cpu_level.h"
 
 int main(void) { return puts(best_core()) < 0; }

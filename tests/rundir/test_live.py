@@ -8,7 +8,7 @@ from pathlib import Path
 
 from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.board.position import Position
-from selfmate.rundir.live import LIVE, PATIENCE_SECONDS, WATCHED, LiveWriter, ask_for_live, live_game, read_live
+from selfmate.rundir.live import LIVE, PATIENCE_SECONDS, WATCHED, LiveWriter, ask_for_live, game_in_flight, read_live
 
 
 def pool_in_flight() -> Pool:
@@ -78,7 +78,7 @@ def test_a_board_is_the_position_after_the_last_move() -> None:
         for move in record.moves:
             moves.append(position.uci(move))
             position.play(move)
-        live = live_game(record)
+        live = game_in_flight(record)
         assert (live.board, live.plies) == (position.fen().split()[0], len(moves))
         assert live.last == (moves[-1] if moves else "")
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from selfmate.board.position import Position
-from selfmate.studio import kept_games
 from selfmate.studio.game_files import MOST_KEPT, GameFiles, SavedGame
 from selfmate.studio.games import Games
 from selfmate.studio.kept_games import KeptGames
@@ -127,7 +126,7 @@ def test_a_full_disk_is_one_sentence_on_the_page_and_in_the_terminal(
     def full(self: GameFiles, game: SavedGame) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept_games.GameFiles, "write", full)
+    monkeypatch.setattr(GameFiles, "write", full)
     with studio_server(tmp_path) as server, server.page() as page:
         game = page.game(variant="gardner", color="white", player="random")
         view = page.until("game.view")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from selfmate._core import VARIANTS
 from selfmate.board.position import Position
+from selfmate.studio.engine_move import GameSearcher
 from selfmate.studio.games import MOST_TREES, Games
 from selfmate.studio.messages import NewGame
 from selfmate.studio.players import PlayerCatalog
@@ -317,10 +319,56 @@ def test_trees_of_many_games_are_freed() -> None:
                 await asyncio.sleep(0.01)
         tables[-1].game.resign("black")
         games._keep_tree(tables[-2])
-        kept = [table for table in tables if table.searcher._kept is not None]
+        kept = [table for table in tables if getattr(table.searcher, "_kept", None) is not None]
+        end = time.monotonic() + 20
+        while len(kept) >= MOST_TREES and time.monotonic() < end:  # trees are freed in a thread
+            await asyncio.sleep(0.01)
+            kept = [table for table in kept if getattr(table.searcher, "_kept", None) is not None]
         await games.close()
         return len(kept), tables[-1] in kept
 
     kept, is_over_kept = asyncio.run(play())
     assert kept == MOST_TREES - 1
     assert not is_over_kept
+
+
+def test_a_second_search_of_a_game_waits_for_the_first(server: StudioServer) -> None:
+    """A tree has one search at a time, however fast a page asks."""
+    with server.page() as page:
+        game = page.game(variant="chess", color="white", player="heuristic-1", visits=20_000)
+        for _ in range(12):
+            page.send("game.hint", id=game["id"])
+        page.send("game.move", id=game["id"], ply=0, uci="e2e4")
+        for _ in range(6):
+            page.send("game.takeback", id=game["id"])
+            page.send("game.move", id=game["id"], ply=0, uci="d2d4")
+        page.send("game.takeback", id=game["id"])
+        end = time.monotonic() + 60
+        while (view := page.ask("game.open", 60, id=game["id"]))["moves"] and time.monotonic() < end:
+            time.sleep(0.1)
+        assert view["board"]["turn"] == "white"
+
+
+def test_searches_of_one_game_do_not_overlap() -> None:
+    catalog = PlayerCatalog(None)
+    searcher = GameSearcher(catalog.open("heuristic-1"), catalog.skill("heuristic-1", None, 400))
+    running, most = [0], [0]
+    begin = searcher._search
+
+    def counted(*arguments: Any) -> Any:
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        time.sleep(0.01)
+        found = begin(*arguments)
+        running[0] -= 1
+        return found
+
+    searcher._search = counted  # type: ignore[method-assign, assignment]
+    threads = [
+        threading.Thread(target=searcher.choose, args=(Position("gardner"), None, lambda: False)) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]

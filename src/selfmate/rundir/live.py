@@ -17,7 +17,7 @@ import msgspec
 from selfmate._core import GameRecord
 from selfmate.board.position import Position
 
-__all__ = ["LiveGame", "LiveGames", "LiveWriter", "ask_for_live", "live_game", "read_live"]
+__all__ = ["GameInFlight", "GamesInFlight", "LiveWriter", "ask_for_live", "game_in_flight", "read_live"]
 
 WATCHED: Final = "watched"
 LIVE: Final = "live.json"
@@ -28,7 +28,7 @@ SHOWN_GAMES: Final = 12
 MOST_BYTES: Final = 1 << 20
 
 
-class LiveGame(msgspec.Struct, frozen=True, kw_only=True):
+class GameInFlight(msgspec.Struct, frozen=True, kw_only=True):
     """A game as it stands."""
 
     game: int
@@ -39,15 +39,15 @@ class LiveGame(msgspec.Struct, frozen=True, kw_only=True):
     plies: int
 
 
-class LiveGames(msgspec.Struct, frozen=True, kw_only=True):
+class GamesInFlight(msgspec.Struct, frozen=True, kw_only=True):
     """What `live.json` has: some of the games that are being played, those with the smallest ids."""
 
     time: float
     """Seconds since the epoch."""
-    games: tuple[LiveGame, ...]
+    games: tuple[GameInFlight, ...]
 
 
-def live_game(record: GameRecord) -> LiveGame:
+def game_in_flight(record: GameRecord) -> GameInFlight:
     """Return the last position of a game."""
     position = Position(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
     moves = record.moves
@@ -55,7 +55,7 @@ def live_game(record: GameRecord) -> LiveGame:
     for move in moves:
         last = position.uci(move)
         position.play(move)
-    return LiveGame(game=record.game_id, board=position.board_fen(), last=last, plies=len(moves))
+    return GameInFlight(game=record.game_id, board=position.board_fen(), last=last, plies=len(moves))
 
 
 class LiveWriter:
@@ -78,10 +78,10 @@ class LiveWriter:
         self._next = self._clock() + WRITE_SECONDS
         with contextlib.suppress(OSError):
             if self._now() - (self._directory / WATCHED).stat().st_mtime < PATIENCE_SECONDS:
-                games = tuple(live_game(record) for record in unfinished(SHOWN_GAMES))
-                self._write(LiveGames(time=self._now(), games=games))
+                games = tuple(game_in_flight(record) for record in unfinished(SHOWN_GAMES))
+                self._write(GamesInFlight(time=self._now(), games=games))
 
-    def _write(self, games: LiveGames) -> None:
+    def _write(self, games: GamesInFlight) -> None:
         """Replace the file. It is not synchronised: what a crash leaves is not read, because it is old."""
         part = self._directory / f".{LIVE}"
         part.write_bytes(msgspec.json.encode(games))
@@ -94,11 +94,11 @@ def ask_for_live(directory: Path) -> None:
         (directory / WATCHED).touch()
 
 
-def read_live(directory: Path, now: float | None = None) -> LiveGames | None:
+def read_live(directory: Path, now: float | None = None) -> GamesInFlight | None:
     """Return the games in flight of a run; None if nothing was written lately, or it cannot be read."""
     try:
         with (directory / LIVE).open("rb") as file:
-            live = msgspec.json.decode(file.read(MOST_BYTES), type=LiveGames)
+            live = msgspec.json.decode(file.read(MOST_BYTES), type=GamesInFlight)
     except (OSError, msgspec.MsgspecError):
         return None
     age = (time.time() if now is None else now) - live.time

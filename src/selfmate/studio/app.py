@@ -5,6 +5,7 @@ The routes of the API are declared once, in `API`, from which `/api/openapi.json
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -66,7 +67,8 @@ class Operation:
 
 
 async def _info(studio: Studio, request: HttpRequest) -> Response:
-    return _json(studio.welcome(0))
+    await asyncio.to_thread(studio.read_recipes)
+    return _json(await asyncio.to_thread(studio.welcome, 0))
 
 
 async def _games(studio: Studio, request: HttpRequest) -> Response:
@@ -107,7 +109,7 @@ def openapi() -> dict[str, Any]:
             content: dict[str, Any] = {"application/x-chess-pgn": {"schema": {"type": "string"}}}
         else:
             content = {"application/json": {"schema": by_type[operation.answer]}}
-        answers: dict[str, Any] = {"200": {"description": operation.summary, "content": content}, "401": error}
+        answers: dict[str, Any] = {"200": {"description": operation.summary, "content": content}, "default": error}
         described: dict[str, Any] = {"summary": operation.summary, "responses": answers}
         if "{id}" in operation.path:
             answers["404"] = error

@@ -19,7 +19,6 @@ from selfmate.studio.inside import look_inside
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
 from selfmate.studio.outside_search import EngineWorker
 from selfmate.studio.playouts import trace_playouts
-from selfmate.studio.recipes import recipe_form
 from selfmate.studio.run_games import judge_game, run_games
 from selfmate.studio.study import load_pgn, position_view, save_pgn
 
@@ -32,6 +31,8 @@ MOST_WAITING: Final = 200
 """Messages that wait for a page which does not read them; then it is disconnected."""
 MOST_FOLLOWED: Final = 20
 """Games that one page follows."""
+RECIPES_LATER_SECONDS: Final = 0.5
+"""Time between the first welcome of a server and the reading of the recipes: the first board comes before."""
 REQUESTS_PER_SECOND: Final = 60
 BURST: Final = 300
 log = logging.getLogger("selfmate.studio")
@@ -179,8 +180,14 @@ class Connection:
         if answer is not None:
             self._outbox.put(answer)
 
-    async def _hello(self, request: messages.Hello) -> Event:
-        return await asyncio.to_thread(self._studio.welcome, request.ask)
+    async def _hello(self, request: messages.Hello) -> Event | None:
+        """Answer at once; if the recipes were not read yet, send a second welcome with them once they are."""
+        self._outbox.put(await asyncio.to_thread(self._studio.welcome, request.ask))
+        if not self._studio.knows_recipes:
+            await asyncio.sleep(RECIPES_LATER_SECONDS)
+            await asyncio.to_thread(self._studio.read_recipes)
+            return await asyncio.to_thread(self._studio.welcome, 0)
+        return None
 
     async def _new_game(self, request: messages.NewGame) -> Event:
         table = await self._studio.games.new(request)
@@ -284,6 +291,8 @@ class Connection:
         self._outbox.put_from_thread(event, messages.InstallProgress)
 
     async def _recipe(self, request: messages.AskRecipe) -> Event:
+        from selfmate.studio.recipes import recipe_form  # slow to import, and not needed to play
+
         return await asyncio.to_thread(recipe_form, request)
 
     async def _start_match(self, request: messages.StartMatch) -> Event:

@@ -6,6 +6,7 @@ Functions here run in worker threads; `stopped` ends a search early.
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,6 +77,8 @@ class GameSearcher:
         self.name = player.name
         self.skill = skill
         self._kept: TreeSession | None = None
+        self._searching = threading.Lock()
+        """Held by a search: one that was stopped may not have ended when the next one begins."""
 
     def release(self) -> None:
         """Free the tree; the next search begins with a new one. Not during a search."""
@@ -92,7 +95,8 @@ class GameSearcher:
         if self.player.evaluator == RANDOM:
             move = random.choice(position.legal_moves)
             return ChosenMove(position.uci(move), None, 0.0)
-        result = self._search(position, clock, stopped)
+        with self._searching:
+            result = self._search(position, clock, stopped)
         if result is None:
             return None
         chosen = Strength(self.skill.visits, self.skill.temperature).choose(result)
@@ -100,14 +104,15 @@ class GameSearcher:
 
     def hint(self, position: Position, stopped: Callable[[], bool]) -> tuple[Move, str] | None:
         """Return a good move and a sentence on it, at full strength whatever the skill."""
-        session = self._session
-        if session is None:
-            return None
-        session.begin(position, Limit(visits=max(400, self.skill.visits), seconds=2.0))
-        for _ in session.steps(stopped):
-            pass
-        session.stop()
-        result = session.result()
+        with self._searching:
+            session = self._session
+            if session is None:
+                return None
+            session.begin(position, Limit(visits=max(400, self.skill.visits), seconds=2.0))
+            for _ in session.steps(stopped):
+                pass
+            session.stop()
+            result = session.result()
         return None if result is None else (result.best, hint_text(position, result))
 
     def _search(self, position: Position, clock: Clock | None, stopped: Callable[[], bool]) -> Result | None:

@@ -318,7 +318,7 @@ class Games:
         for game_id, each in list(self._trees.items()):
             if not each.thinking and (each.game.is_over or len(self._trees) > MOST_TREES):
                 del self._trees[game_id]
-                each.searcher.release()
+                self._workers.submit(each.searcher.release)
 
     async def _think(self, table: Table, number: int) -> None:
         game = table.game

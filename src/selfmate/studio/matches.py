@@ -17,7 +17,7 @@ from selfmate.match.openings import balanced_openings
 from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match, elo_bounds
 from selfmate.rating.sprt import Sprt
-from selfmate.rundir.live import live_game
+from selfmate.rundir.live import game_in_flight
 from selfmate.search.config import play_config
 from selfmate.search.player import Player
 from selfmate.studio.messages import MatchBoard, MatchGames, MatchTable, MatchView, StartMatch, TableCell
@@ -211,7 +211,7 @@ class LiveMatches:
 
 
 def _board(record: GameRecord, *, is_over: bool) -> MatchBoard:
-    live = live_game(record)
+    live = game_in_flight(record)
     return MatchBoard(
         game=live.game,
         board=live.board,

@@ -41,12 +41,15 @@ class EngineSearcher:
         self._elo = elo
         self._client: UciClient | None = None
         self._stopped: Callable[[], bool] = lambda: False
+        self._searching = threading.RLock()
+        """Held by a search: one that was stopped may not have ended when the next one begins."""
 
     def release(self) -> None:
         """End the process; the next search starts another. Not during a search."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        with self._searching:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
 
     def check(self) -> None:
         """Start the process; raises a `SelfmateError` if it does not play the variant."""
@@ -71,12 +74,13 @@ class EngineSearcher:
 
     def hint(self, position: Position, stopped: Callable[[], bool]) -> tuple[Move, str] | None:
         """Return the move of the engine at full strength, and a sentence on it; None if it was stopped."""
-        client = self._open(stopped)
-        if self._elo is not None:
-            client.set_option("UCI_LimitStrength", "false")
-        reply = self._search(position, Limit(seconds=LIMITED_SECONDS), stopped)
-        if self._elo is not None and self._client is not None:
-            self._client.set_option("UCI_LimitStrength", "true")
+        with self._searching:
+            client = self._open(stopped)
+            if self._elo is not None:
+                client.set_option("UCI_LimitStrength", "false")
+            reply = self._search(position, Limit(seconds=LIMITED_SECONDS), stopped)
+            if self._elo is not None and self._client is not None:
+                self._client.set_option("UCI_LimitStrength", "true")
         if reply is None:
             return None
         line = " ".join(san_of_uci(position, reply.pv or (reply.move,), 5))
@@ -84,6 +88,10 @@ class EngineSearcher:
         return position.parse_uci(reply.move), f"{line}{score}"
 
     def _search(self, position: Position, limit: Limit, stopped: Callable[[], bool]) -> EngineMove | None:
+        with self._searching:
+            return self._search_now(position, limit, stopped)
+
+    def _search_now(self, position: Position, limit: Limit, stopped: Callable[[], bool]) -> EngineMove | None:
         client = self._open(stopped)
         clocks = (0.0, 0.0) if limit.clock is None else (limit.clock.remaining, limit.clock.remaining)
         seconds = limit.seconds if limit.clock is None else limit.clock.remaining
@@ -169,7 +177,8 @@ class EngineWorker(PageWorker):
     def close(self) -> None:
         """Stop, and end the process."""
         self.stop()
-        self._after(self._end)
+        if self._thread is not None:  # a page that used no engine needs no thread to end one
+            self._after(self._end)
 
     def _analyse(
         self, request: StartEngine, engine: OutsideEngine, start: str, position: Position, stop: threading.Event

@@ -33,7 +33,6 @@ from selfmate.studio.messages import (
     StartRun,
 )
 from selfmate.studio.probes import measure_run, probe_charts
-from selfmate.studio.recipes import recipe_form
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
 from selfmate.studio.train_extra import TrainExtra
 
@@ -217,6 +216,8 @@ class Runs:
                 raise SelfmateError(f"{files.id} is training already")
             directory, arguments = files.directory, files.command()
         else:
+            from selfmate.studio.recipes import recipe_form  # slow to import, and not needed to play
+
             # Checks the name and the settings, too.
             await asyncio.to_thread(recipe_form, AskRecipe(ask=0, name=request.recipe, settings=request.settings))
             directory = self._new_directory(request.name or request.recipe)

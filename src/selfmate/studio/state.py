@@ -7,7 +7,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from selfmate.recipe.describe import ShippedRecipe, shipped_recipes
 from selfmate.studio.games import Games
 from selfmate.studio.matches import LiveMatches
 from selfmate.studio.messages import AskNets, NetList, Welcome
@@ -33,7 +32,7 @@ class Studio:
         self.extra = TrainExtra(runs / STUDIO_FOLDER / "install.log")
         self.runs = Runs(runs, self.extra)
         self.matches = LiveMatches(self.catalog)
-        self._recipes: list[ShippedRecipe] | None = None
+        self._recipes: list[tuple[str, str, str]] | None = None
 
     async def __aenter__(self) -> Self:
         self.runs.begin()
@@ -47,14 +46,21 @@ class Studio:
         self.matches.close()
         await self.runs.close()
 
-    def recipes(self) -> list[ShippedRecipe]:
-        """Return the shipped recipes, those for a CPU first."""
+    @property
+    def knows_recipes(self) -> bool:
+        """Whether the recipes were read."""
+        return self._recipes is not None
+
+    def read_recipes(self) -> None:
+        """Read the shipped recipes, those for a CPU first. Their schema takes a third of a second to import."""
+        from selfmate.recipe.describe import shipped_recipes
+
         if self._recipes is None:
-            self._recipes = sorted(shipped_recipes(), key=lambda each: (each.device != "CPU", each.name))
-        return self._recipes
+            found = sorted(shipped_recipes(), key=lambda each: (each.device != "CPU", each.name))
+            self._recipes = [(each.name, each.variant, each.description) for each in found]
 
     def welcome(self, ask: int) -> Welcome:
-        """Return what a page needs first."""
+        """Return what a page needs first; without recipes as long as they were not read."""
         from selfmate import __version__
 
         return Welcome(
@@ -62,7 +68,7 @@ class Studio:
             version=__version__,
             variants=variant_cards(self.catalog),
             players=self.catalog.cards(),
-            recipes=[(each.name, each.variant, each.description) for each in self.recipes()],
+            recipes=self._recipes or [],
             engines=self.catalog.engine_cards(),
             can_train=self.extra.is_installed,
             training_hint=self.extra.hint,
