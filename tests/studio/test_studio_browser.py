@@ -452,11 +452,11 @@ def test_a_tour_leads_through_the_views_and_can_be_left(open_page: Open) -> None
 
 def test_a_move_that_the_search_does_not_like_gets_an_answer(open_page: Open) -> None:
     page = open_page("#study?variant=atomic&fen=rnbqkbnr/pppp2pp/8/4pp2/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 0 3")
-    expect(page.locator(".crow").first).to_be_visible()
+    page.locator(".crow").first.wait_for()
     page.wait_for_function("Number(document.querySelector('.ehd .sm')?.textContent?.split(' ')[0]) > 20")
     click_move(page, "a2a3")
-    expect(page.locator(".why")).to_contain_text("Why not a3?")
-    expect(page.locator(".why")).to_contain_text("visits of its own")
+    expect(page.locator(".why")).to_contain_text("Why not a3?", timeout=PATIENCE_MS)
+    expect(page.locator(".why")).to_contain_text("visits of its own", timeout=PATIENCE_MS)
     picture(page, "study-why-light-1440.png")
     page.locator(".why").get_by_role("button", name="Back").click()
     expect(page.locator(".gcol .mv[aria-current=true]")).to_have_count(0)
