@@ -78,11 +78,11 @@ def measure_page(browser: Any, server_began: float) -> None:
     context.close()
 
 
-def measure_tasks(browser: Any) -> None:
-    """Trace ten seconds of analysis, and print the lengths of the main thread's tasks."""
+def measure_tasks(browser: Any, view: str = "#study?variant=gardner") -> None:
+    """Trace ten seconds of analysis in a view, and print the lengths of the main thread's tasks."""
     page = browser.new_page()
-    page.goto(ADDRESS + "#study?variant=gardner")
-    page.locator(".crow").first.wait_for()
+    page.goto(ADDRESS + view)
+    page.locator(".crow, .nd").first.wait_for()
     page.get_by_label("Limit").select_option("")
     browser.start_tracing(
         page=page, categories=["devtools.timeline", "disabled-by-default-devtools.timeline", "toplevel"]
@@ -105,8 +105,8 @@ def measure_tasks(browser: Any) -> None:
         tasks = sorted(event[key] / 1000 for event in events if event.get(key, 0) >= 100)
         if tasks:
             share = sum(each < 16 for each in tasks) / len(tasks)
-            report(f"main-thread tasks under 16 ms, {words}", f"{share:.1%} of {len(tasks):,}", "95 %")
-            report(f"longest main-thread task, {words}", f"{tasks[-1]:.0f} ms", "100 ms")
+            report(f"{view}: main-thread tasks under 16 ms, {words}", f"{share:.1%} of {len(tasks):,}", "95 %")
+            report(f"{view}: longest main-thread task, {words}", f"{tasks[-1]:.0f} ms", "100 ms")
     page.close()
 
 
@@ -246,6 +246,7 @@ def main() -> None:
                 measure_page(browser, began)
                 report("processor time of the server until then", f"{cpu_seconds(server.pid):.2f} s", "-")
                 measure_tasks(browser)
+                measure_tasks(browser, "#study/tree?variant=gardner")
             browsing.close()  # playwright has an event loop in this thread
             measure_server(server.pid, trains=not given.no_training)
         finally:

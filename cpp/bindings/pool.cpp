@@ -304,8 +304,15 @@ void bind_batches(nb::class_<Pool>& pool) {
 void bind_state(nb::class_<Pool>& pool) {
     pool.def("done", without_gil(&Pool::done), "Return whether no game is queued or unfinished.")
         .def("drain", without_gil(&Pool::drain), "Remove and return the finished games, by id.")
-        .def("unfinished_games", without_gil(&Pool::unfinished_games),
-             "Return the games that are not over, with the moves so far, by id.")
+        .def(
+            "unfinished_games",
+            [](const Pool& self, std::optional<std::size_t> most) {
+                nb::gil_scoped_release release;
+                return self.unfinished_games(most.value_or(SIZE_MAX));
+            },
+            "most"_a = nb::none(),
+            "Return the games that are not over, with the moves so far, by id; `most`: only those with the smallest "
+            "ids.")
         .def_prop_ro("playouts", without_gil(&Pool::playouts), "Visits of all finished searches")
         .def_prop_ro("searched_plies", without_gil(&Pool::searched_plies), "Moves that a search has chosen")
         .def_prop_ro("evaluators", &Pool::evaluators, "1 + the largest evaluator number of a seat with visits")

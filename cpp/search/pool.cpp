@@ -253,14 +253,21 @@ std::vector<GameRecord> Pool::drain() {
     return drained;
 }
 
-std::vector<GameRecord> Pool::unfinished_games() const {
+std::vector<GameRecord> Pool::unfinished_games(std::size_t most) const {
     const std::lock_guard lock(mutex_);
-    std::vector<GameRecord> games;
+    // Records are large, and the lanes wait for the lock: only those that are returned are copied.
+    std::vector<const GameRecord*> found;
     for (const Slot& slot : slots_)
-        if (slot.playing && !slot.finished) games.push_back(slot.record);
-    games.insert(games.end(), resume_queue_.begin(), resume_queue_.end());
-    for (GameRecord& game : games) game.with_scores = config_.selfplay.resign > 0;
-    sort_by_id(games);
+        if (slot.playing && !slot.finished) found.push_back(&slot.record);
+    for (const GameRecord& record : resume_queue_) found.push_back(&record);
+    std::sort(found.begin(), found.end(), [](const GameRecord* a, const GameRecord* b) { return a->id < b->id; });
+    if (found.size() > most) found.resize(most);
+    std::vector<GameRecord> games;
+    games.reserve(found.size());
+    for (const GameRecord* record : found) {
+        games.push_back(*record);
+        games.back().with_scores = config_.selfplay.resign > 0;
+    }
     return games;
 }
 

@@ -13,6 +13,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -130,9 +132,10 @@ public:
     std::uint64_t event_count() const;
     void wait_for_event(std::uint64_t seen, double seconds) const;
 
-    bool done() const;                                   // no game is queued or unfinished
-    std::vector<GameRecord> drain();                     // removes and returns finished games, by id
-    std::vector<GameRecord> unfinished_games() const;    // with the moves so far, by id
+    bool done() const;                // no game is queued or unfinished
+    std::vector<GameRecord> drain();  // removes and returns finished games, by id
+    // Games that are not over, with the moves so far, by id; `most`: only those with the smallest ids.
+    std::vector<GameRecord> unfinished_games(std::size_t most = SIZE_MAX) const;
     std::vector<std::size_t> games_to_evaluate() const;  // per evaluator: games whose next leaves are in no batch
     const Encoding& encoding() const { return encoding_; }
     const Encoding& encoding(std::uint8_t evaluator) const;  // of the seats with this evaluator

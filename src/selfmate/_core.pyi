@@ -1478,8 +1478,10 @@ class Pool:
     def drain(self) -> list[GameRecord]:
         """Remove and return the finished games, by id."""
 
-    def unfinished_games(self) -> list[GameRecord]:
-        """Return the games that are not over, with the moves so far, by id."""
+    def unfinished_games(self, most: int | None = None) -> list[GameRecord]:
+        """
+        Return the games that are not over, with the moves so far, by id; `most`: only those with the smallest ids.
+        """
 
     @property
     def playouts(self) -> int:

@@ -6,6 +6,7 @@ import { connectionState, isTraining, toast, toggleTheme } from "./store";
 import { Dialog } from "./ui/controls";
 import { Icon, type IconName } from "./ui/Icon";
 import { KEY_HELP, useKeys } from "./ui/keys";
+import { Tour } from "./ui/Tour";
 import { HomeView } from "./views/Home";
 import { PlayView } from "./views/Play";
 
@@ -85,6 +86,7 @@ export function App() {
           The connection to the studio is lost; it is tried again. A move that you make is kept.
         </div>
       )}
+      <Tour />
       <Toast />
       {keysShown && (
         <Dialog title="Keyboard" onClose={() => showKeys(false)}>

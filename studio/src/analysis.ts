@@ -37,6 +37,27 @@ export function proofText(proven: number): string {
   return `${proven > 0 ? "wins" : "loses"} in ${moves}`;
 }
 
+/** The answer to "why not this move?": what it costs against the best move, and the best answer to it. */
+export interface WhyNot {
+  san: string;
+  best: string;
+  /** Value of the best move less that of this one, for the side that moves. */
+  loss: number;
+  /** The line that refutes it, or is expected after it. */
+  line: string[];
+  isBest: boolean;
+}
+
+/** Compare a played move with the best one: `before` is the analysis before it, `after` the one of its own. */
+export function whyNot(before: AnalysisUpdate, after: AnalysisUpdate, uci: string, san: string): WhyNot | null {
+  const [best] = before.candidates;
+  if (!best) return null;
+  const sign = before.fen.split(" ")[1] === "b" ? -1 : 1; // values are White's
+  const loss = sign * (best.value - after.value);
+  const line = after.candidates[0]?.pv ?? [];
+  return { san, best: best.san, loss: Math.max(0, loss), line, isBest: best.uci === uci };
+}
+
 /** Keeps the order of rows unless a new one holds for two updates, so that rows do not jump under the eye. */
 export class SteadyOrder {
   private order: string[] = [];

@@ -38,3 +38,8 @@ export function short(value: number): string {
   if (value >= 1e4) return `${(value / 1e3).toPrecision(3)} k`;
   return value >= 100 || Number.isInteger(value) ? count(Math.round(value)) : value.toPrecision(3);
 }
+
+/** A speed: whole numbers from 10 on, one digit after the point below. */
+export function rate(value: number): string {
+  return value >= 10 ? count(Math.round(value)) : value.toFixed(value >= 1 ? 1 : 2);
+}

@@ -37,6 +37,29 @@ export interface AskHint {
   id: string;
 }
 
+/** Ask how a game of a run was judged then, and how the present net judges it; answered by `JudgedGame`. */
+export interface AskJudgement {
+  type: "run.judge";
+  ask: number;
+  id: string;
+  cycle: number;
+  game: number;
+}
+
+/** Ask for the finished games of a match; answered by `MatchGames`. */
+export interface AskMatchGames {
+  type: "match.games";
+  ask: number;
+  id: string;
+}
+
+/** Ask for the matches of a variant on this server; answered by `MatchTable`. */
+export interface AskMatchTable {
+  type: "match.table";
+  ask: number;
+  variant: string;
+}
+
 /** Ask for `NetList`. */
 export interface AskNets {
   type: "net.list";
@@ -54,12 +77,27 @@ export interface AskPosition {
   chess960?: number | null;
 }
 
+/** Ask what the checkpoints of a run find in fixed positions; answered by `RunProbes`. */
+export interface AskProbes {
+  type: "run.probes";
+  ask: number;
+  id: string;
+}
+
 /** Ask for a recipe with changes (`section.key=value`); answered by `RecipeForm`, or `Failure` if they are wrong. */
 export interface AskRecipe {
   type: "recipe.ask";
   ask: number;
   name: string;
   settings?: string[];
+}
+
+/** Ask for finished games of a cycle of a run, the newest cycle if none is named; answered by `RunGames`. */
+export interface AskRunGames {
+  type: "run.games";
+  ask: number;
+  id: string;
+  cycle?: number | null;
 }
 
 /** A position as a board shows it. */
@@ -239,12 +277,32 @@ export interface InstallTraining {
   ask: number;
 }
 
+/** Values of the positions of a game from its start on, White's; None where a position was not searched for. */
+export interface JudgedGame {
+  type: "run.judged";
+  ask: number;
+  id: string;
+  game: number;
+  cycle: number;
+  sans: string[];
+  /** What the search expected when the game was played. */
+  search_then: (number | null)[];
+  /** What its net said alone. */
+  net_then: (number | null)[];
+  /** What the present net says alone; None where the game is over. */
+  net_now: (number | null)[];
+  /** The cycle that made the present net. */
+  now: number;
+}
+
 /** A player of a ladder with its rating and half of its 95 % interval. */
 export interface LadderRow {
   name: string;
   elo: number;
   error: number;
   games: number;
+  /** Whether it is a net of the list and not a fixed player. */
+  is_net: boolean;
 }
 
 /** Follow a game no longer. */
@@ -271,6 +329,16 @@ export interface ListGames {
 export interface ListRuns {
   type: "run.list";
   ask: number;
+}
+
+/** A self-play game as it stands. */
+export interface LiveBoard {
+  game: number;
+  /** First field of the FEN. */
+  board: string;
+  /** Last move; empty before the first. */
+  last: string;
+  plies: number;
 }
 
 /** Read the first game of a PGN; answered by `StudyGame`. */
@@ -308,6 +376,25 @@ export interface MatchBoard {
   first_is_white: boolean;
   /** Empty while it is played. */
   result: string;
+}
+
+/** The finished games of a match, the newest first; `first_is_white` for each of them. */
+export interface MatchGames {
+  type: "match.games";
+  ask: number;
+  id: string;
+  first: string;
+  second: string;
+  games: RunGame[];
+  first_is_white: boolean[];
+}
+
+/** Who beats whom in the matches of this server. */
+export interface MatchTable {
+  type: "match.table";
+  ask: number;
+  variant: string;
+  cells: TableCell[];
 }
 
 /** A match as it stands; results are the first player's, over the pairs of games that are complete. */
@@ -557,6 +644,14 @@ export interface ReviewedMove {
   done: boolean;
 }
 
+/** Some of the games that a run plays at this moment; none: it plays none, or does not tell. */
+export interface RunBoards {
+  type: "run.boards";
+  ask: number;
+  id: string;
+  boards: LiveBoard[];
+}
+
 /** A training run in a list. */
 export interface RunCard {
   id: string;
@@ -582,6 +677,21 @@ export interface RunGame {
   boards: string[];
   result: string;
   reason: string;
+  /** The cycle whose net played it; 0 in a match. */
+  net: number;
+}
+
+/** Finished games of a cycle, the newest first. */
+export interface RunGames {
+  type: "run.games";
+  ask: number;
+  id: string;
+  cycle: number;
+  /** Cycles of which games are kept, rising. */
+  cycles: number[];
+  /** Games of the cycle; those in `games` may be fewer. */
+  total: number;
+  games: RunGame[];
 }
 
 /** The runs of the folder that the server was started with, the newest first. */
@@ -589,6 +699,16 @@ export interface RunList {
   type: "run.list";
   ask: number;
   runs: RunCard[];
+}
+
+/** What the checkpoints of a run find in fixed positions, without a search. */
+export interface RunProbes {
+  type: "run.probes";
+  ask: number;
+  id: string;
+  charts: Record<string, ChartSeries[]>;
+  /** Checkpoints that are not measured yet: ask again. */
+  left: number;
 }
 
 /** A run that was started or resumed. */
@@ -732,6 +852,17 @@ export interface StudyNode {
   exploded?: string[];
 }
 
+/** All matches between two players, with results of the row's. */
+export interface TableCell {
+  row: string;
+  column: string;
+  wins: number;
+  draws: number;
+  losses: number;
+  /** Ids, the newest first. */
+  matches: string[];
+}
+
 /** Take the last move back, with the answer to it. */
 export interface TakeBack {
   type: "game.takeback";
@@ -853,7 +984,12 @@ export type AnyRequest =
   | StartMatch
   | WatchMatch
   | StopMatch
-  | AskNets;
+  | AskNets
+  | AskRunGames
+  | AskJudgement
+  | AskProbes
+  | AskMatchGames
+  | AskMatchTable;
 
 export type AnyEvent =
   | Welcome
@@ -875,4 +1011,10 @@ export type AnyEvent =
   | InstallProgress
   | RunStarted
   | MatchView
-  | NetList;
+  | NetList
+  | RunBoards
+  | RunGames
+  | JudgedGame
+  | RunProbes
+  | MatchGames
+  | MatchTable;

@@ -20,3 +20,36 @@ export function commandLine(recipe: string, name: string, minutes: number | null
   for (const setting of settings) words.push("--set", setting);
   return words.map(quoted).join(" ");
 }
+
+/** A step of a schedule: the value that holds from a cycle on. Both as they are typed. */
+export interface ScheduleStep {
+  cycle: string;
+  value: string;
+}
+
+/** The steps of a schedule as recipes write it (`[[0, 16], [20, 32]]`); null for a plain value. */
+export function parseSchedule(text: string): ScheduleStep[] | null {
+  const inner = /^\s*\[\s*(\[.*\])\s*,?\s*\]\s*$/.exec(text)?.[1];
+  if (inner === undefined) return null;
+  const steps = [...inner.matchAll(/\[([^[\],]*),([^[\],]*)\]/g)].map((match) => ({
+    cycle: (match[1] ?? "").trim(),
+    value: (match[2] ?? "").trim(),
+  }));
+  return steps.length ? steps : null;
+}
+
+/** The same as text. */
+export function formatSchedule(steps: readonly ScheduleStep[]): string {
+  return `[${steps.map((step) => `[${step.cycle}, ${step.value}]`).join(", ")}]`;
+}
+
+/** What is wrong with steps, in a few words; null if they can be a schedule. */
+export function scheduleProblem(steps: readonly ScheduleStep[]): string | null {
+  if (steps[0]?.cycle !== "0") return "The first step is for cycle 0.";
+  for (const [index, step] of steps.entries()) {
+    if (!/^\d+$/.test(step.cycle)) return "A cycle is a whole number.";
+    if (index > 0 && Number(step.cycle) <= Number(steps[index - 1]?.cycle)) return "Cycles rise from step to step.";
+    if (step.value === "") return "Every step has a value.";
+  }
+  return null;
+}

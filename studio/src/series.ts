@@ -1,5 +1,5 @@
 /** Curves as uPlot takes them: one list of x for all, null where a curve has no value. */
-import type { ChartSeries } from "./messages";
+import type { ChartSeries, JudgedGame, RunView } from "./messages";
 
 export type Aligned = [number[], ...(number | null)[][]];
 
@@ -38,4 +38,26 @@ export function alignSeries(series: readonly ChartSeries[], stacked: boolean): A
       return [column, bound(1), bound(-1)];
     }),
   ];
+}
+
+/** The curves of a run with the first curve of each other run, which is named after its run. */
+export function besideCurves(own: ChartSeries[], others: readonly RunView[], chart: string): ChartSeries[] {
+  const theirs = others.flatMap((view) => {
+    const [curve] = view.charts[chart] ?? [];
+    return curve ? [{ ...curve, name: view.run.id }] : [];
+  });
+  return theirs.length ? [...own, ...theirs] : own;
+}
+
+/** How a game was judged then and is judged now, as curves over its plies; positions without a value are left out. */
+export function judgementCurves(judged: JudgedGame): ChartSeries[] {
+  const curve = (name: string, values: readonly (number | null)[]): ChartSeries => {
+    const known = values.flatMap((value, ply) => (value === null ? [] : [[ply, value] as const]));
+    return { name, x: known.map(([ply]) => ply), y: known.map(([, value]) => value) };
+  };
+  return [
+    curve("search then", judged.search_then),
+    curve("net now", judged.net_now),
+    curve("net then", judged.net_then),
+  ].filter((each) => each.x.length > 0);
 }

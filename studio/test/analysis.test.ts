@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { arrowsOf, heatOf, proofText, SteadyOrder } from "../src/analysis";
+import { arrowsOf, heatOf, proofText, SteadyOrder, whyNot } from "../src/analysis";
 import type { AnalysisUpdate, Candidate } from "../src/messages";
 import { worstMoves } from "../src/review";
 import { spreadLabels } from "../src/ui/ValueGraph";
@@ -60,4 +60,20 @@ it("lists the worst moves in the order of the game, marked ones first to be kept
 it("spreads labels without pushing them over the end", () => {
   expect(spreadLabels([10, 20, 200], 50, 210)).toEqual([10, 60, 200]);
   expect(spreadLabels([190, 200, 205], 50, 210)).toEqual([110, 160, 210]);
+});
+
+it("says what a move costs the side that plays it", () => {
+  const known = (fen: string, value: number, moves: Candidate[]) =>
+    ({ fen, value, candidates: moves }) as unknown as AnalysisUpdate;
+  const best = { ...candidate("e2e4", 0.9), value: 0.4 };
+  const after = known("x b", 0.1, [{ ...candidate("e7e5", 0.5), pv: ["e5", "Nf3"] }]);
+  const white = whyNot(known("x w", 0.4, [best]), after, "a2a3", "a3");
+  expect(white?.loss).toBeCloseTo(0.3);
+  expect(white?.isBest).toBe(false);
+  expect(white?.line).toEqual(["e5", "Nf3"]);
+  // For Black a value that falls for White is a gain.
+  const black = whyNot(known("x b", -0.4, [{ ...best, value: -0.4 }]), known("x w", 0.1, []), "a7a6", "a6");
+  expect(black?.loss).toBeCloseTo(0.5);
+  expect(whyNot(known("x w", 0.4, [best]), after, "e2e4", "e4")?.isBest).toBe(true);
+  expect(whyNot(known("x w", 0, []), after, "e2e4", "e4")).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { clockText, duration, percent, short, signed } from "../src/format";
+import { clockText, duration, percent, rate, short, signed } from "../src/format";
 
 it("shows tenths only in the last ten seconds, and never a time above what is left", () => {
   expect(clockText(252_000)).toBe("4:12");
@@ -22,4 +22,8 @@ it("shortens", () => {
   expect(short(620_000)).toBe("620 k");
   expect(short(1_240_000)).toBe("1.24 M");
   expect(short(41.2)).toBe("41.2");
+});
+
+it("writes speeds without an exponent", () => {
+  expect([260, 53.4, 9.96, 2.6, 0.31].map(rate)).toEqual(["260", "53", "10.0", "2.6", "0.31"]);
 });

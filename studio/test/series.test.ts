@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { alignSeries } from "../src/series";
+import type { JudgedGame, RunView } from "../src/messages";
+import { alignSeries, besideCurves, judgementCurves } from "../src/series";
+import { sparkPath } from "../src/ui/Sparkline";
 
 it("gives all curves one x, with holes", () => {
   const data = alignSeries(
@@ -24,4 +26,30 @@ it("stacks shares with the largest sum first", () => {
   const share = (name: string, value: number) => ({ name, x: [0], y: [value] });
   const [, all, two, one] = alignSeries([share("White", 0.5), share("drawn", 0.2), share("Black", 0.3)], true);
   expect([one?.[0], two?.[0], all?.[0]].map((value) => Number(value?.toFixed(6)))).toEqual([0.5, 0.7, 1]);
+});
+
+it("draws the first curve of other runs under the name of the run", () => {
+  const own = [
+    { name: "held out", x: [0], y: [2] },
+    { name: "learned", x: [0], y: [1] },
+  ];
+  const other = { run: { id: "second" }, charts: { policy: own } } as unknown as RunView;
+  expect(besideCurves(own, [other], "policy").map((each) => each.name)).toEqual(["held out", "learned", "second"]);
+  expect(besideCurves(own, [other], "elo")).toBe(own);
+});
+
+it("leaves positions without a judgement out", () => {
+  const judged = { search_then: [null, 0.5], net_then: [null, null], net_now: [0.1, null] } as unknown as JudgedGame;
+  expect(judgementCurves(judged)).toEqual([
+    { name: "search then", x: [1], y: [0.5] },
+    { name: "net now", x: [0], y: [0.1] },
+  ]);
+});
+
+it("draws small curves upwards, with the last value always", () => {
+  expect(sparkPath([1])).toBe("");
+  expect(sparkPath([0, 1])).toBe("M2.0 32.0L74.0 2.0");
+  const long = sparkPath(Array.from({ length: 500 }, (_, index) => index));
+  expect(long.split("L").length).toBeLessThanOrEqual(60);
+  expect(long.endsWith("74.0 2.0")).toBe(true);
 });

@@ -5,6 +5,7 @@ Screenshots go to build/studio, for people to look at.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -341,29 +342,59 @@ def test_a_search_is_stepped_through(open_page: Open) -> None:
 # -- train -------------------------------------------------------------------------------------------------------------
 
 
+def look_at_games_and_probes(page: Any) -> None:
+    """Finished games with their judgements, probes of the nets, and a second run beside the first."""
+    page.get_by_role("tab", name="Games").click()
+    page.locator(".game-card").first.click()
+    page.locator(".judged .uplot canvas").wait_for()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".judged [aria-live]")).to_contain_text("ply 1 of")
+    expect(page.locator(".then-now dd").last).to_have_text(re.compile(r"\d"))
+    picture(page, "train-games-dark-1440.png")
+    cycle = page.locator(".cycle-bar b").inner_text()
+    page.get_by_role("button", name="Later cycle").click()  # there is one as soon as the run has played it
+    expect(page.locator(".cycle-bar b")).not_to_have_text(cycle)
+    page.get_by_role("tab", name="Probes").click()
+    expect(page.locator(".uplot canvas")).to_have_count(2)
+    picture(page, "train-probes-dark-1440.png")
+    assert serious_faults(page) == []
+    page.get_by_role("tab", name="Watch").click()
+    page.locator(".uplot canvas").first.wait_for()
+    assert serious_faults(page) == []
+
+
 def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
     with studio_server(tmp_path) as server:
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="dark")
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="dark", bypass_csp=True)
         page = context.new_page()
         page.set_default_timeout(60_000)
         page.goto(server.url)
         page.get_by_text("Start training →").click()
         page.get_by_label("games", exact=True).first.fill("8")
         page.get_by_label("slots").fill("8")
-        page.get_by_label("Minutes").fill("0.5")
+        page.get_by_label("Minutes").fill("5")
         expect(page.locator(".cmd")).to_contain_text("--set selfplay.games=8 --set selfplay.slots=8")
+        # A schedule over the cycles, and back to one value.
+        page.get_by_role("button", name="visits: a schedule over the cycles", exact=True).click()
+        page.get_by_label("visits, step 2: value").fill("4")
+        expect(page.locator(".cmd")).to_contain_text("selfplay.visits=[[0, 16], [20, 4]]")
+        page.get_by_label("visits, step 2: from cycle").fill("0")
+        expect(page.locator(".steps [role=alert]")).to_have_text("Cycles rise from step to step.")
+        page.get_by_role("button", name="visits: one value for all cycles").click()
         page.get_by_label("visits", exact=True).first.fill("0")
         expect(page.locator("[role=alert]")).to_contain_text("selfplay.visits")
         page.get_by_label("visits", exact=True).first.fill("2")
         expect(page.locator("[role=alert]")).to_have_count(0)
         page.get_by_role("button", name="Start training").click()
         expect(page.locator(".pill")).to_have_text("running", timeout=60_000)
-        page.locator(".wb").first.wait_for()
         page.locator(".uplot canvas").first.wait_for()
-        label = page.locator(".wb .cap2").first
-        before = label.inner_text()
-        expect(label).not_to_have_text(before)  # the board moves
+        page.locator(".wall.live .wb").first.wait_for()  # games in flight
+        wall = page.locator(".wall.live")
+        before = wall.inner_text()
+        expect(wall).not_to_have_text(before)  # the boards move
+        look_at_games_and_probes(page)
+        page.locator(".wall.live .wb").first.wait_for()
         picture(page, "train-dark-1440.png")
         page.set_viewport_size({"width": 390, "height": 844})
         page.wait_for_timeout(300)
@@ -390,6 +421,65 @@ def test_a_match_is_watched(open_page: Open) -> None:
     assert wins >= 8
     assert page.locator(".match-result .wb").count() >= 8
     picture(page, "match-light-1440.png")
+    # The table has it, from both sides, with its games behind the cell.
+    page.get_by_role("button", name=re.compile("^heuristic-1 against random: .* of 10 games")).click()
+    dialog = page.get_by_role("dialog", name=re.compile("heuristic-1 .* random"))
+    expect(dialog.locator(".game-card")).to_have_count(10)
+    expect(dialog).to_contain_text(f"{wins} won")
+    picture(page, "match-games-light-1440.png")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Match of gardner-laptop against random").click()
+    expect(page.locator(".matchv select").first).to_have_value("gardner-laptop")
+    expect(page.locator(".matchv select").last).to_have_value("random")
+
+
+def test_a_tour_leads_through_the_views_and_can_be_left(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="A tour of one minute").click()
+    for number, view in enumerate(("Play", "Study", "Train", "Nets")):
+        tour = page.get_by_role("dialog", name=view)
+        expect(tour).to_contain_text(f"{number + 1} of 4")
+        expect(page.locator("nav [aria-current=page]")).to_contain_text(view)
+        if view == "Study":
+            picture(page, "tour-light-1440.png")
+        tour.get_by_role("button", name="Done" if view == "Nets" else "Next").click()
+    expect(page.locator(".tour")).to_have_count(0)
+    page.goto(page.url.partition("#")[0] + "#home")
+    page.get_by_role("button", name="A tour of one minute").click()
+    page.keyboard.press("Escape")
+    expect(page.locator(".tour")).to_have_count(0)
+
+
+def test_a_move_that_the_search_does_not_like_gets_an_answer(open_page: Open) -> None:
+    page = open_page("#study?variant=atomic&fen=rnbqkbnr/pppp2pp/8/4pp2/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 0 3")
+    page.locator(".crow").first.wait_for()
+    page.wait_for_function("Number(document.querySelector('.ehd .sm')?.textContent?.split(' ')[0]) > 20")
+    click_move(page, "a2a3")
+    expect(page.locator(".why")).to_contain_text("Why not a3?", timeout=PATIENCE_MS)
+    expect(page.locator(".why")).to_contain_text("visits of its own", timeout=PATIENCE_MS)
+    picture(page, "study-why-light-1440.png")
+    page.locator(".why").get_by_role("button", name="Back").click()
+    expect(page.locator(".gcol .mv[aria-current=true]")).to_have_count(0)
+
+
+def test_the_tree_is_panned_zoomed_and_unfolded(open_page: Open) -> None:
+    page = open_page("#study/tree?variant=gardner")
+    page.locator(".nd").nth(3).wait_for()
+    page.get_by_role("switch", name="Analysis").click()  # a tree that stands still
+    tree = page.locator(".treew")
+    box = tree.bounding_box()
+    width = page.locator(".treew svg").bounding_box()["width"]
+    page.mouse.move(box["x"] + 300, box["y"] + box["height"] - 12)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    page.wait_for_function("width => document.querySelector('.treew svg').clientWidth > 1.3 * width", arg=width)
+    before = page.locator(".nd").count()
+    closed = page.locator(".nd[aria-expanded=false]").first
+    closed.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("before => document.querySelectorAll('.nd').length > before", arg=before)
+    page.get_by_role("button", name="usual size").click()
 
 
 # -- all views ---------------------------------------------------------------------------------------------------------
@@ -398,38 +488,43 @@ STUDIES = [f"#study{tab}?variant=gardner" for tab in ("", "/tree", "/net")]
 VIEWS = ["", "#play?variant=atomic", *STUDIES, "#train", "#nets"]
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1440])
+@pytest.mark.parametrize("width", [390, 720, 1024, 1440])
 def test_no_view_scrolls_sideways_in_either_theme(open_page: Open, width: int) -> None:
-    page = open_page(width=width, height=844 if width == 390 else 900)
+    """720 by 450 is what a window of 1440 by 900 has at a zoom of 200 %."""
+    page = open_page(width=width, height={390: 844, 720: 450}.get(width, 900))
     for theme in ("light", "dark"):
         for view in VIEWS:
             page.goto(page.url.partition("#")[0] + (view or "#home"))
             page.locator("section.view").wait_for()
             page.wait_for_timeout(500)
             name = (view.strip("#").split("?")[0] or "home").replace("/", "-")
-            picture(page, f"{name}-{theme}-{width}.png")
+            picture(page, f"view-{name}-{theme}-{width}.png")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (view, theme)
         page.keyboard.press("Shift+L")
         expect(page.locator("html")).to_have_attribute("data-theme", "dark" if theme == "light" else "light")
 
 
-def test_axe_finds_no_serious_fault(open_page: Open) -> None:
+def serious_faults(page: Any) -> list[tuple[str, str]]:
+    """Return rules and elements of impact serious or critical; the page must have been opened with `bypass_csp`."""
     if not AXE.is_file():
         pytest.skip("needs axe-core: make studio/node_modules")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    return [
+        (fault["id"], fault["nodes"][0]["html"][:200])
+        for fault in found["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
+
+
+def test_axe_finds_no_serious_fault(open_page: Open) -> None:
     page = open_page(bypass_csp=True)
-    source = AXE.read_text(encoding="utf-8")
     faults = []
     for theme in ("light", "dark"):
         for view in VIEWS:
             page.goto(page.url.partition("#")[0] + (view or "#home"))
             page.wait_for_timeout(700)
-            page.evaluate(source)
-            found = page.evaluate("axe.run({resultTypes: ['violations']})")
-            faults += [
-                (theme, view, fault["id"], fault["nodes"][0]["html"][:200])
-                for fault in found["violations"]
-                if fault["impact"] in ("serious", "critical")
-            ]
+            faults += [(theme, view, *fault) for fault in serious_faults(page)]
         page.keyboard.press("Shift+L")
     assert faults == []
 

@@ -30,6 +30,19 @@ def test_a_match_is_watched_to_its_end(server: StudioServer) -> None:
         assert won
         assert all(board["first_is_white"] for board in won)
         assert second.until("match.view", 60, status="done")["wins"] == view["wins"]
+        # The table has both sides of it, and the games behind its cells.
+        table = page.ask("match.table", variant="gardner")["cells"]
+        cells = {(each["row"], each["column"]): each for each in table if started["id"] in each["matches"]}
+        strong, weak = cells["heuristic-1", "random"], cells["random", "heuristic-1"]
+        assert (strong["wins"], strong["draws"], strong["losses"]) == (weak["losses"], weak["draws"], weak["wins"])
+        assert strong["wins"] >= view["wins"]
+        games = page.ask("match.games", id=started["id"])
+        assert len(games["games"]) == 10
+        for game, first_is_white in zip(games["games"], games["first_is_white"], strict=True):
+            assert first_is_white == (game["id"] % 2 == 0)
+            assert len(game["boards"]) == len(game["moves"]) + 1
+        assert page.ask("match.table", variant="horde")["cells"] == []
+        assert page.ask("match.games", id="nothing")["type"] == "failure"
 
 
 def test_a_match_is_stopped_and_bad_players_are_refused(server: StudioServer) -> None:

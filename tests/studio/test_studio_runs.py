@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+from selfmate.board.position import Position
 from selfmate.recipe.keys import KEYS
+from selfmate.rundir.reader import RunReader
+from selfmate.search.evaluate import evaluate
+from selfmate.studio.probes import measure_run
 from selfmate.studio.run_files import MOST_POINTS, RunFiles, charts_of, log_of, trainer_of
 from studio_server import StudioServer, studio_server
 
@@ -89,6 +93,9 @@ def test_a_run_is_started_watched_stopped_and_played_against(training: tuple[Stu
             view = page.until("run.view", 60)
         assert view["run"]["status"] == "running"
         assert view["games"][0]["variant"] == "gardner"
+        live = page.until("run.boards", 60)
+        assert live["id"] == "mine"
+        assert live["boards"][0]["board"].count("/") == 4
         process = trainer_of(folder / "mine")
         assert process is not None
         page.send("run.stop", id="mine")
@@ -100,6 +107,51 @@ def test_a_run_is_started_watched_stopped_and_played_against(training: tuple[Stu
         net = page.game(variant="gardner", player="run/mine/0", color="black", visits=2)
         assert len(page.your_turn()["moves"]) == 1
         assert net["opponent"] == "mine untrained"
+
+
+def test_games_of_a_cycle_are_judged_then_and_now(training: tuple[StudioServer, Path]) -> None:
+    server, folder = training
+    with server.page() as page:
+        found = page.ask("run.games", id="mine", cycle=0)
+        assert (found["cycle"], found["total"], found["cycles"][0]) == (0, 8, 0)
+        assert page.ask("run.games", id="mine")["cycle"] == found["cycles"][-1]
+        assert page.ask("run.games", id="mine", cycle=10**6)["message"] == "No games of cycle 1000000 are kept."
+        game = found["games"][0]
+        judged = page.ask("run.judge", 60, id="mine", cycle=0, game=game["id"])
+        assert page.ask("run.judge", id="mine", cycle=0, game=10**9)["type"] == "failure"
+    reader = RunReader.open(folder / "mine")
+    record = next(each for each in reader.games(cycle=0) if each.game_id == game["id"])
+    assert [each.game_id for each in reader.games(cycle=0)] == list(range(8))
+    assert len(judged["sans"]) + 1 == len(judged["search_then"]) == len(judged["net_now"])
+    first = 1 if record.start_fen.split()[1] == "w" else -1
+    then = {ply: value * first * (-1) ** ply for ply, value in record.values}  # stored for the side to move
+    assert {ply: value for ply, value in enumerate(judged["search_then"]) if value is not None} == pytest.approx(
+        then, abs=1e-4
+    )
+    champion = reader.state.checkpoint(reader.state.champion)
+    position = Position("gardner", record.start_fen)
+    position.play(record.moves[0])
+    said = evaluate(reader.directory / champion.name, [position])[0].value
+    assert judged["net_now"][1] == pytest.approx(-first * said, abs=1e-3)
+    assert judged["now"] == reader.state.champion
+
+
+def test_probes_are_measured_once_for_each_checkpoint(training: tuple[StudioServer, Path]) -> None:
+    server, folder = training
+    with server.page() as page:
+        probes = page.ask("run.probes", 120, id="mine")
+        while probes["left"]:
+            probes = page.ask("run.probes", 120, id="mine")
+    checkpoints = RunReader.open(folder / "mine").state.checkpoints
+    one, two = probes["charts"]["wins"]
+    assert one["x"] == two["x"] == [float(each.cycle) for each in checkpoints]
+    assert all(0 <= share <= 1 for share in (*one["y"], *two["y"]))
+    assert len(probes["charts"]["openings"]) == 5
+    # What was measured is kept for checkpoints that the run removes, and not measured again.
+    store = folder / ".studio" / "mine.probes.json"
+    results, left = measure_run(folder / "mine", store)
+    assert left == 0
+    assert set(results.checkpoints) == {each.name for each in checkpoints}
 
 
 def test_a_run_that_vanishes_is_one_sentence(training: tuple[StudioServer, Path]) -> None:

@@ -17,7 +17,7 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import to_toml
 from selfmate.train.judge import judge_games
-from selfmate.train.selfplay import Concurrency, CycleGames, is_over, native_evaluator
+from selfmate.train.selfplay import Concurrency, CycleGames, Watch, is_over, native_evaluator
 from selfmate.train.starts import StartPositions
 
 __all__ = ["ClusterGames"]
@@ -67,6 +67,7 @@ class ClusterGames:
         self._told: set[int] = set()  # finished games of later cycles that were counted already
         self._counted = 0  # evaluations of earlier calls of `play`
         self._counted_from = time.monotonic()
+        self.watch: Watch = lambda unfinished: None  # never called: games in flight are on the workers
 
     @property
     def beat(self) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from selfmate._core import GameRecord
 from selfmate.rundir.format import RunError
 from selfmate.util.cpu import cores
 
-__all__ = ["decode_games", "encode_games", "pack_games", "unpack_games"]
+__all__ = ["decode_games", "encode_games", "pack_games", "shard_rows", "unpack_games"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,6 +36,12 @@ RECORD: Final = struct.Struct("<II")  # length, crc32
 def encode_games(records: Sequence[GameRecord]) -> list[bytes]:
     """Return the bytes of game records, on all cores."""
     return _on_all_cores(GameRecord.to_bytes, records)
+
+
+def shard_rows(records: Sequence[GameRecord]) -> list[tuple[int, int, bytes]]:
+    """Return games as `Run.write_shard` takes them: id, number of trained positions, and the encoded record."""
+    encoded = zip(records, encode_games(records), strict=True)
+    return [(record.game_id, record.positions, data) for record, data in encoded]
 
 
 def decode_games(data: Sequence[bytes]) -> list[GameRecord]:

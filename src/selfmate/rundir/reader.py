@@ -90,12 +90,12 @@ class RunReader:
 
     # -- games --------------------------------------------------------------------------------------------------------
 
-    def games(self, *, newest: int | None = None) -> Iterator[GameRecord]:
+    def games(self, *, newest: int | None = None, cycle: int | None = None) -> Iterator[GameRecord]:
         """Yield the games that the run keeps, oldest first; with `newest` only that many, the last ones.
 
-        One file of games is in memory at a time.
+        With `cycle` only those of that cycle, from which `newest` takes. One file of games is in memory at a time.
         """
-        for _, record in self._records(newest):
+        for _, record in self._records(newest, cycle):
             yield record
 
     def games_frame(self, *, newest: int | None = None, library: str | None = None) -> Any:
@@ -135,8 +135,10 @@ class RunReader:
         ]
         return to_frame({name: [row[name] for row in rows] for name in names}, library)
 
-    def _records(self, newest: int | None) -> Iterator[tuple[Shard, GameRecord]]:
+    def _records(self, newest: int | None, cycle: int | None = None) -> Iterator[tuple[Shard, GameRecord]]:
         shards = sorted(self.state.shards, key=lambda shard: shard.first)
+        if cycle is not None:
+            shards = [shard for shard in shards if shard.cycle == cycle]
         skipped = (
             0
             if newest is None

@@ -19,6 +19,7 @@ from selfmate.studio.inside import look_inside
 from selfmate.studio.messages import Event, Failure, GameView, Request, decode_request, encode_event
 from selfmate.studio.outside_search import EngineWorker
 from selfmate.studio.playouts import trace_playouts
+from selfmate.studio.run_games import judge_game, run_games
 from selfmate.studio.study import load_pgn, position_view, save_pgn
 
 if TYPE_CHECKING:
@@ -266,6 +267,17 @@ class Connection:
     async def _look_at_run(self, request: messages.LookAtRun) -> Event:
         return await self._studio.runs.look(request.id, request.ask)
 
+    async def _run_games(self, request: messages.AskRunGames) -> Event:
+        directory = self._studio.runs.files(request.id).directory
+        return await asyncio.to_thread(run_games, directory, request)
+
+    async def _judge(self, request: messages.AskJudgement) -> Event:
+        directory = self._studio.runs.files(request.id).directory
+        return await asyncio.to_thread(judge_game, self._studio.catalog, directory, request)
+
+    async def _probes(self, request: messages.AskProbes) -> Event:
+        return await self._studio.runs.probes(request)
+
     async def _start_run(self, request: messages.StartRun) -> Event:
         return await self._studio.runs.start(request)
 
@@ -291,6 +303,12 @@ class Connection:
 
     async def _stop_match(self, request: messages.StopMatch) -> None:
         self._studio.matches.stop(request.id)
+
+    async def _match_games(self, request: messages.AskMatchGames) -> Event:
+        return await asyncio.to_thread(self._studio.matches.games, request.id, request.ask)
+
+    async def _match_table(self, request: messages.AskMatchTable) -> Event:
+        return self._studio.matches.table(request.variant, request.ask)
 
     def _outbox_match(self, view: messages.MatchView) -> None:
         self._outbox.put_from_thread(view, ("match", view.id))
@@ -341,6 +359,11 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.WatchMatch: "_watch_match",
     messages.StopMatch: "_stop_match",
     messages.AskNets: "_nets",
+    messages.AskRunGames: "_run_games",
+    messages.AskJudgement: "_judge",
+    messages.AskProbes: "_probes",
+    messages.AskMatchGames: "_match_games",
+    messages.AskMatchTable: "_match_table",
 }
 """The method that answers each request."""
 

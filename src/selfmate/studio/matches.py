@@ -17,16 +17,19 @@ from selfmate.match.openings import balanced_openings
 from selfmate.match.runner import MatchProgress, play_match
 from selfmate.rating.match_stats import Match, elo_bounds
 from selfmate.rating.sprt import Sprt
+from selfmate.rundir.live import game_in_flight
 from selfmate.search.config import play_config
 from selfmate.search.player import Player
-from selfmate.studio.messages import MatchBoard, MatchView, StartMatch
+from selfmate.studio.messages import MatchBoard, MatchGames, MatchTable, MatchView, StartMatch, TableCell
 from selfmate.studio.players import PlayerCatalog
+from selfmate.studio.run_games import game_of
 
 __all__ = ["LiveMatches"]
 
 MOST_RUNNING: Final = 2
 MOST_KEPT: Final = 20
 SHOWN_BOARDS: Final = 12
+SHOWN_GAMES: Final = 100
 TEST: Final = Sprt(elo0=0, elo1=20, alpha=0.05, beta=0.05)
 Send = Callable[[MatchView], None]
 Status = Literal["preparing", "playing", "done", "stopped"]
@@ -45,6 +48,7 @@ class LiveMatch:
         self.status: Status = "preparing"
         self._match = Match(wins=(0, 0), draws=(0, 0), losses=(0, 0))
         self._boards: list[MatchBoard] = []
+        self._finished: tuple[GameRecord, ...] = ()
         self._seconds = 0.0
 
     @property
@@ -100,9 +104,26 @@ class LiveMatch:
             status=self.status,
         )
 
+    def games(self, ask: int) -> MatchGames:
+        """Return the finished games, the newest first."""
+        shown = self._finished[::-1][:SHOWN_GAMES]
+        return MatchGames(
+            ask=ask,
+            id=self.id,
+            first=self.players[0].name,
+            second=self.players[1].name,
+            games=[game_of(record) for record in shown],
+            first_is_white=[record.game_id % 2 == 0 for record in shown],
+        )
+
+    def score(self, *, reverse: bool) -> tuple[int, int, int]:
+        """Return wins, draws and losses of the first player, or of the second."""
+        counts = (sum(self._match.wins), sum(self._match.draws), sum(self._match.losses))
+        return counts[::-1] if reverse else counts
+
     def _tell(self, progress: MatchProgress) -> None:
         self.status = "playing"
-        self._match, self._seconds = progress.match, progress.seconds
+        self._match, self._seconds, self._finished = progress.match, progress.seconds, progress.finished
         newest = progress.finished[-(SHOWN_BOARDS - min(len(progress.playing), SHOWN_BOARDS - 3)) :]
         shown = [*progress.playing[: SHOWN_BOARDS - len(newest)], *reversed(newest)]
         playing = {record.game_id for record in progress.playing}
@@ -163,6 +184,26 @@ class LiveMatches:
         for match in self._matches.values():
             match.stopping.set()
 
+    def games(self, match_id: str, ask: int) -> MatchGames:
+        """Return the finished games of a match."""
+        return self._match(match_id).games(ask)
+
+    def table(self, variant: str, ask: int) -> MatchTable:
+        """Return who beats whom in a variant: a cell for each ordered pair of players that played."""
+        found: dict[tuple[str, str], list[LiveMatch]] = {}
+        for match in reversed(self._matches.values()):
+            if match.request.variant == variant:
+                pair = match.request.first, match.request.second
+                for each in dict.fromkeys((pair, pair[::-1])):
+                    found.setdefault(each, []).append(match)
+        cells = []
+        for (row, column), matches in found.items():
+            scores = [match.score(reverse=match.request.first != row) for match in matches]
+            wins, draws, losses = (sum(counts) for counts in zip(*scores, strict=True))
+            ids = [match.id for match in matches]
+            cells.append(TableCell(row=row, column=column, wins=wins, draws=draws, losses=losses, matches=ids))
+        return MatchTable(ask=ask, variant=variant, cells=cells)
+
     def _match(self, match_id: str) -> LiveMatch:
         if match_id not in self._matches:
             raise SelfmateError("this match is not on the server any more")
@@ -170,16 +211,12 @@ class LiveMatches:
 
 
 def _board(record: GameRecord, *, is_over: bool) -> MatchBoard:
-    position = Position(f"{record.variant}960" if record.chess960 else record.variant, record.start_fen)
-    last = ""
-    for move in record.moves:
-        last = position.uci(move)
-        position.play(move)
+    live = game_in_flight(record)
     return MatchBoard(
-        game=record.game_id,
-        board=position.board_fen(),
-        last=last,
-        plies=len(record.moves),
+        game=live.game,
+        board=live.board,
+        last=live.last,
+        plies=live.plies,
         first_is_white=record.game_id % 2 == 0,
         result=record.result if is_over else "",
     )

@@ -298,6 +298,8 @@ class RunGame(Struct, frozen=True, kw_only=True):
     """First fields of the FEN at the start and after every move."""
     result: str
     reason: str
+    net: int
+    """The cycle whose net played it; 0 in a match."""
 
 
 class MatchBoard(Struct, frozen=True, kw_only=True):
@@ -312,6 +314,29 @@ class MatchBoard(Struct, frozen=True, kw_only=True):
     first_is_white: bool
     result: str
     """Empty while it is played."""
+
+
+class LiveBoard(Struct, frozen=True, kw_only=True):
+    """A self-play game as it stands."""
+
+    game: int
+    board: str
+    """First field of the FEN."""
+    last: str
+    """Last move; empty before the first."""
+    plies: int
+
+
+class TableCell(Struct, frozen=True, kw_only=True):
+    """All matches between two players, with results of the row's."""
+
+    row: str
+    column: str
+    wins: int
+    draws: int
+    losses: int
+    matches: list[str]
+    """Ids, the newest first."""
 
 
 class NetScore(Struct, frozen=True, kw_only=True):
@@ -342,6 +367,8 @@ class LadderRow(Struct, frozen=True, kw_only=True):
     elo: float
     error: float
     games: int
+    is_net: bool
+    """Whether it is a net of the list and not a fixed player."""
 
 
 # -- requests: page to server ---------------------------------------------------------------------
@@ -574,6 +601,39 @@ class StopMatch(Request, frozen=True, kw_only=True, tag="match.stop"):
     id: Annotated[str, Meta(max_length=40)]
 
 
+class AskRunGames(Request, frozen=True, kw_only=True, tag="run.games"):
+    """Ask for finished games of a cycle of a run, the newest cycle if none is named; answered by `RunGames`."""
+
+    id: Annotated[str, Meta(max_length=100)]
+    cycle: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+
+
+class AskJudgement(Request, frozen=True, kw_only=True, tag="run.judge"):
+    """Ask how a game of a run was judged then, and how the present net judges it; answered by `JudgedGame`."""
+
+    id: Annotated[str, Meta(max_length=100)]
+    cycle: Annotated[int, Meta(ge=0, le=10**9)]
+    game: Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class AskProbes(Request, frozen=True, kw_only=True, tag="run.probes"):
+    """Ask what the checkpoints of a run find in fixed positions; answered by `RunProbes`."""
+
+    id: Annotated[str, Meta(max_length=100)]
+
+
+class AskMatchGames(Request, frozen=True, kw_only=True, tag="match.games"):
+    """Ask for the finished games of a match; answered by `MatchGames`."""
+
+    id: Annotated[str, Meta(max_length=40)]
+
+
+class AskMatchTable(Request, frozen=True, kw_only=True, tag="match.table"):
+    """Ask for the matches of a variant on this server; answered by `MatchTable`."""
+
+    variant: Name
+
+
 class AskNets(Request, frozen=True, kw_only=True, tag="net.list"):
     """Ask for `NetList`."""
 
@@ -769,6 +829,51 @@ class RunView(Event, frozen=True, kw_only=True, tag="run.view"):
     """Whether this server started it and can stop it."""
 
 
+class RunBoards(Event, frozen=True, kw_only=True, tag="run.boards"):
+    """Some of the games that a run plays at this moment; none: it plays none, or does not tell."""
+
+    id: str
+    boards: list[LiveBoard]
+
+
+class RunGames(Event, frozen=True, kw_only=True, tag="run.games"):
+    """Finished games of a cycle, the newest first."""
+
+    id: str
+    cycle: int
+    cycles: list[int]
+    """Cycles of which games are kept, rising."""
+    total: int
+    """Games of the cycle; those in `games` may be fewer."""
+    games: list[RunGame]
+
+
+class JudgedGame(Event, frozen=True, kw_only=True, tag="run.judged"):
+    """Values of the positions of a game from its start on, White's; None where a position was not searched for."""
+
+    id: str
+    game: int
+    cycle: int
+    sans: list[str]
+    search_then: list[float | None]
+    """What the search expected when the game was played."""
+    net_then: list[float | None]
+    """What its net said alone."""
+    net_now: list[float | None]
+    """What the present net says alone; None where the game is over."""
+    now: int
+    """The cycle that made the present net."""
+
+
+class RunProbes(Event, frozen=True, kw_only=True, tag="run.probes"):
+    """What the checkpoints of a run find in fixed positions, without a search."""
+
+    id: str
+    charts: dict[str, list[ChartSeries]]
+    left: int
+    """Checkpoints that are not measured yet: ask again."""
+
+
 class RecipeForm(Event, frozen=True, kw_only=True, tag="recipe.form"):
     """A recipe as a form."""
 
@@ -819,6 +924,23 @@ class MatchView(Event, frozen=True, kw_only=True, tag="match.view"):
     status: Literal["preparing", "playing", "done", "stopped"]
 
 
+class MatchGames(Event, frozen=True, kw_only=True, tag="match.games"):
+    """The finished games of a match, the newest first; `first_is_white` for each of them."""
+
+    id: str
+    first: str
+    second: str
+    games: list[RunGame]
+    first_is_white: list[bool]
+
+
+class MatchTable(Event, frozen=True, kw_only=True, tag="match.table"):
+    """Who beats whom in the matches of this server."""
+
+    variant: str
+    cells: list[TableCell]
+
+
 class NetList(Event, frozen=True, kw_only=True, tag="net.list"):
     """Nets and the ladder of a variant."""
 
@@ -831,12 +953,13 @@ REQUESTS = (
     Hello | NewGame | OpenGame | LeaveGame | PlayMove | TakeBack | ResignGame | OfferDraw | Rematch | AskHint
     | ListGames | AskGamePgn | AskPosition | StartAnalysis | StepPlayouts | LookInside | StopAnalysis | ReviewGame
     | StartEngine | StopEngine | LoadPgn | SavePgn | ListRuns | WatchRun | LookAtRun | StartRun | StopRun
-    | InstallTraining | AskRecipe | StartMatch | WatchMatch | StopMatch | AskNets
+    | InstallTraining | AskRecipe | StartMatch | WatchMatch | StopMatch | AskNets | AskRunGames | AskJudgement
+    | AskProbes | AskMatchGames | AskMatchTable
 )  # fmt: skip
 EVENTS = (
     Welcome | Failure | GameView | GameList | HintFound | PositionView | AnalysisUpdate | EngineUpdate | PlayoutTrace
     | InsideNet | ReviewedMove | StudyGame | PgnText | RunList | RunView | RecipeForm | InstallProgress | RunStarted
-    | MatchView | NetList
+    | MatchView | NetList | RunBoards | RunGames | JudgedGame | RunProbes | MatchGames | MatchTable
 )  # fmt: skip
 AnyRequest = REQUESTS
 AnyEvent = EVENTS

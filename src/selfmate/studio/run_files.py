@@ -9,12 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from selfmate._core import GameRecord
-from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.rundir.format import Manifest, State, read_json, read_state
-from selfmate.rundir.reader import RunReader
 from selfmate.studio.messages import ChartSeries, RunCard, RunGame
+from selfmate.studio.run_games import newest_games
 
 __all__ = ["RunFiles", "charts_of", "log_of", "trainer_of"]
 
@@ -113,38 +111,11 @@ class RunFiles:
 
     def games(self) -> list[RunGame]:
         """Return the newest finished games that can be read."""
-        try:
-            reader = RunReader.open(self.directory)
-            cycles = {shard.cycle: shard for shard in reader.state.shards}
-            records = list(reader.games(newest=SHOWN_GAMES)) if cycles else []
-        except (SelfmateError, OSError):
-            return []
-        cycle = max(cycles, default=0)
-        return [_game(record, cycle) for record in records]
+        return newest_games(self.directory, SHOWN_GAMES)
 
     def state(self) -> State:
         """Return the last commit."""
         return read_state(self.directory)
-
-
-def _game(record: GameRecord, cycle: int) -> RunGame:
-    variant = f"{record.variant}960" if record.chess960 else record.variant
-    position = Position(variant, record.start_fen)
-    moves, boards = [], [position.board_fen()]
-    for move in record.moves:
-        moves.append(position.uci(move))
-        position.play(move)
-        boards.append(position.board_fen())
-    return RunGame(
-        id=record.game_id,
-        cycle=cycle,
-        variant=variant,
-        start=record.start_fen,
-        moves=moves,
-        boards=boards,
-        result=record.result,
-        reason=record.reason or "",
-    )
 
 
 CHARTS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
@@ -156,6 +127,8 @@ CHARTS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
     "evaluations": (("evaluations", "play", "evaluations_per_second"),),
     "elo": (("Elo", "progress", "elo"),),
     "positions": (("positions", "play", "positions"),),
+    "use": (("GPU", "play", "gpu_use"), ("processors", "play", "cpu_use")),
+    "entropy": (("targets", "play", "entropy"),),
 }
 """By chart: name, stage and key of each curve in metrics.jsonl."""
 

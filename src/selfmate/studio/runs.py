@@ -18,7 +18,21 @@ from pathlib import Path
 from typing import Final
 
 from selfmate.errors import SelfmateError
-from selfmate.studio.messages import AskRecipe, Event, RunCard, RunList, RunStarted, RunView, StartRun
+from selfmate.rundir.live import ask_for_live, read_live
+from selfmate.studio.messages import (
+    AskProbes,
+    AskRecipe,
+    Event,
+    LiveBoard,
+    RunBoards,
+    RunCard,
+    RunList,
+    RunProbes,
+    RunStarted,
+    RunView,
+    StartRun,
+)
+from selfmate.studio.probes import measure_run, probe_charts
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
 from selfmate.studio.train_extra import TrainExtra
 
@@ -29,7 +43,7 @@ STUDIO_FOLDER: Final = ".studio"
 LOOK_SECONDS: Final = 1.0
 """Time between two looks at the files, while a page follows runs."""
 MOST_RUNS: Final = 200
-START_SECONDS: Final = 20.0
+START_SECONDS: Final = 90.0
 """Time in which a new run must make its directory, or fail."""
 Send = Callable[[Event], None]
 
@@ -47,16 +61,17 @@ class Runs:
         self._lists: set[Send] = set()
         self._views: dict[Send, str] = {}
         self._stopping: set[str] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
         """Look at the files from now on."""
-        self._task = asyncio.get_running_loop().create_task(self._watch())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._watch()), loop.create_task(self._watch_boards())]
 
     async def close(self) -> None:
         """Look no longer; runs go on."""
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -150,9 +165,45 @@ class Runs:
                 except (SelfmateError, OSError):
                     continue  # it vanished: the list says so
                 stamps[run_id] = stamp
-                for send, wanted in list(self._views.items()):
-                    if wanted == run_id:
-                        send(view)
+                self._send_followers(run_id, view)
+
+    async def _watch_boards(self) -> None:
+        """Send the games in flight of the runs that pages follow; their trainers write them only while asked."""
+        shown: dict[str, RunBoards] = {}
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for run_id in set(self._views.values()):
+                boards = await asyncio.to_thread(self._boards, run_id)
+                if shown.get(run_id, RunBoards(id=run_id, boards=[])) != boards:
+                    shown[run_id] = boards
+                    self._send_followers(run_id, boards)
+
+    def _boards(self, run_id: str) -> RunBoards:
+        """Return the games in flight of a run, and ask its trainer to go on telling them."""
+        directory = self._folder / run_id
+        if trainer_of(directory) is None:
+            return RunBoards(id=run_id, boards=[])
+        ask_for_live(directory)
+        live = read_live(directory)
+        return RunBoards(
+            id=run_id,
+            boards=[
+                LiveBoard(game=each.game, board=each.board, last=each.last, plies=each.plies)
+                for each in (live.games if live is not None else ())
+            ],
+        )
+
+    def _send_followers(self, run_id: str, event: Event) -> None:
+        for send, wanted in list(self._views.items()):
+            if wanted == run_id:
+                send(event)
+
+    async def probes(self, request: AskProbes) -> RunProbes:
+        """Measure some checkpoints of a run, and return what all measured ones found."""
+        files = self.files(request.id)
+        store = self._folder / STUDIO_FOLDER / f"{files.id}.probes.json"
+        results, left = await asyncio.to_thread(measure_run, files.directory, store)
+        return RunProbes(ask=request.ask, id=request.id, charts=probe_charts(results), left=left)
 
     # -- start and stop -----------------------------------------------------------------------------------------------
 

@@ -7,13 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from selfmate._core import VARIANTS
-from selfmate.errors import SelfmateError
-from selfmate.ladder.calibration import CalibrationError, read_calibration
-from selfmate.nn import shipped as nets
 from selfmate.studio.games import Games
 from selfmate.studio.matches import LiveMatches
-from selfmate.studio.messages import AskNets, LadderRow, NetCard, NetList, NetScore, Welcome
+from selfmate.studio.messages import AskNets, NetList, Welcome
+from selfmate.studio.net_list import list_nets
 from selfmate.studio.outside_engine import OutsideEngine
 from selfmate.studio.players import PlayerCatalog, variant_cards
 from selfmate.studio.runs import STUDIO_FOLDER, Runs
@@ -29,6 +26,7 @@ class Studio:
     """
 
     def __init__(self, runs: Path, engines: Sequence[OutsideEngine] = ()) -> None:
+        self._folder = runs
         self.catalog = PlayerCatalog(runs, engines)
         self.games = Games(self.catalog, runs / STUDIO_FOLDER / "games")
         self.extra = TrainExtra(runs / STUDIO_FOLDER / "install.log")
@@ -78,36 +76,5 @@ class Studio:
         )
 
     def nets(self, request: AskNets) -> NetList:
-        """Return the nets of a variant (all, if none is named) and its ladder; an unknown variant has neither."""
-        variant = request.variant or "gardner"
-        if variant.removesuffix("960") not in VARIANTS:
-            raise SelfmateError(f"unknown variant {variant!r}", variant)
-        cards = [_shipped(net) for net in nets.shipped()]
-        cards += [
-            NetCard(id=card.id, name=card.name, kind="run", variant=card.variant or "", facts=[], scores=[])
-            for card in self.catalog.cards()
-            if card.kind == "run"
-        ]
-        try:
-            players = read_calibration(variant).players
-        except CalibrationError:
-            players = ()
-        ladder = [
-            LadderRow(name=each.name, elo=each.elo, error=each.error, games=each.games)
-            for each in sorted(players, key=lambda each: -each.elo)
-        ]
-        return NetList(ask=request.ask, nets=cards, ladder=ladder, variant=variant)
-
-
-def _shipped(net: nets.ShippedNet) -> NetCard:
-    facts = [
-        ("plays", net.variant),
-        ("size", f"{net.size}, {net.parameters:,} parameters"),
-        ("trained", net.trained),
-        ("licence", net.licence),
-    ]
-    scores = [
-        NetScore(against=each.against, score=each.score, low=each.low, high=each.high, games=each.games)
-        for each in net.scores
-    ]
-    return NetCard(id=net.name, name=net.name, kind="shipped", variant=net.variant, facts=facts, scores=scores)
+        """Return the nets and the ladder of a variant; an unknown variant raises `SelfmateError`."""
+        return list_nets(self._folder, request)

@@ -9,7 +9,7 @@ from typing import Protocol
 from selfmate._core import GameRecord
 from selfmate.rundir.directory import Run
 from selfmate.rundir.games import decode_games
-from selfmate.train.selfplay import Concurrency, CycleGames, SelfPlay
+from selfmate.train.selfplay import Concurrency, CycleGames, SelfPlay, Watch
 from selfmate.train.starts import StartPositions
 from selfmate.util.random_streams import stream
 
@@ -25,6 +25,7 @@ class GameSource(Protocol):
     """Games at once on this machine; None where they are not known yet, or not for one machine."""
     starts: StartPositions
     beat: Callable[[], None]
+    watch: Watch
 
     def native_evaluator(self, cycle: int, champion: int) -> str | None: ...
 

@@ -24,7 +24,8 @@ from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Parent
-from selfmate.rundir.games import encode_games
+from selfmate.rundir.games import shard_rows
+from selfmate.rundir.live import LiveWriter
 from selfmate.search.driver import one_thread
 from selfmate.train.checkpoints import sample_name, write_learner, write_net, write_sample_games
 from selfmate.train.dashboard import View
@@ -43,6 +44,7 @@ from selfmate.train.status import CompletedCycle, TrainingStatus
 from selfmate.train.warm_start import inherit_weights, is_bare_net
 from selfmate.train.watchdog import Watchdog
 from selfmate.train.window import read_cycle
+from selfmate.util.processor_use import ProcessorUse, gpu_sensor
 from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
 from selfmate.util.text import many
@@ -58,12 +60,6 @@ def net_config(recipe: Recipe) -> NetConfig:
     1225
     """
     return recipe.net_config()
-
-
-def _rows(records: list[GameRecord]) -> list[tuple[int, int, bytes]]:
-    """Return games as `Run.write_shard` takes them."""
-    encoded = zip(records, encode_games(records), strict=True)
-    return [(record.game_id, record.positions, data) for record, data in encoded]
 
 
 class CycleTask(NamedTuple):
@@ -109,6 +105,7 @@ class Trainer:
         self.selfplay = make_games(run, device, view.say)
         watchdog = Watchdog(0, stop, say=view.say) if watchdog is None else watchdog
         self.selfplay.beat = watchdog.beat
+        self.selfplay.watch = LiveWriter(run.directory).tell
         self.matches = Matches(
             run,
             status,
@@ -252,7 +249,7 @@ class Trainer:
         if task.missing and self.selfplay.native_evaluator(task.cycle, state.champion) is None:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
-        began = time.monotonic()
+        began, use = time.monotonic(), ProcessorUse(None if self.device == "cpu" else gpu_sensor())
         pause = began - self._work_ended
         with ThreadPoolExecutor(1, "learner", initializer=one_thread) as helper:
             learning = helper.submit(self.lessons.learn, task.cycle)
@@ -262,7 +259,7 @@ class Trainer:
 
             try:
                 if task.missing:
-                    show, champion = self._shows_games(len(task.committed)), state.champion
+                    show, champion = self._shows_games(len(task.committed), use), state.champion
                     games = self.selfplay.play(
                         task.cycle, task.missing, champion=champion, stopping=stopping, tell=show
                     )
@@ -275,16 +272,7 @@ class Trainer:
             if self.selfplay.continuous:
                 began, pause = began - pause, 0.0  # self-play went on
             seconds = self._work_ended - began
-            status.games_per_second = len(games.finished) / seconds
-            status.positions_per_second = sum(record.positions for record in games.finished) / seconds
-            status.evaluations_per_second = games.evaluations / seconds
-            speeds = {
-                "seconds": seconds,
-                "pause": pause,
-                "games_per_second": status.games_per_second,
-                "positions_per_second": status.positions_per_second,
-                "evaluations_per_second": status.evaluations_per_second,
-            }
+            speeds = {"seconds": seconds, "pause": pause, **self._show_rates(games, seconds), **use.shares()}
             extras = describe_options(self.selfplay.starts, task.cycle, games.records)
             self.log("play", task.cycle, **describe_games(games.records), **extras, **speeds, **self.selfplay.metrics())
             self._estimate_final_game(task, games)
@@ -297,26 +285,34 @@ class Trainer:
         if is_first and concurrency is not None and not self.recipe.selfplay.slots:
             self.view.say(f"{self.device}: {concurrency.reason}.")
 
-    def _shows_games(self, done: int) -> Callable[[CycleGames], None]:
+    def _shows_games(self, done: int, use: ProcessorUse) -> Callable[[CycleGames], None]:
         """Return a function that brings the status up to date with the games so far; `done` were committed before."""
         status, before = self.status, self.run.state.games
 
         def show(games: CycleGames) -> None:
             status.cycle_games_done = done + len(games.records)
             status.games = before + len(games.records)
-            status.games_per_second = len(games.finished) / games.seconds
-            status.positions_per_second = sum(record.positions for record in games.finished) / games.seconds
-            status.evaluations_per_second = games.evaluations / games.seconds
+            self._show_rates(games, games.seconds)
             status.latest_game = games.finished[-1] if games.finished else None
+            use.sample()
 
         return show
+
+    def _show_rates(self, games: CycleGames, seconds: float) -> dict[str, float]:
+        """Show how many games, positions and evaluations a second were made; return them by their names in metrics."""
+        positions = sum(record.positions for record in games.finished)
+        counts = {"games": len(games.finished), "positions": positions, "evaluations": games.evaluations}
+        rates = {f"{name}_per_second": count / seconds for name, count in counts.items()}
+        for name, rate in rates.items():
+            setattr(self.status, name, rate)
+        return rates
 
     def _checkpoint(self, task: CycleTask, records: list[GameRecord], losses: Losses | None, complete: bool) -> None:
         """Commit the new games and steps; when the cycle's work is complete, also its candidate."""
         run, state, cycle = self.run, self.run.state, task.cycle
         changes: dict[str, Any] = {}
         if records:
-            shard = run.write_shard(cycle, state.champion, _rows(records))
+            shard = run.write_shard(cycle, state.champion, shard_rows(records))
             changes["shards"] = (*state.shards, shard)
             changes["games"] = state.games + shard.games
             changes["positions"] = state.positions + shard.positions
@@ -374,7 +370,7 @@ class Trainer:
     def save_in_flight(self) -> None:
         """Commit the unfinished games, so that the next session continues them."""
         run, state = self.run, self.run.state
-        rows = _rows([record for record in self.selfplay.in_flight() if record.moves])
+        rows = shard_rows([record for record in self.selfplay.in_flight() if record.moves])
         if rows or state.flight is not None:
             flight = run.write_shard(state.cycle, state.champion, rows, flight=True) if rows else None
             run.commit(flight=flight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from selfmate.train.learner import Losses
     from selfmate.train.status import TrainingStatus
 
-__all__ = ["MetricsLog", "describe_games", "is_overfitted", "name_losses", "open_tensorboard"]
+__all__ = ["MetricsLog", "describe_games", "is_overfitted", "name_losses", "open_tensorboard", "target_entropy"]
 
 OVERFITTING_GAP: Final = 0.35
 """Value loss on held-out games minus that on learned games above which a cycle counts as overfitted.
@@ -23,6 +24,10 @@ OVERFITTING_GAP: Final = 0.35
 Positions of a game share its result, so a net always remembers some results of learned games. A healthy run of chess
 (204,551 games, all losses falling) had gaps up to 0.22 in its first cycles and 0.05 later. Gardner games that were
 sampled eight times had 0.49, while the loss on held-out games rose (docs/log.md)."""
+
+
+ENTROPY_GAMES: Final = 32
+"""Games of a cycle of which the entropy is computed: some milliseconds."""
 
 
 class ScalarWriter(Protocol):
@@ -72,8 +77,21 @@ def name_losses(losses: Losses | None, prefix: str) -> dict[str, float]:
     return {f"{prefix}_{name}": value for name, value in named.items() if value or name not in TRAINING_HEADS}
 
 
+def target_entropy(records: Sequence[GameRecord]) -> float | None:
+    """Return the mean entropy in nats of the policy targets of games, None without one; high where search is unsure."""
+    targets = [each["weights"].values() for record in records for each in record.trained()]
+    if not targets:
+        return None
+    total: float = sum(weight * math.log(weight) for weights in targets for weight in weights if weight > 0)
+    return -total / len(targets)
+
+
 def describe_games(records: Sequence[GameRecord]) -> dict[str, float]:
-    """Return count, positions, mean length in plies, and the shares of results of at least one game."""
+    """Return count, positions, mean length in plies, and the shares of results of at least one game.
+
+    `entropy` is that of the policy targets of the first games, if they have any.
+    """
+    entropy = target_entropy(records[:ENTROPY_GAMES])
     results = [record.result for record in records]
     return {
         "games": len(records),
@@ -83,6 +101,7 @@ def describe_games(records: Sequence[GameRecord]) -> dict[str, float]:
         "black": results.count("0-1") / len(records),
         "draws": results.count("1/2-1/2") / len(records),
         "truncated": results.count("*") / len(records),
+        **({} if entropy is None else {"entropy": entropy}),
     }
 
 

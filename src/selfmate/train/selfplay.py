@@ -25,6 +25,7 @@ __all__ = [
     "Concurrency",
     "CycleGames",
     "SelfPlay",
+    "Watch",
     "check_memory",
     "check_memory_of",
     "choose_concurrency",
@@ -190,6 +191,10 @@ class CycleGames(NamedTuple):
     seconds: float
 
 
+Watch = Callable[[Callable[[int], Sequence[GameRecord]]], None]
+"""Takes a function that returns so many of the unfinished games."""
+
+
 class SelfPlay:
     """Plays the games of cycles with the champion, and keeps the unfinished ones for the next cycle.
 
@@ -218,6 +223,8 @@ class SelfPlay:
         self._evaluator: Evaluator | None = None
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
         self._pool: Pool | None = None
+        self.watch: Watch = lambda unfinished: None
+        """Called several times a second (`LiveWriter.tell`)."""
         self._queued = 0  # one above the largest id that was queued in the pool
         self._finished: dict[int, GameRecord] = {}  # by id; taken from the pool, not returned yet
         self._evaluations_counted = 0  # those of earlier calls of `play`
@@ -284,6 +291,7 @@ class SelfPlay:
             seconds = max(time.monotonic() - self._counted_from, 1e-6)
             games = CycleGames(mine, finished, self._thread.evaluations - self._evaluations_counted, seconds)
             tell(games)
+            self.watch(self._pool.unfinished_games)
             return games
 
         while len(mine) < len(wanted) and not self._thread.wait(0):

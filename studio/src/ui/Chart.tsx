@@ -14,12 +14,19 @@ interface Props {
   height?: number;
   /** Areas above each other, of shares from 0 to 1. */
   stacked?: boolean;
+  /** Ends of the vertical axis; without them it fits the curves. */
+  range?: [number, number];
   xName?: string;
+  /** A click at a value of x. */
+  onPick?: (x: number) => void;
 }
 
-const sync = uPlot.sync("train");
+/** Charts of the same horizontal axis share a crosshair. */
+const syncKey = (xName: string) => uPlot.sync(`train-${xName}`).key;
 const COLOURS = ["--accent", "--blue", "--violet", "--boom", "--good", "--amber"];
 const DASHES = [[], [6, 4], [2, 4], [8, 3, 2, 3], [1, 3], [10, 4]];
+/** The horizontal axis counts cycles or plies: no halves. */
+const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 const STACK = ["--w", "--d", "--l"];
 
 function colour(name: string): string {
@@ -38,7 +45,9 @@ export function Chart({
   format,
   height = usualHeight(),
   stacked = false,
+  range,
   xName = "cycle",
+  onPick,
 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLSpanElement>(null);
@@ -111,10 +120,10 @@ export function Chart({
         width: element.clientWidth || 300,
         height,
         legend: { show: false },
-        cursor: { sync: { key: sync.key }, y: false, drag: { x: true, y: false } },
-        scales: { x: { time: false }, y: stacked ? { range: [0, 1] } : {} },
+        cursor: { sync: { key: syncKey(xName) }, y: false, drag: { x: true, y: false } },
+        scales: { x: { time: false }, y: stacked ? { range: [0, 1] } : range ? { range } : {} },
         axes: [
-          { ...axis, size: 28 },
+          { ...axis, size: 28, incrs: WHOLE_STEPS },
           { ...axis, size: 46, values: (_, ticks) => ticks.map((tick) => format(tick)) },
         ],
         series: [{}, ...withBands],
@@ -125,6 +134,11 @@ export function Chart({
       element,
     );
     plot.current = made;
+    if (onPick)
+      made.over.addEventListener("click", () => {
+        const x = made.cursor.idx == null ? undefined : made.data[0][made.cursor.idx];
+        if (x !== undefined) onPick(x);
+      });
     show(null);
     const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth || 300, height }));
     observer.observe(element);

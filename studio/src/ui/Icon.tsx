@@ -20,6 +20,7 @@ const PATHS = {
   stop: "M6.5 6.5h11v11h-11Z",
   copy: "M9 9h10v11H9ZM5 15V4h10",
   plus: "M12 5v14M5 12h14",
+  minus: "M5 12h14",
   step: "M5 5l9 7-9 7ZM18 5v14",
   talk: "M4 5h16v11H10l-4.5 4V16H4Z",
   folder: "M3.5 6h6l2 2.5h9V18.5h-17Z",

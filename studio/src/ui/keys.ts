@@ -27,13 +27,15 @@ export function useKeys(keys: KeyMap): void {
 }
 
 export const KEY_HELP: readonly (readonly [string, string])[] = [
-  ["← → Home End", "step through the moves"],
+  ["← → or K J", "step through the moves"],
+  ["↑ ↓ or Home End", "first and last position"],
   ["F", "flip the board"],
   ["U", "take a move back"],
   ["H", "hint"],
-  ["Space", "analysis on or off"],
+  ["Space or L", "analysis on or off"],
   ["A", "change what is drawn on the board"],
   ["T", "search tree"],
+  [". ,", "playouts: a step on, a step back"],
   ["arrows, Enter, Esc", "on the board: cursor, choose, let go"],
   ["Q N R B", "promotion"],
   ["1 2 3 4", "Play, Study, Train, Nets"],

@@ -5,6 +5,7 @@ import type { GameCard } from "../messages";
 import { formatRoute, go } from "../router";
 import { runs, server, toggleTheme, variantName } from "../store";
 import { IconButton } from "../ui/controls";
+import { startTour } from "../ui/Tour";
 
 const DOOR_BOARDS = {
   atomic: "r1b1k2r/pppp2pp/2n2p2/1B6/1q1PPB2/2N5/PP3PPP/R2QK2R w KQkq - 0 11",
@@ -37,6 +38,9 @@ export function HomeView() {
             An engine that learns chess and its variants from nothing but the rules, on this machine. Pick a door;
             nothing leaves your computer.
           </p>
+          <button type="button" class="btn" onClick={startTour}>
+            A tour of one minute
+          </button>
         </div>
         <div class="doors">
           <a class="door" href={formatRoute("play", [], { variant: "atomic", start: "1" })}>

@@ -15,7 +15,7 @@ interface Props {
 
 export function MatchPanel({ variant, first: wantedFirst, second: wantedSecond }: Props) {
   const players = (welcome.value?.players ?? []).filter(
-    (player) => player.variant === null || player.variant === variant.replace(/960$/, ""),
+    (player) => player.kind !== "engine" && (player.variant === null || player.variant === variant.replace(/960$/, "")),
   );
   const usual = welcome.value?.variants.find((each) => each.id === variant)?.player ?? "heuristic-1";
   const [first, setFirst] = useState(wantedFirst ?? "");

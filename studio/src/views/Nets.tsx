@@ -4,12 +4,21 @@ import { useEffect, useState } from "preact/hooks";
 import { count, percent } from "../format";
 import type { LadderRow, NetCard, NetList } from "../messages";
 import { formatRoute, replaceRoute, route } from "../router";
-import { sayError, server, variantName, welcome } from "../store";
+import { runs, sayError, server, variantName, welcome } from "../store";
 import { MatchPanel } from "./MatchPanel";
+import { MatchTableCard } from "./MatchTable";
 
 export function NetsView() {
   const variant = route.value.rest[0] ?? "gardner";
   const [list, setList] = useState<NetList | null>(null);
+  const [pair, setPair] = useState<[string, string] | null>(null);
+  const [played, setPlayed] = useState("");
+  useEffect(() => setPair(null), [variant]);
+  // The table is asked for again whenever a match gets new results.
+  useEffect(
+    () => server.on("match.view", (view) => setPlayed(`${view.id} ${view.wins + view.draws + view.losses}`)),
+    [],
+  );
   useEffect(
     () =>
       server.onOpen(() => {
@@ -66,7 +75,21 @@ export function NetsView() {
                 <div class="empty">No ladder was measured for {variantName(variant)}.</div>
               ))}
           </div>
-          <MatchPanel key={variant} variant={variant} />
+          <div id="match">
+            <MatchPanel
+              key={`${variant} ${pair?.join() ?? ""}`}
+              variant={variant}
+              {...(pair ? { first: pair[0], second: pair[1] } : {})}
+            />
+          </div>
+          <MatchTableCard
+            variant={variant}
+            version={played}
+            onPair={(first, second) => {
+              setPair([first, second]);
+              document.getElementById("match")?.scrollIntoView({ block: "nearest" });
+            }}
+          />
         </div>
       </div>
     </section>
@@ -74,12 +97,14 @@ export function NetsView() {
 }
 
 function Card({ net }: { net: NetCard }) {
+  const run = net.kind === "run" ? (net.id.split("/")[1] ?? "") : "";
+  const isTraining = runs.value?.some((each) => each.id === run && each.status === "running") ?? false;
   return (
     <div class="card netc">
       <div class="between">
         <h1>{net.name}</h1>
-        <span class={net.kind === "shipped" ? "pill acc" : "pill"}>
-          {net.kind === "shipped" ? "shipped" : "from a run"}
+        <span class={net.kind === "shipped" ? "pill acc" : isTraining ? "pill run" : "pill"}>
+          {net.kind === "shipped" ? "shipped" : isTraining ? "training" : "from a run"}
         </span>
       </div>
       <dl>
@@ -105,20 +130,25 @@ function Card({ net }: { net: NetCard }) {
         <a class="btn" href={formatRoute("study", [], { variant: net.variant, player: net.id })}>
           Study
         </a>
+        {run && (
+          <a class="btn" href={formatRoute("train", [run])}>
+            Watch
+          </a>
+        )}
       </div>
     </div>
   );
 }
 
-const ROW = 26;
-const NAME = 150;
-const VALUE = 100;
+const ROW = 22;
+/** Width of the picture, of the names and of the numbers; a phone has less room. */
+const ROOM = { wide: [900, 230, 100], narrow: [430, 172, 84] } as const;
 
 function Ladder({ rows }: { rows: LadderRow[] }) {
-  const width = 760;
+  const [width, nameWidth, valueWidth] = innerWidth <= 760 ? ROOM.narrow : ROOM.wide;
   const low = Math.min(0, ...rows.map((row) => row.elo - row.error));
   const high = Math.max(100, ...rows.map((row) => row.elo + row.error));
-  const x = (elo: number) => NAME + ((elo - low) / (high - low)) * (width - NAME - VALUE);
+  const x = (elo: number) => nameWidth + ((elo - low) / (high - low)) * (width - nameWidth - valueWidth);
   const step = high - low > 2500 ? 1000 : 500;
   const ticks: number[] = [];
   for (let elo = Math.ceil(low / step) * step; elo <= high; elo += step) ticks.push(elo);
@@ -141,7 +171,8 @@ function Ladder({ rows }: { rows: LadderRow[] }) {
         {rows.map((row, index) => {
           const y = 16 + index * ROW;
           return (
-            <g key={row.name}>
+            <g key={row.name} class={row.is_net ? "own" : ""}>
+              {row.is_net && <rect class="band" x={0} y={y - 12} width={width} height={24} rx={5} />}
               <text class="name" x={4} y={y + 4}>
                 {row.name}
               </text>
@@ -149,7 +180,11 @@ function Ladder({ rows }: { rows: LadderRow[] }) {
                 class="bar"
                 d={`M${x(row.elo - row.error)} ${y}H${x(row.elo + row.error)}M${x(row.elo - row.error)} ${y - 4}v8M${x(row.elo + row.error)} ${y - 4}v8`}
               />
-              <circle class="point" cx={x(row.elo)} cy={y} r={3.6} />
+              {row.is_net ? (
+                <path class="point" d={`M${x(row.elo)} ${y - 5.5}l5.5 5.5l-5.5 5.5l-5.5 -5.5Z`} />
+              ) : (
+                <circle class="point" cx={x(row.elo)} cy={y} r={3.6} />
+              )}
               <text class="name num" x={width - 4} y={y + 4} text-anchor="end">
                 {count(Math.round(row.elo))} ± {count(Math.round(row.error))}
               </text>

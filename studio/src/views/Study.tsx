@@ -1,6 +1,6 @@
 /** Study: a game tree, the analysis of its positions, the review of its moves, and the search itself. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { arrowsOf, heatOf, proofText, type BoardDrawing } from "../analysis";
+import { arrowsOf, heatOf, proofText, whyNot, type BoardDrawing } from "../analysis";
 import { Board } from "../board/Board";
 import type { Arrow } from "../board/Overlay";
 import { moveNumber, otherColor } from "../chess";
@@ -9,7 +9,7 @@ import type { AnalysisUpdate, Color } from "../messages";
 import { worstMoves } from "../review";
 import { formatRoute, replaceRoute, route } from "../router";
 import { say, sayError, server, toggleTheme, variantName, welcome } from "../store";
-import { lineTo, mainLine, removeMove, ROOT, setComment, type GameTree } from "../tree";
+import { lineTo, mainLine, removeMove, ROOT, setComment, type GameTree, type TreeMove } from "../tree";
 import { copyText, downloadText, IconButton, Segmented, WdlBar, WdlColumn } from "../ui/controls";
 import { Icon } from "../ui/Icon";
 import { useKeys } from "../ui/keys";
@@ -90,6 +90,11 @@ export function StudyView() {
     ArrowRight: forward,
     Home: first,
     End: last,
+    ArrowUp: first,
+    ArrowDown: last,
+    j: forward,
+    k: back,
+    l: () => setOn(!isOn),
     f: () => setOrientation(otherColor(orientation)),
     t: () => showTab(tab === "tree" ? "lines" : "tree"),
     a: () => setDrawing(DRAWINGS[(DRAWINGS.findIndex(([id]) => id === drawing) + 1) % DRAWINGS.length]?.[0] ?? "off"),
@@ -218,9 +223,7 @@ export function StudyView() {
             <div class="body" role="tabpanel" aria-label="Candidates">
               <Candidates update={update} onPlay={study.play} onHover={setHovered} />
               <EnginePanel tree={tree} at={at} onPlay={study.play} />
-              <div class="why">
-                <span class="sm mut">Why not another move? Play it on the board, and it gets a search of its own.</span>
-              </div>
+              <WhyNotCard update={update} before={analysis.before} move={move} onBack={back} />
             </div>
           )}
           {tab === "tree" && (
@@ -252,6 +255,43 @@ export function StudyView() {
         />
       )}
     </section>
+  );
+}
+
+interface WhyNotProps {
+  update: AnalysisUpdate | null;
+  before: AnalysisUpdate | null;
+  move: TreeMove | undefined;
+  onBack: () => void;
+}
+
+/** The move that was just played beside the one that the search preferred. */
+function WhyNotCard({ update, before, move, onBack }: WhyNotProps) {
+  const why = update && before && move ? whyNot(before, update, move.uci, move.san) : null;
+  return (
+    <div class="why" aria-live="polite">
+      {why && before && update ? (
+        <>
+          <span>
+            <b>{why.isBest ? `${why.san} is the search’s choice.` : `Why not ${why.san}?`}</b>{" "}
+            {why.isBest
+              ? `It expects ${why.line.slice(0, 4).join(" ") || "nothing yet"}.`
+              : why.loss < 0.03
+                ? `It is about as good as ${why.best}; expected is ${why.line.slice(0, 4).join(" ")}.`
+                : `It gives up ${why.loss.toFixed(2)} against ${why.best}: the answer is ${why.line.slice(0, 4).join(" ")}.`}
+            <span class="sm mut num">
+              {" "}
+              {count(update.visits)} visits of its own, {count(before.visits)} before it.
+            </span>
+          </span>
+          <button type="button" class="btn small" onClick={onBack}>
+            Back
+          </button>
+        </>
+      ) : (
+        <span class="sm mut">Why not another move? Play it on the board, and it gets a search of its own.</span>
+      )}
+    </div>
   );
 }
 
@@ -416,7 +456,8 @@ function GameColumn({ study, review }: { study: Study; review: Review | null }) 
         <div class="grow">
           <b>{tree.headers["White"] ? `${tree.headers["White"]} – ${tree.headers["Black"] ?? "?"}` : "Analysis"}</b>
           <div class="sm mut">
-            {main.length} plies{tree.headers["Result"] ? ` · ${tree.headers["Result"]}` : ""}
+            {main.length} {main.length === 1 ? "ply" : "plies"}
+            {tree.headers["Result"] ? ` · ${tree.headers["Result"]}` : ""}
           </div>
         </div>
         <IconButton

@@ -1,14 +1,22 @@
 /** Training runs: watch one, look at its games, start a new one. */
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { count, duration, short, signed } from "../format";
-import type { ChartSeries, RunCard, RunView } from "../messages";
+import { useEffect, useState } from "preact/hooks";
+import { count, duration } from "../format";
+import type { RunCard, RunView } from "../messages";
 import { go, route } from "../router";
 import { runs, sayError, server, variantName, welcome } from "../store";
-import { Chart } from "../ui/Chart";
 import { Icon } from "../ui/Icon";
 import { MatchPanel } from "./MatchPanel";
-import { GameReplay } from "./train/GameReplay";
+import { Games } from "./train/Games";
 import { NewRun } from "./train/NewRun";
+import { Probes } from "./train/Probes";
+import { Watch } from "./train/Watch";
+
+const TABS = [
+  ["watch", "Watch"],
+  ["games", "Games"],
+  ["probes", "Probes"],
+  ["match", "Match"],
+] as const;
 
 export function TrainView() {
   const { rest, query } = route.value;
@@ -16,7 +24,7 @@ export function TrainView() {
   const isNew = rest[0] === "new" || (list !== null && list.length === 0);
   const id = isNew ? null : (rest[0] ?? list?.[0]?.id ?? null);
   const tab = rest[1] ?? "watch";
-  const beside = query.get("with");
+  const beside = (query.get("with") ?? "").split(",").filter(Boolean);
   const view = useRun(id);
   const run = view?.run ?? list?.find((each) => each.id === id) ?? null;
   return (
@@ -63,7 +71,7 @@ export function TrainView() {
       ) : (
         <>
           <div class="tabs train-tabs" role="tablist" aria-label="Run">
-            {["watch", "games", "match"].map((name) => (
+            {TABS.map(([name, text]) => (
               <button
                 key={name}
                 type="button"
@@ -71,7 +79,7 @@ export function TrainView() {
                 aria-selected={tab === name}
                 onClick={() => id && go("train", [id, name])}
               >
-                {name.charAt(0).toUpperCase() + name.slice(1)}
+                {text}
               </button>
             ))}
           </div>
@@ -79,7 +87,9 @@ export function TrainView() {
             {!view ? (
               <div class="empty" aria-busy="true" />
             ) : tab === "games" ? (
-              <Games view={view} />
+              <Games key={view.run.id} run={view.run} cycle={rest[2] ?? null} game={rest[3] ?? null} />
+            ) : tab === "probes" ? (
+              <Probes key={view.run.id} run={view.run} />
             ) : tab === "match" ? (
               <MatchPanel key={view.run.id} variant={view.run.variant} {...matchPlayers(view.run)} />
             ) : (
@@ -112,16 +122,6 @@ function useRun(id: string | null): RunView | null {
       endOpening();
       server.send("run.watch", { id: "" });
     };
-  }, [id]);
-  return view;
-}
-
-/** The curves of another run, read once, to compare. */
-function useOther(id: string | null): RunView | null {
-  const [view, setView] = useState<RunView | null>(null);
-  useEffect(() => {
-    setView(null);
-    if (id) server.ask("run.look", { id }, "run.view").then(setView, sayError);
   }, [id]);
   return view;
 }
@@ -168,155 +168,5 @@ function RunButtons({ run }: { run: RunCard }) {
       <Icon name="go" />
       <span class="label">{busy ? "Starting" : "Resume"}</span>
     </button>
-  );
-}
-
-const two = (value: number) => value.toFixed(2);
-const whole = (value: number) => count(Math.round(value));
-const percent = (value: number) => `${Math.round(100 * value)} %`;
-
-function Watch({ view, beside }: { view: RunView; beside: string | null }) {
-  const other = useOther(beside);
-  const others = (runs.value ?? []).filter((run) => run.id !== view.run.id && run.status !== "broken");
-  const curves = (name: string): ChartSeries[] => {
-    const own = view.charts[name] ?? [];
-    const theirs = (other?.charts[name] ?? []).map((each) => ({ ...each, name: `${each.name}, ${beside ?? ""}` }));
-    return useMemo(() => [...own, ...theirs], [view, other]);
-  };
-  const last = (name: string) => view.charts[name]?.[0]?.y.at(-1);
-  const first = (name: string) => view.charts[name]?.[0]?.y[0];
-  const elo = view.charts["elo"]?.[0];
-  const loss = last("policy");
-  const positions = (view.charts["positions"]?.[0]?.y ?? []).reduce((sum, each) => sum + each, 0);
-  const drawn = view.charts["results"]?.[1]?.y.at(-1);
-  return (
-    <>
-      <div class="kpis">
-        <Figure
-          name="Elo on the ladder"
-          value={elo?.y.at(-1)}
-          format={whole}
-          note={elo?.error ? `± ${whole(elo.error.at(-1) ?? 0)}` : "not measured yet"}
-        />
-        <Figure
-          name="Held-out policy loss"
-          value={loss}
-          format={two}
-          note={loss === undefined ? "" : `${signed(loss - (first("policy") ?? loss))} since start`}
-        />
-        <Figure
-          name="Games a second"
-          value={last("games")}
-          format={(value) => value.toPrecision(3)}
-          note={`${short(last("evaluations") ?? 0)} evaluations a second`}
-        />
-        <Figure name="Positions seen" value={positions} format={short} note={`${count(view.run.games)} games`} />
-        <Figure
-          name="Plies a game"
-          value={last("plies")}
-          format={whole}
-          note={drawn === undefined ? "" : `${percent(drawn)} drawn`}
-        />
-      </div>
-      <div class="watch">
-        <div class="charts">
-          <Chart title="Elo" note="random = 0" series={curves("elo")} format={whole} />
-          <Chart title="Policy loss" series={curves("policy")} format={two} />
-          <Chart title="Value loss" series={curves("value")} format={two} />
-          <Chart title="Results" series={view.charts["results"] ?? NONE} format={percent} stacked />
-        </div>
-        <div class="side">
-          <div class="card">
-            <header>
-              <h2>Newest games</h2>
-              <span class="sp" />
-              <span class="sm mut num">replayed{view.games[0] ? `, cycle ${view.games[0].cycle}` : ""}</span>
-            </header>
-            <div class="wall">
-              {view.games.map((game) => (
-                <GameReplay key={game.id} game={game} />
-              ))}
-              {view.games.length === 0 && <p class="dim">The first games are still being played.</p>}
-            </div>
-          </div>
-          <Chart title="Games a second" series={curves("games")} format={short} height={96} />
-          <div class="card">
-            <header>
-              <h2>What happened</h2>
-            </header>
-            <dl class="log num">
-              {view.log.map(([seconds, text], index) => (
-                <div key={`${seconds}-${index}`} class="log-row">
-                  <dt>{duration(seconds)}</dt>
-                  <dd>{text}</dd>
-                </div>
-              ))}
-            </dl>
-          </div>
-          {others.length > 0 && (
-            <label class="card compare">
-              <span>Beside it</span>
-              <select
-                class="sel"
-                value={beside ?? ""}
-                onChange={(event) =>
-                  go("train", [view.run.id], event.currentTarget.value ? { with: event.currentTarget.value } : {})
-                }
-              >
-                <option value="">no other run</option>
-                {others.map((run) => (
-                  <option key={run.id} value={run.id}>
-                    {run.id}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
-        </div>
-      </div>
-    </>
-  );
-}
-
-const NONE: ChartSeries[] = [];
-
-function Figure({
-  name,
-  value,
-  format,
-  note,
-}: {
-  name: string;
-  value: number | undefined;
-  format: (value: number) => string;
-  note: string;
-}) {
-  return (
-    <div class="card kpi">
-      <span>{name}</span>
-      <b class="num">{value === undefined ? "–" : format(value)}</b>
-      <small class="num">{note || "\u00a0"}</small>
-    </div>
-  );
-}
-
-/** The newest finished games as a list; one can be studied. */
-function Games({ view }: { view: RunView }) {
-  return (
-    <div class="game-grid">
-      {view.games.map((game) => (
-        <div key={game.id} class="card game-card">
-          <GameReplay game={game} />
-          <button
-            type="button"
-            class="btn small"
-            onClick={() => go("study", [], { variant: game.variant, fen: game.start, moves: game.moves.join(" ") })}
-          >
-            Study
-          </button>
-        </div>
-      ))}
-      {view.games.length === 0 && <div class="empty">No game has finished yet.</div>}
-    </div>
   );
 }

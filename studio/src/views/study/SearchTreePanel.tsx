@@ -10,7 +10,7 @@ import { uciLine, type GameTree } from "../../tree";
 import { IconButton, Segmented } from "../../ui/controls";
 import { Icon } from "../../ui/Icon";
 import { useKeys } from "../../ui/keys";
-import { TreePicture } from "./TreePicture";
+import { clampZoom, TreePicture } from "./TreePicture";
 
 interface Props {
   tree: GameTree;
@@ -27,6 +27,7 @@ type Pace = "0.5" | "1" | "4";
 export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
   const [trace, setTrace] = useState<PlayoutTrace | null>(null);
   const [zoom, setZoom] = useState(1);
+  const [follow, setFollow] = useState(true);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => setTrace(null), [at, tree, player]);
@@ -79,10 +80,25 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
   return (
     <>
       {trace ? (
-        <Stepper key={trace.ask} trace={trace} zoom={zoom} onArrows={onArrows} onEnd={() => setTrace(null)} />
+        <Stepper
+          key={trace.ask}
+          trace={trace}
+          zoom={zoom}
+          follow={follow}
+          onZoom={setZoom}
+          onArrows={onArrows}
+          onEnd={() => setTrace(null)}
+        />
       ) : (
         <>
-          <TreePicture nodes={live} isOpen={isOpen} onToggle={toggle} zoom={zoom} />
+          <TreePicture
+            nodes={live}
+            isOpen={isOpen}
+            onToggle={toggle}
+            zoom={zoom}
+            onZoom={setZoom}
+            follow={follow && update?.done === false}
+          />
           <div class="stepper live">
             <div class="trow">
               <button type="button" class="btn pri" onClick={() => void step()}>
@@ -108,11 +124,24 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
           prior
         </span>
         <span class="hide-s">value for the side that moves, then visits</span>
+        <span class="lg proof-key hide-s">#3 proven</span>
         <span class="sp" />
-        <button type="button" class="link" onClick={() => setZoom(Math.max(0.5, zoom - 0.25))} aria-label="Smaller">
+        <label class="lg">
+          <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
+          follow
+        </label>
+        <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom - 0.25))} aria-label="Smaller">
           −
         </button>
-        <button type="button" class="link" onClick={() => setZoom(Math.min(2, zoom + 0.25))} aria-label="Larger">
+        <button
+          type="button"
+          class="link num"
+          onClick={() => setZoom(1)}
+          aria-label={`${Math.round(100 * zoom)} %, usual size`}
+        >
+          {Math.round(100 * zoom)} %
+        </button>
+        <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom + 0.25))} aria-label="Larger">
           +
         </button>
       </div>
@@ -123,11 +152,13 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
 interface StepperProps {
   trace: PlayoutTrace;
   zoom: number;
+  follow: boolean;
+  onZoom: (zoom: number) => void;
   onArrows: (arrows: Arrow[] | null) => void;
   onEnd: () => void;
 }
 
-function Stepper({ trace, zoom, onArrows, onEnd }: StepperProps) {
+function Stepper({ trace, zoom, follow, onZoom, onArrows, onEnd }: StepperProps) {
   const [at, setAt] = useState({ playout: 1, phase: 0 });
   const [playing, setPlaying] = useState(false);
   const [pace, setPace] = useState<Pace>("1");
@@ -184,6 +215,8 @@ function Stepper({ trace, zoom, onArrows, onEnd }: StepperProps) {
         path={playout?.path ?? []}
         fresh={playout?.is_new && at.phase >= 1 ? leaf : null}
         zoom={zoom}
+        onZoom={onZoom}
+        follow={follow}
       />
       <div class="stepper">
         <div class="trow">

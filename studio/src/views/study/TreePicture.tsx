@@ -1,4 +1,5 @@
 /** A search tree as a picture: boxes with visits as a filled share, a tick for the prior, value and proof. */
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { signed } from "../../format";
 import { NODE_HEIGHT, NODE_WIDTH, placeTree, type DrawnNode, type PlacedNode } from "../../searchTree";
@@ -12,21 +13,25 @@ interface Props {
   /** The node that it adds, and the nodes that are backed up already. */
   fresh?: number | null;
   zoom: number;
+  onZoom: (zoom: number) => void;
+  /** Whether the end of the path, or of the most visited line, is kept in sight. */
+  follow: boolean;
 }
 
 const NO_PATH: number[] = [];
 
-export function TreePicture({ nodes, isOpen, onToggle, path = NO_PATH, fresh, zoom }: Props) {
+export function TreePicture({ nodes, isOpen, onToggle, path = NO_PATH, fresh, zoom, onZoom, follow }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const onPath = useMemo(() => new Set(path), [path]);
   const picture = placeTree(nodes, isOpen, onPath);
   const byId = new Map(picture.nodes.map((node) => [node.id, node]));
-  const end = byId.get(path[path.length - 1] ?? 0);
+  const end = path.length ? byId.get(path[path.length - 1] ?? 0) : mostVisitedEnd(picture.nodes);
+  usePanAndZoom(box, zoom, onZoom);
 
-  // Follow the playout: its end stays in sight.
+  // Follow: the end stays in sight.
   useEffect(() => {
     const view = box.current;
-    if (!view || !end || path.length === 0) return;
+    if (!view || !end || !follow) return;
     const [x, y] = [end.x * zoom, end.y * zoom];
     const left =
       x < view.scrollLeft || x + 130 > view.scrollLeft + view.clientWidth
@@ -35,7 +40,7 @@ export function TreePicture({ nodes, isOpen, onToggle, path = NO_PATH, fresh, zo
     const top =
       y < view.scrollTop || y + 40 > view.scrollTop + view.clientHeight ? y - view.clientHeight / 2 : view.scrollTop;
     view.scrollTo({ left: Math.max(0, left), top: Math.max(0, top) });
-  }, [end?.x, end?.y, zoom]);
+  }, [end?.x, end?.y, zoom, follow]);
 
   return (
     <div class="treew" ref={box} role="group" aria-label="Search tree" tabIndex={0}>
@@ -58,6 +63,70 @@ export function TreePicture({ nodes, isOpen, onToggle, path = NO_PATH, fresh, zo
       </svg>
     </div>
   );
+}
+
+/** The last drawn node of the line in which every move has the most visits. */
+function mostVisitedEnd(nodes: readonly PlacedNode[]): PlacedNode | undefined {
+  let end = nodes.find((node) => node.parent < 0);
+  for (let next = end; next;) {
+    end = next;
+    const parent = next.id;
+    next = nodes
+      .filter((node) => node.parent === parent)
+      .reduce<PlacedNode | undefined>((best, node) => (best && best.visits >= node.visits ? best : node), undefined);
+  }
+  return end;
+}
+
+/** Drag the picture to pan; Ctrl and the wheel, or a pinch, zoom at the pointer. */
+function usePanAndZoom(box: RefObject<HTMLDivElement | null>, zoom: number, onZoom: (zoom: number) => void): void {
+  const latest = useRef({ zoom, onZoom });
+  latest.current = { zoom, onZoom };
+  useEffect(() => {
+    const view = box.current;
+    if (!view) return;
+    let from: { x: number; y: number; left: number; top: number } | null = null;
+    const down = (event: PointerEvent) => {
+      if (event.pointerType !== "mouse" || event.button !== 0 || (event.target as Element).closest(".nd")) return;
+      from = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop };
+      view.setPointerCapture(event.pointerId);
+      view.classList.add("panning");
+    };
+    const move = (event: PointerEvent) => {
+      if (from) view.scrollTo(from.left + from.x - event.clientX, from.top + from.y - event.clientY);
+    };
+    const up = () => {
+      from = null;
+      view.classList.remove("panning");
+    };
+    const wheel = (event: WheelEvent) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      const before = latest.current.zoom;
+      const after = clampZoom(before * Math.exp(-event.deltaY / 400));
+      const bounds = view.getBoundingClientRect();
+      const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
+      const [left, top] = [view.scrollLeft + x, view.scrollTop + y];
+      latest.current.onZoom(after);
+      requestAnimationFrame(() => view.scrollTo((left * after) / before - x, (top * after) / before - y));
+    };
+    view.addEventListener("pointerdown", down);
+    view.addEventListener("pointermove", move);
+    view.addEventListener("pointerup", up);
+    view.addEventListener("pointercancel", up);
+    view.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      view.removeEventListener("pointerdown", down);
+      view.removeEventListener("pointermove", move);
+      view.removeEventListener("pointerup", up);
+      view.removeEventListener("pointercancel", up);
+      view.removeEventListener("wheel", wheel);
+    };
+  }, []);
+}
+
+export function clampZoom(zoom: number): number {
+  return Math.min(2.5, Math.max(0.4, zoom));
 }
 
 function Edge({ from, to, on }: { from: PlacedNode; to: PlacedNode; on: boolean }) {
@@ -93,7 +162,7 @@ function Box({
       class={classes}
       transform={`translate(${node.x} ${node.y})`}
       role="button"
-      tabIndex={0}
+      tabindex={0}
       aria-expanded={node.children > 0 ? node.isOpen : undefined}
       aria-label={`${name} ${shown} ${node.visits} visits, prior ${Math.round(100 * node.prior)} %`}
       onClick={toggle}

@@ -10,6 +10,9 @@ export interface AnalysisOptions {
   treeNodes: number;
 }
 
+/** Analysed positions that are remembered. */
+const MOST_KNOWN = 200;
+
 export interface Review {
   moves: (ReviewedMove | undefined)[];
   /** Share of the moves that are judged; 1 when it is done. */
@@ -19,6 +22,8 @@ export interface Review {
 export interface Analysis {
   /** The newest update of the shown position. */
   update: AnalysisUpdate | null;
+  /** The last update of the position before the shown one, if it was analysed. */
+  before: AnalysisUpdate | null;
   review: Review | null;
   startReview: () => void;
   clearReview: () => void;
@@ -35,12 +40,16 @@ export function useAnalysis(
   const [review, setReview] = useState<Review | null>(null);
   const analysisAsk = useRef(0);
   const reviewAsk = useRef(0);
+  const known = useRef(new Map<string, AnalysisUpdate>());
   const isReviewing = review !== null && review.progress < 1;
   const position = fenAt(tree, at);
 
   useEffect(() => {
     const endUpdates = server.on("analysis.update", (event) => {
-      if (event.ask === analysisAsk.current) setUpdate(event);
+      if (event.ask !== analysisAsk.current) return;
+      known.current.set(event.fen, event);
+      if (known.current.size > MOST_KNOWN) known.current.delete([...known.current.keys()][0] ?? "");
+      setUpdate(event);
     });
     const endMoves = server.on("review.move", (event) => {
       if (event.ask !== reviewAsk.current) return;
@@ -89,8 +98,12 @@ export function useAnalysis(
     options.treeNodes,
   ]);
 
+  useEffect(() => known.current.clear(), [tree.variant, tree.start, options.player]);
+
+  const parent = tree.moves[at]?.parent;
   return {
     update: update && update.fen === position ? update : null,
+    before: parent === undefined ? null : (known.current.get(fenAt(tree, parent)) ?? null),
     review,
     startReview: () => {
       const line = mainLine(tree);

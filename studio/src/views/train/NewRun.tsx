@@ -1,10 +1,11 @@
 /** A new training run: a recipe, its keys as a form made from their declarations, and the command line of the same. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { RecipeForm, RecipeKeyCard } from "../../messages";
+import type { RecipeForm } from "../../messages";
 import { commandLine, settingsOf } from "../../recipe";
 import { go } from "../../router";
 import { sayError, server, variantName, welcome } from "../../store";
 import { InstallTraining } from "./InstallTraining";
+import { KeyField } from "./KeyField";
 
 interface Props {
   recipe: string;
@@ -69,8 +70,8 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
           ))}
         </div>
         <div class="card">
-          {sections.map((section, index) => (
-            <details key={section} class="grp" open={index < 1 || section === "selfplay"}>
+          {sections.map((section) => (
+            <details key={section} class="grp" open={section === "selfplay"}>
               <summary>
                 {section}
                 <span class="cnt">{form?.keys.filter((key) => key.section === section).length} keys</span>
@@ -139,56 +140,6 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
           </div>
         </div>
       </div>
-    </div>
-  );
-}
-
-interface KeyFieldProps {
-  card: RecipeKeyCard;
-  value: string;
-  invalid: boolean;
-  onChange: (value: string) => void;
-}
-
-function KeyField({ card, value, invalid, onChange }: KeyFieldProps) {
-  const id = `key-${card.key}`;
-  const choices = card.type === "boolean" ? ["true", "false"] : card.choices;
-  return (
-    <div class={value === card.value ? "key" : "key chg"}>
-      <label for={id}>{card.name}</label>
-      <span class="doc" id={`${id}-doc`}>
-        {card.help}
-        {card.scheduled ? " (may be a schedule)" : ""}
-      </span>
-      <span class="ct">
-        {choices.length > 0 ? (
-          <select
-            id={id}
-            class="sel"
-            aria-describedby={`${id}-doc`}
-            value={value}
-            onChange={(event) => onChange(event.currentTarget.value)}
-          >
-            {card.value === "" && <option value="">usual</option>}
-            {choices.map((choice) => (
-              <option key={choice} value={choice}>
-                {choice}
-              </option>
-            ))}
-          </select>
-        ) : (
-          <input
-            id={id}
-            class="inp num"
-            title={card.expected}
-            aria-describedby={`${id}-doc`}
-            aria-invalid={invalid}
-            value={value}
-            placeholder="usual"
-            onInput={(event) => onChange(event.currentTarget.value)}
-          />
-        )}
-      </span>
     </div>
   );
 }
