@@ -93,7 +93,7 @@ def test_the_loss_of_a_hanging_queen_is_confirmed(queen_game: tuple[Position, Mo
         position.play(move)
     assert len(found.line) == max(marks.LINE_ENDS) + 1
     # The other way round every search sees a gain.
-    assert check.confirm(before, played, best, 0.2) == marks.Confirmation(0.0, (0.0,))
+    assert check.confirm(before, played, best, 0.1) == marks.Confirmation(0.0, (0.0,))
     assert check.confirm(before, best, best, 0.5).loss == 0
 
 
