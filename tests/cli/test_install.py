@@ -86,7 +86,7 @@ def test_report_says_how_to_add_what_is_missing(found: Diagnosis) -> None:
         for each in found.packages
     )
     bare = msgspec.structs.replace(found, packages=packages, stockfish=None, fairy_stockfish=())
-    assert bare.missing_extras == ["train"] + [name for name in found.missing_extras if name != "train"]
+    assert bare.missing_extras == sorted({"train", *found.missing_extras})
     assert "pip install 'selfmate[train]'" in report(bare, 44)  # never broken: it is there to be copied
     text = " ".join(report(bare, 80).split())
     assert "torch missing; to install: pip install 'selfmate[train]'" in text

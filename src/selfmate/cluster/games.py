@@ -16,8 +16,9 @@ from selfmate.cluster.states import Task, Times
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.writer import to_toml
+from selfmate.rundir.live import Watch
 from selfmate.train.judge import judge_games
-from selfmate.train.selfplay import Concurrency, CycleGames, Watch, is_over, native_evaluator
+from selfmate.train.selfplay import Concurrency, CycleGames, is_over, native_evaluator
 from selfmate.train.starts import StartPositions
 
 __all__ = ["ClusterGames"]

@@ -17,7 +17,7 @@ import msgspec
 from selfmate._core import GameRecord
 from selfmate.board.position import Position
 
-__all__ = ["GameInFlight", "GamesInFlight", "LiveWriter", "ask_for_live", "game_in_flight", "read_live"]
+__all__ = ["GameInFlight", "GamesInFlight", "LiveWriter", "Watch", "ask_for_live", "game_in_flight", "read_live"]
 
 WATCHED: Final = "watched"
 LIVE: Final = "live.json"
@@ -26,6 +26,10 @@ PATIENCE_SECONDS: Final = 10.0
 WRITE_SECONDS: Final = 1.0
 SHOWN_GAMES: Final = 12
 MOST_BYTES: Final = 1 << 20
+
+
+Watch = Callable[[Callable[[int], Sequence[GameRecord]]], None]
+"""Called several times a second with a function that returns so many of the unfinished games (`LiveWriter.tell`)."""
 
 
 class GameInFlight(msgspec.Struct, frozen=True, kw_only=True):

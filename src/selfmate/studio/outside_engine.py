@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +40,8 @@ MOST_PROCESSES: Final = 16
 """Processes of engines at a time, of all games and pages."""
 _processes: set[UciClient] = set()
 _lock = threading.Lock()
+_starters = ThreadPoolExecutor(MOST_PROCESSES, "engine starter")
+"""Threads that start processes and stay: Linux ends an engine with the thread that started it (PR_SET_PDEATHSIG)."""
 
 
 class OutsideEngineError(SelfmateError):
@@ -100,7 +103,7 @@ def open_engine(engine: OutsideEngine, stopping: Callable[[], bool] = lambda: Fa
     """Start a process of an engine; raises a `SelfmateError` if it does not answer, or if there are too many."""
     if count_open() >= MOST_PROCESSES:
         raise OutsideEngineError(f"{MOST_PROCESSES} engines are running already: end a game or an analysis of one")
-    client = UciClient(engine.spec, first_reply=FIRST_REPLY, stopping=stopping)
+    client = _starters.submit(UciClient, engine.spec, first_reply=FIRST_REPLY, stopping=stopping).result()
     with _lock:
         _processes.add(client)
     return client

@@ -9,7 +9,8 @@ from typing import Protocol
 from selfmate._core import GameRecord
 from selfmate.rundir.directory import Run
 from selfmate.rundir.games import decode_games
-from selfmate.train.selfplay import Concurrency, CycleGames, SelfPlay, Watch
+from selfmate.rundir.live import Watch
+from selfmate.train.selfplay import Concurrency, CycleGames, SelfPlay
 from selfmate.train.starts import StartPositions
 from selfmate.util.random_streams import stream
 

@@ -13,6 +13,7 @@ from selfmate.recipe.reader import Problem, RecipeError
 from selfmate.recipe.schedule import at, start_cycles
 from selfmate.recipe.schema import Recipe, SelfPlayPart
 from selfmate.recipe.searches import selfplay_search
+from selfmate.rundir.live import Watch
 from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
 from selfmate.train.judge import judge_games
 from selfmate.train.pool_thread import PoolThread, open_champion
@@ -25,7 +26,6 @@ __all__ = [
     "Concurrency",
     "CycleGames",
     "SelfPlay",
-    "Watch",
     "check_memory",
     "check_memory_of",
     "choose_concurrency",
@@ -191,10 +191,6 @@ class CycleGames(NamedTuple):
     seconds: float
 
 
-Watch = Callable[[Callable[[int], Sequence[GameRecord]]], None]
-"""Takes a function that returns so many of the unfinished games."""
-
-
 class SelfPlay:
     """Plays the games of cycles with the champion, and keeps the unfinished ones for the next cycle.
 
@@ -224,7 +220,6 @@ class SelfPlay:
         self._begun = list(in_flight)  # games that have begun and belong to this cycle or to later ones, without a pool
         self._pool: Pool | None = None
         self.watch: Watch = lambda unfinished: None
-        """Called several times a second (`LiveWriter.tell`)."""
         self._queued = 0  # one above the largest id that was queued in the pool
         self._finished: dict[int, GameRecord] = {}  # by id; taken from the pool, not returned yet
         self._evaluations_counted = 0  # those of earlier calls of `play`
