@@ -76,11 +76,10 @@ export function MatchTableCard({ variant, version, onPair }: Props) {
                           type="button"
                           class="cell num"
                           style={{ "--score": score(cell) }}
-                          aria-label={`${name(row)} against ${name(column)}: ${percent(score(cell))} of ${played(cell)} games`}
                           onClick={() => setOpen(cell)}
                         >
-                          <b>{percent(score(cell))}</b>
-                          <small>{count(played(cell))} games</small>
+                          <span class="sr">{`${name(row)} against ${name(column)}: `}</span>
+                          <b>{percent(score(cell))}</b> <small>{count(played(cell))} games</small>
                         </button>
                       ) : (
                         <button
