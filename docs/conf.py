@@ -61,6 +61,7 @@ ROOT_PAGES: Final = {
 """Pages of the site whose text is a file outside of `docs/`; only the index has text of its own, which follows."""
 SAME: Final = {Path("docs/README.md"): "index", **{Path(path): page for page, path in ROOT_PAGES.items()}}
 LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
+IMAGE: Final = re.compile(r"!\[([^\]]*)\]\(([^()\s]+)\)")
 FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LEXERS: Final = {
     ".py": "python",
@@ -87,6 +88,14 @@ def link(page: str, folder: Path, text: str, target: str, anchor: str) -> str:
         return f"[{text}]({posixpath.relpath(document, here)}.md{anchor})"
     SHOWN.add(inside)
     return f'<a href="{posixpath.relpath(shown_page(inside), here)}.html">{text}</a>'
+
+
+def image(page: str, folder: Path, text: str, target: str) -> str:
+    """Return an image of a document, as the page of the site needs it."""
+    path = (folder / target).resolve()
+    if not path.is_relative_to(DOCS) or not path.exists():
+        raise ExtensionError(f"{page}: no image of docs/: {target}")
+    return f"![{text}]({posixpath.relpath(path.relative_to(DOCS).as_posix(), posixpath.dirname(page) or '.')})"
 
 
 def document_of(path: Path) -> str | None:
@@ -116,6 +125,7 @@ def read_page(app: Sphinx, page: str, source: list[str]) -> None:
     for text, folder in texts:
         for index, part in enumerate(FENCE.split(text)):
             rewritten = LINK.sub(lambda found, at=folder: link(page, at, found[1], found[2], found[3] or ""), part)
+            rewritten = IMAGE.sub(lambda found, at=folder: image(page, at, found[1], found[2]), rewritten)
             parts.append(part if index % 2 else rewritten)
         parts.append("\n\n")
     source[0] = "".join(parts)
