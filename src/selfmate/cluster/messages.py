@@ -108,7 +108,7 @@ def read_report(data: object) -> Report:
     >>> read_report(b"nonsense")
     Traceback (most recent call last):
     ...
-    selfmate.cluster.messages.ClusterError: not a report: MessagePack data is malformed: trailing characters (byte 1)
+    selfmate.cluster.messages.ClusterError: not a report: Expected `object`, got `int`
     """
     if not isinstance(data, bytes) or len(data) > MAX_MESSAGE:
         raise ClusterError("not a report: not bytes, or too many of them")
@@ -126,7 +126,7 @@ def pack_net(folder: Path) -> tuple[str, bytes]:
     ...     _ = (Path(folder) / "net.json").write_text("{}")
     ...     name, data = pack_net(Path(folder))
     >>> name[:8], len(data)
-    ('5bbd0cbe', 13)
+    ('6782cc3c', 14)
     """
     files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
     data = msgspec.msgpack.encode(files)
