@@ -143,9 +143,9 @@ def games_of(directory: Path, cycles: int) -> tuple[list[int], dict[int, bytes]]
     for shard in read_state(directory).shards:
         if shard.cycle < cycles:
             for data in unpack_games(read_committed(directory, shard.name, shard.stamp)):
-                game = GameRecord.from_bytes(data).game_id
-                ids.append(game)
-                games[game] = data
+                record = GameRecord.from_bytes(data)
+                ids.append(record.game_id)
+                games[record.game_id] = record.to_bytes()  # see docs/decisions/0011-many-machines.md
     return ids, games
 
 
