@@ -389,7 +389,7 @@ export interface MatchGames {
   first_is_white: boolean[];
 }
 
-/** Who beats whom in the matches of this server. */
+/** Scores between players in the matches of this server. */
 export interface MatchTable {
   type: "match.table";
   ask: number;

@@ -26,7 +26,7 @@ from selfmate.rundir.reader import RunReader
 from selfmate.search.limit import Limit
 from selfmate.train.engines import engine_value, read_valuer
 from selfmate.train.judge import judge_games, material_value
-from selfmate.train.selfplay import SelfPlay
+from selfmate.train.selfplay import native_evaluator
 from selfmate.train.session import train
 from selfmate.train.starts import StartPositions, generate, read_starts
 from stopping import ImpatientStop
@@ -337,10 +337,9 @@ def test_an_engine_that_cannot_judge_is_refused(tmp_path: Path, run: Command, ju
 
 def test_the_explorer_plays_until_a_candidate_has_passed(tmp_path: Path) -> None:
     explorer = recipe_with("selfplay.explorer=heuristic-1", "selfplay.uniform_cycles=1", "selfplay.explorer_cycles=4")
-    selfplay = SelfPlay(explorer, 1, "cpu")
-    assert [selfplay.native_evaluator(cycle, 0) for cycle in range(6)] == ["uniform"] + 5 * ["heuristic-1"]
-    assert [selfplay.native_evaluator(cycle, 2) for cycle in range(2, 6)] == ["heuristic-1", "heuristic-1", None, None]
-    assert SelfPlay(recipe_with(), 1, "cpu").native_evaluator(0, 0) is None
+    assert [native_evaluator(explorer, cycle, 0) for cycle in range(6)] == ["uniform"] + 5 * ["heuristic-1"]
+    assert [native_evaluator(explorer, cycle, 2) for cycle in range(2, 6)] == ["heuristic-1", "heuristic-1", None, None]
+    assert native_evaluator(recipe_with(), 0, 0) is None
     settings = (*SETTINGS, "selfplay.explorer=heuristic-1", "gate.games=0")
     train("gardner-laptop", tmp_path / "run", overrides=settings, smoke=True, device="cpu")
     for record in RunReader.open(tmp_path / "run").games():

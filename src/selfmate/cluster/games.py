@@ -79,10 +79,6 @@ class ClusterGames:
     def beat(self, beat: Callable[[], None]) -> None:
         self.dispatcher.beat = beat
 
-    def native_evaluator(self, cycle: int, champion: int) -> str | None:
-        """Return the evaluator of the core that plays the games of a cycle (`native_evaluator`)."""
-        return native_evaluator(self.recipe, cycle, champion)
-
     def prepare(self, champion: Path) -> None:
         """Give the champion's folder to the machines of the cluster; workers get it with their next orders."""
         name, data = pack_net(champion)
@@ -99,7 +95,7 @@ class ClusterGames:
         tell: Callable[[CycleGames], None],
     ) -> CycleGames:
         """Play the games with the ids `missing` (rising, at least one); fewer come back when `stopping` is true."""
-        native = self.native_evaluator(cycle, champion)
+        native = native_evaluator(self.recipe, cycle, champion)
         if not self.continuous:
             self._counted_from = time.monotonic()
         self._assign(cycle, missing, native)

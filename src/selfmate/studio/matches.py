@@ -189,7 +189,7 @@ class LiveMatches:
         return self._match(match_id).games(ask)
 
     def table(self, variant: str, ask: int) -> MatchTable:
-        """Return who beats whom in a variant: a cell for each ordered pair of players that played."""
+        """Return the scores between players of a variant: a cell for each ordered pair of players that played."""
         found: dict[tuple[str, str], list[LiveMatch]] = {}
         for match in reversed(self._matches.values()):
             if match.request.variant == variant:

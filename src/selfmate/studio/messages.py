@@ -935,7 +935,7 @@ class MatchGames(Event, frozen=True, kw_only=True, tag="match.games"):
 
 
 class MatchTable(Event, frozen=True, kw_only=True, tag="match.table"):
-    """Who beats whom in the matches of this server."""
+    """Scores between players in the matches of this server."""
 
     variant: str
     cells: list[TableCell]

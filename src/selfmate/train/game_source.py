@@ -28,8 +28,6 @@ class GameSource(Protocol):
     beat: Callable[[], None]
     watch: Watch
 
-    def native_evaluator(self, cycle: int, champion: int) -> str | None: ...
-
     def prepare(self, champion: Path) -> None: ...
 
     def play(

@@ -37,7 +37,7 @@ from selfmate.train.learner import Learner, Losses
 from selfmate.train.learner_card import read_learner_config
 from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import MetricsLog, describe_games, name_losses
-from selfmate.train.selfplay import CycleGames, lanes_on, should_compile
+from selfmate.train.selfplay import CycleGames, lanes_on, native_evaluator, should_compile
 from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
@@ -246,7 +246,7 @@ class Trainer:
         status.cycle_games, status.cycle_games_done = len(task.ids), len(task.committed)
         status.games_per_second = status.positions_per_second = status.evaluations_per_second = 0.0
         status.learned = status.held_out = None
-        if task.missing and self.selfplay.native_evaluator(task.cycle, state.champion) is None:
+        if task.missing and native_evaluator(self.recipe, task.cycle, state.champion) is None:
             self._prepare_champion()  # it measures the device, which must be idle
         games = CycleGames([], [], 0, 0.0)
         began, use = time.monotonic(), ProcessorUse(None if self.device == "cpu" else gpu_sensor())

@@ -234,10 +234,6 @@ class SelfPlay:
     def beat(self, beat: Callable[[], None]) -> None:
         self._thread.beat = beat
 
-    def native_evaluator(self, cycle: int, champion: int) -> str | None:
-        """Return the evaluator of the core that plays the games of a cycle (`native_evaluator`)."""
-        return native_evaluator(self.recipe, cycle, champion)
-
     def prepare(self, champion: Path) -> None:
         """Load the champion's folder. A GPU keeps one evaluator and replaces its weights: compiling takes a while."""
         self._evaluator = open_champion(
@@ -267,7 +263,7 @@ class SelfPlay:
         `tell` is called with the games so far several times a second, and at the end. Finished games, evaluations and
         seconds are counted since the call before, if the pool has not rested since then.
         """
-        if (native := self.native_evaluator(cycle, champion)) is not None:
+        if (native := native_evaluator(self.recipe, cycle, champion)) is not None:
             return self._play_native(native, cycle, missing, stopping, tell)
         self._thread.stopping = stopping
         self._start(cycle, missing)

@@ -1,4 +1,4 @@
-/** Who beats whom in the matches of this server: a cell shows its games, an empty one starts a match. */
+/** Scores between players in the matches of this server: a cell shows its games, an empty one starts a match. */
 import { useEffect, useState } from "preact/hooks";
 import { count, percent } from "../format";
 import type { MatchGames, MatchTable, PlayerCard, TableCell } from "../messages";
