@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,16 @@ def test_an_analysis_of_an_engine_is_stopped_in_time() -> None:
     deaf = read_engines([f"fish={command('deaf')}"])[0]
     with open_engine(deaf) as client, pytest.raises(EngineError, match="did not obey stop"):
         list(client.analyse(None, ["g1f3", "g8f6"], seconds=0.1, stopped=lambda: False))
+
+
+def test_an_engine_outlives_the_thread_that_asked_for_it() -> None:
+    """Linux ends a process with the thread that started it; each analysis of a page has a thread of its own."""
+    engine = read_engines([f"fish={command('none')}"])[0]
+    with ThreadPoolExecutor(1) as pool:
+        client = pool.submit(open_engine, engine).result()
+    try:
+        time.sleep(0.3)  # a signal takes a moment
+        assert client.is_running
+        client.wait_until_ready()
+    finally:
+        client.close()
