@@ -9,6 +9,8 @@ MESSAGES ?= 100000
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Images for containers often set it; with it PyTorch is compiled anew by every command, ten seconds each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 CPP := $(shell find cpp -name '*.h' -o -name '*.c' -o -name '*.cpp' | sort)
 # Python compiles a module when it is first imported: compiling all of PyTorch takes half a minute.
@@ -119,9 +121,9 @@ docs: .venv/installed  ## the documentation as a site in build/docs; a link that
 # -- proving ----------------------------------------------------------------------------------
 
 .PHONY: test testengines mutate check lint warnings format stub sanitize tsan fuzz soak crash bench
-test: .venv/installed-dev  ## all tests: C++ (ctest) and Python (pytest with doctests)
+test: .venv/installed-dev  ## all tests but those of the browser and of Ray: C++ (ctest) and Python (pytest with doctests)
 	ctest --test-dir build/dev --no-tests=error --output-on-failure --parallel 2
-	pytest --numprocesses=auto
+	pytest --numprocesses=auto -m 'not browser and not ray'
 
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
 	pytest -m engine

@@ -27,7 +27,9 @@ from stopping import ImpatientStop
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0", "learner.ema=0.5", "gate.games=0")
-GROWING = ("net.blocks=[[0, 1], [1, 2]]", "net.channels=[[0, 8], [2, 12]]", "learner.grow_steps=9")
+GROW_STEPS = 40
+"""More than a session of the test below can make, so that it stops while a larger net learns."""
+GROWING = ("net.blocks=[[0, 1], [1, 2]]", "net.channels=[[0, 8], [2, 12]]", f"learner.grow_steps={GROW_STEPS}")
 
 
 def games_of(directory: Path) -> list[bytes]:
@@ -108,9 +110,9 @@ def test_the_net_grows_at_its_cycle_and_learns_before_it_plays(finished: Path) -
     assert [shard.net for shard in state.shards] == [0, 1, 2]
     lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     steps = {(line["stage"], line["cycle"]): line["step"] for line in lines if "step" in line}
-    assert steps["grow", 1] == steps["learn", 0] + 9  # nothing is learned in cycle 0
+    assert steps["grow", 1] == steps["learn", 0] + GROW_STEPS  # nothing is learned in cycle 0
     assert state.checkpoint(1).step == steps["grow", 1]
-    assert steps["grow", 2] == steps["learn", 1] + 9
+    assert steps["grow", 2] == steps["learn", 1] + GROW_STEPS
     assert steps["learn", 1] > steps["grow", 1]
     assert state.grow_goal == 0
     assert state.learner is not None

@@ -28,7 +28,7 @@ from selfmate.train.engines import engine_value, read_valuer
 from selfmate.train.judge import judge_games, material_value
 from selfmate.train.selfplay import native_evaluator
 from selfmate.train.session import train
-from selfmate.train.starts import StartPositions, generate, read_starts
+from selfmate.train.starts import StartPositions, generate, handicap, read_starts
 from stopping import ImpatientStop
 
 SURE: Final = 4.5
@@ -102,6 +102,33 @@ def test_generated_positions_have_the_men_of_their_phase(variant: str) -> None:
             left = sum(letter.isalpha() for letter in position.board_fen())
             assert max(3, int(low * men)) <= left <= max(3, high * men + 1)
     assert {generate(variant, "middlegames", 5, turn).split()[1] for turn in "wb"} == {"w", "b"}
+
+
+@pytest.mark.parametrize("variant", ["gardner", "atomic", "atomic960", "horde"])
+def test_a_handicap_is_a_start_without_some_men_of_one_side(variant: str) -> None:
+    start = Position(variant).board_fen()
+    whole = {test: sum(map(test, start)) for test in (str.isupper, str.islower)}
+    seen: set[tuple[bool, int]] = set()
+    for seed in range(400):
+        fen = handicap(variant, seed)
+        position = Position(variant, fen)
+        assert not position.is_game_over(claim_draw=True)
+        missing = {test: count - sum(map(test, position.board_fen())) for test, count in whole.items()}
+        white, black = missing[str.isupper], missing[str.islower]
+        assert (white > 0) != (black > 0)
+        assert ("K" in position.board_fen(), "k" in position.board_fen()) == ("K" in start, "k" in start)
+        seen.add((white > 0, white + black))
+    pieces = {"gardner": 9, "horde": 36}.get(variant, 15)
+    sides = [True] if variant == "horde" else [True, False]  # the horde has more men than the army
+    assert seen == {(side, number) for side in sides for number in range(1, int(0.8 * pieces) + 1)}
+
+
+def test_games_of_horde_begin_at_handicaps(tmp_path: Path) -> None:
+    settings = ("selfplay.games=16", "selfplay.starts_share=1.0", "selfplay.max_plies=8")
+    train("horde-laptop", tmp_path / "run", overrides=settings, smoke=True, device="cpu")
+    records = list(RunReader.open(tmp_path / "run").games())
+    assert records
+    assert all(record.start_fen.split()[0].count("P") < 36 for record in records)
 
 
 def test_games_begin_at_generated_positions_without_random_plies(tmp_path: Path) -> None:

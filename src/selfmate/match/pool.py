@@ -25,10 +25,9 @@ __all__ = ["MatchPool", "make_match_pool"]
 
 NATIVE_SLOTS: Final = 256
 """Games at once where all evaluators are native, which need no batches."""
-GPU_LEAVES: Final = (1, 2, 4)
-"""Leaves of a game in one batch on a GPU: more where there are too few games for full batches."""
-LEAST_ROUNDS: Final = 16
-"""A search takes at least this many batches, so a short one has fewer leaves in each."""
+GPU_LEAVES: Final = {1: 0, 2: 32, 4: 64, 8: 512}
+"""Leaves of a game in one batch on a GPU, with the visits of the shortest search that may have so many. More where
+there are too few games for full batches; a search takes at least 16, because many leaves at once make it weaker."""
 SMALL_BATCH: Final = 512
 """Leaves that a GPU computes in twice the time of one (docs/results/gpu.md): smaller batches gain little."""
 GAMES_PER_SLOT: Final = 3
@@ -177,9 +176,9 @@ def _gpu_leaves(visits: int) -> int:
     """Return the most leaves of one game in a batch, for the shortest search.
 
     >>> [_gpu_leaves(visits) for visits in (1, 32, 64, 800)]
-    [1, 2, 4, 4]
+    [1, 2, 4, 8]
     """
-    return max(leaves for leaves in GPU_LEAVES if leaves == 1 or visits >= leaves * LEAST_ROUNDS)
+    return max(leaves for leaves, least in GPU_LEAVES.items() if visits >= least)
 
 
 def _fit_gpu(rows: int, most_leaves: int, queues: int, games: int) -> tuple[int, int]:

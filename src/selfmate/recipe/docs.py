@@ -68,10 +68,11 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
 ## How games begin and end
 
 - A game begins at the start of the variant, followed by `random_plies`. With `starts`, a share of the games
-  (`starts_share`) begins elsewhere instead: at the positions of a file, or at middlegames and endgames of random
-  games (`generated`). A file has Lichess's CSV of puzzles, or FENs or EPDs, one per line; its path is relative to the
-  working directory. Rows that cannot be used are skipped, counted and shown. The run keeps the positions in
-  `starts.fen`, and needs the file no more.
+  (`starts_share`) begins elsewhere instead: at the positions of a file, at middlegames and endgames of random games
+  (`generated`), or at the start without some men of one side (`handicaps`; of the larger side, as in horde). A file
+  has Lichess's CSV of puzzles, or FENs or EPDs, one per line; its path is relative to the working directory. Rows that
+  cannot be used are skipped, counted and shown. The run keeps the positions in `starts.fen`, and needs the file no
+  more.
 - `selfmate starts RUN -o puzzles.csv` writes such a file from games of a run or a PGN file.
 - The first moves may be those of the bare policy (`policy_plies`), in some games all moves (`policy_games`); the
   policy itself is the target of these positions.

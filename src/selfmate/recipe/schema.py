@@ -118,7 +118,7 @@ class SelfPlayPart(CorePart):
     )
     starts: str = key(
         "where a share of the games begins: a file of puzzles (Lichess's CSV) or of FENs or EPDs, or `middlegames`, "
-        "`endgames` or `generated` (both) of random games",
+        "`endgames` or `generated` (both) of random games, or `handicaps`, the start without some men of a side",
         "",
     )
     starts_share: Scheduled[Annotated[float, number(0, 1)]] = key("share of the games that begin at `starts`", 0.6)

@@ -13,7 +13,7 @@ __all__ = ["ENGINE", "GENERATED", "JUDGES", "JudgeName", "TemperatureSteps"]
 JUDGES: Final = ("none", "search", "material", "heuristic-1")
 ENGINE: Final = "uci:"
 """How the name of a judge begins that is a UCI engine."""
-GENERATED: Final = ("middlegames", "endgames", "generated")
+GENERATED: Final = ("middlegames", "endgames", "generated", "handicaps")
 """Values of `starts` that are not files."""
 
 MAX_STEPS: Final = 64

@@ -6,6 +6,7 @@ The start of a game is a function of the run's seed and the game's id, so that a
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -20,22 +21,26 @@ from selfmate.recipe.schema import Recipe, SelfPlayPart
 from selfmate.recipe.selfplay_types import GENERATED
 from selfmate.util.random_streams import stream
 
-__all__ = ["StartPositions", "describe_starts", "generate", "read_starts"]
+__all__ = ["StartPositions", "describe_starts", "generate", "handicap", "read_starts"]
 
 KEY: Final = "selfplay.starts"
 
 MIDDLEGAME: Final = (0.55, 0.85)
 ENDGAME: Final = (0.1, 0.4)
 """Shares of the men of the start position that are left in a generated position."""
+HANDICAP: Final = 0.8
+"""Largest share of the men of a side, kings apart, that a handicap takes away."""
 LONGEST: Final = 400
 """Plies of a random game after which another one is begun."""
 ATTEMPTS: Final = 32
-"""Random games for one position; after them the game begins at the start of the variant."""
+"""Random games or handicaps for one position; after them the game begins at the start of the variant."""
 
 
 def read_starts(recipe: Recipe) -> PuzzleFile | None:
     """Return the positions of the file that a recipe names, None where it names none; raise `RecipeError`."""
     part, variant = recipe.selfplay, recipe.variant.name
+    if part.starts == "handicaps" and part.starts_even:
+        raise _refusal("handicaps have the side to move of the start: without selfplay.starts_even, or other positions")
     if not part.starts or part.starts in GENERATED:
         return None
     path = Path(part.starts)
@@ -99,6 +104,8 @@ class StartPositions:
                 rows, number = self._by_side[number & 1], number >> 1
             return rows[number % len(rows)]
         kind = self.part.starts
+        if kind == "handicaps":
+            return handicap(self.variant, number)
         if kind == "generated":
             kind = ("middlegames", "endgames")[number >> 1 & 1]
         return generate(self.variant, kind, number, turn if self.part.starts_even else None)
@@ -133,6 +140,33 @@ def generate(variant: str, kind: str, seed: int, turn: str | None = None) -> str
                 break
             if reached == wanted and (turn is None or position.fen().split()[1] == turn):
                 return position.fen()
+    return ""
+
+
+def handicap(variant: str, seed: int) -> str:
+    """Return a start position (FEN) without some of one side's men: a function of the seed.
+
+    The side with more men loses them, any of the two if they have as many; how many is drawn evenly from one man to
+    `HANDICAP` of them, kings apart. A position in which the side to move could take the king is drawn again.
+
+    >>> handicap("horde", 3).split()[0].count("P") < 36
+    True
+    """
+    chance = random.Random(seed)
+    for _ in range(ATTEMPTS):
+        start = Position(variant, chess960_fen(chance.randrange(960)) if variant.endswith("960") else None)
+        board, *rest = start.fen().split()
+        white = [index for index, letter in enumerate(board) if letter.isupper()]
+        black = [index for index, letter in enumerate(board) if letter.islower()]
+        side = chance.choice((white, black)) if len(white) == len(black) else max(white, black, key=len)
+        men = [index for index in side if board[index] not in "Kk"]
+        taken = set(chance.sample(men, chance.randint(1, max(1, int(HANDICAP * len(men))))))
+        left = "".join("1" if index in taken else letter for index, letter in enumerate(board))
+        left = re.sub(r"\d+", lambda empty: str(sum(map(int, empty[0]))), left)
+        try:  # lenient: rights to castle with a rook that was taken away are dropped
+            return Position(variant, Position(variant, " ".join([left, *rest]), lenient=True).fen()).fen()
+        except ValueError:
+            continue
     return ""
 
 
