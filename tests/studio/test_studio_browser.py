@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -549,3 +550,15 @@ def test_boards_of_all_variants_are_drawn(open_page: Open, server: StudioServer)
     for variant in ("horde", "racingkings", "antichess", "3check"):
         page.goto(server.url + f"#play?variant={variant}")
         shows(page, Position(variant).fen())
+
+
+def test_an_engine_without_ratings_is_limited_by_visits(browser: Any, tmp_path: Path) -> None:
+    engine = f"fish={sys.executable} -S {ROOT / 'tests' / 'helpers' / 'fake_engine.py'} none"
+    with studio_server(tmp_path, engines=[engine]) as other:
+        page = browser.new_page()
+        page.goto(f"{other.url}#play?variant=chess")
+        expect(page.get_by_label("Strength in Elo")).to_be_visible(timeout=PATIENCE_MS)
+        page.locator("select[name=player]").select_option("engine/fish")
+        expect(page.get_by_label("Visits for a move")).to_be_visible()
+        expect(page.get_by_role("button", name="By rating")).to_have_count(0)
+        page.close()

@@ -84,7 +84,10 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
   );
   const player = players.find((each) => each.id === setup.player) ?? players.find((each) => each.id === card?.player);
   const [low, high] = player?.elo_range ?? [600, 2850];
-  const elo = Math.min(high, Math.max(low, setup.strength));
+  const rated = high > low; // an engine without UCI_Elo has no ratings to choose from
+  const by = rated ? setup.by : "visits";
+  const strength = by === setup.by ? setup.strength : 4;
+  const elo = Math.min(high, Math.max(low, strength));
 
   function change(part: Partial<Setup>): void {
     setSetup((before) => {
@@ -99,12 +102,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
       class="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        onStart(
-          choiceOf(
-            { ...setup, player: player?.id ?? "", strength: setup.by === "elo" ? elo : setup.strength },
-            players,
-          ),
-        );
+        onStart(choiceOf({ ...setup, by, player: player?.id ?? "", strength: by === "elo" ? elo : strength }, players));
       }}
     >
       <label class="f">
@@ -140,27 +138,29 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
       </label>
       <div class="f">
         <span>Strength</span>
-        <Segmented
-          label="Strength by"
-          options={[
-            ["elo", "By rating"],
-            ["visits", "By visits"],
-          ]}
-          value={setup.by}
-          onChange={(by) => change({ by, strength: by === "elo" ? 1400 : 4 })}
-        />
+        {rated && (
+          <Segmented
+            label="Strength by"
+            options={[
+              ["elo", "By rating"],
+              ["visits", "By visits"],
+            ]}
+            value={by}
+            onChange={(value) => change({ by: value, strength: value === "elo" ? 1400 : 4 })}
+          />
+        )}
         <input
           type="range"
-          aria-label={setup.by === "elo" ? "Strength in Elo" : "Visits for a move"}
-          min={setup.by === "elo" ? low : 0}
-          max={setup.by === "elo" ? high : VISITS.length - 1}
-          step={setup.by === "elo" ? 10 : 1}
-          value={setup.by === "elo" ? elo : setup.strength}
-          onInput={(event) => change({ strength: Number(event.currentTarget.value) })}
+          aria-label={by === "elo" ? "Strength in Elo" : "Visits for a move"}
+          min={by === "elo" ? low : 0}
+          max={by === "elo" ? high : VISITS.length - 1}
+          step={by === "elo" ? 10 : 1}
+          value={by === "elo" ? elo : strength}
+          onInput={(event) => change({ by, strength: Number(event.currentTarget.value) })}
         />
         <div class="sm mut between">
-          <b class="num">{setup.by === "elo" ? `about ${elo}` : `${VISITS[setup.strength] ?? 800} visits a move`}</b>
-          <span>{setup.by === "elo" ? (player?.measured ? "measured, random = 0" : "an estimate") : "exact"}</span>
+          <b class="num">{by === "elo" ? `about ${elo}` : `${VISITS[strength] ?? 800} visits a move`}</b>
+          <span>{by === "elo" ? (player?.measured ? "measured, random = 0" : "an estimate") : "exact"}</span>
         </div>
       </div>
       <div class="f">
