@@ -118,7 +118,9 @@ def pip_line(extra: str) -> str:
 
 def check_device(device: str) -> None:
     """Raise `SelfmateError` for an unknown device; whether there is a GPU shows when a net is loaded."""
-    if re.fullmatch(r"cpu|cuda(:\d{1,3})?", device) is None:
+    from selfmate.evaluator.backends import is_device
+
+    if not is_device(device):
         raise SelfmateError(f"--device: unknown device {clip(device)!r}; use cpu or cuda", device)
 
 
