@@ -125,7 +125,7 @@ def suggest(name: str, known: Iterable[str], what: str) -> str:
         return f"; did you mean {near[0]!r}?"
     if len(choices) <= MAX_LISTED:
         return f"; valid {what}: {', '.join(choices)}"
-    return "; docs/recipes.md lists them all"
+    return f"; {'selfmate train --list' if what == 'recipes' else 'docs/recipes.md'} lists them all"
 
 
 def show(name: str) -> str:
