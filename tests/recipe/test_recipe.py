@@ -458,3 +458,16 @@ assert "pydantic" not in sys.modules
 
 def test_playing_needs_no_pydantic() -> None:
     subprocess.run([sys.executable, "-c", PYDANTIC_FREE], check=True)
+
+
+def test_what_is_unknown_is_listed_by_a_command(run: Command, tmp_path: Path) -> None:
+    for arguments, listed in (
+        (("train", "zzz"), "selfmate: unknown recipe 'zzz'; selfmate train --list lists them all\n"),
+        (("train", tmp_path), f"selfmate: {tmp_path}: not a file\n"),
+        (
+            ("lab", "frozenlake", "--set", "a.b=1"),
+            "selfmate: a.b: unknown key; selfmate lab frozenlake --settings lists them all\n",
+        ),
+    ):
+        done = run(*arguments)
+        assert (done.code, done.err) == (2, listed)
