@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from selfmate import (
+    ArrayError,
     EvaluatorError,
     FunctionEvaluator,
     Limit,
@@ -19,8 +20,11 @@ from selfmate import (
     SearchError,
     SelfmateError,
     SelfPlayConfig,
+    dense_planes,
     evaluate,
     play_match,
+    read_epd,
+    read_games,
 )
 
 GARDNER = Position("gardner")
@@ -102,3 +106,16 @@ def test_a_match_refuses_what_it_cannot_play(wrong: dict[str, Any]) -> None:
     openings = options.pop("openings")
     with pytest.raises(SelfmateError):
         play_match("gardner", "uniform", "uniform", openings, search=SearchConfig(), **options)
+
+
+@pytest.mark.parametrize("encoded", [None, np.zeros((1, 20, 5, 5), np.float32)])
+def test_planes_are_made_of_what_is_encoded(encoded: Any) -> None:
+    with pytest.raises(ArrayError, match="leaves or samples are needed"):
+        dense_planes("gardner", encoded)
+
+
+@pytest.mark.parametrize("source", [None, 5])
+def test_games_are_read_from_paths_and_files(source: Any) -> None:
+    for read in (read_games, read_epd):
+        with pytest.raises(TypeError, match="a path or an open file is needed"):
+            list(read(source))
