@@ -2,6 +2,7 @@
 // attributes, and `fields()` for recipes and documentation.
 #include "search/config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -57,6 +58,14 @@ nb::object python_type() {
         return nb::borrow(reinterpret_cast<PyObject*>(&PyLong_Type));
     else
         return nb::borrow(reinterpret_cast<PyObject*>(&PyFloat_Type));
+}
+
+// A text for an error message: printable ASCII, at most 40 letters of it.
+std::string one_line(std::string text) {
+    const bool is_long = text.size() > 40;
+    text.resize(std::min<std::size_t>(text.size(), 40));
+    for (char& c : text) c = c >= ' ' && c < '\x7f' ? c : '?';
+    return text + (is_long ? "…" : "");
 }
 
 std::string as_text(const nb::object& value) { return nb::cast<std::string>(nb::str(value)); }
@@ -120,9 +129,9 @@ Config from_keywords(const std::string& name, const nb::kwargs& keywords) {
         const auto value = read(field, given.ptr());
         PyErr_Clear();
         if (!value) {
-            const std::string shown = nb::cast<std::string>(nb::repr(given));
-            throw nb::value_error(
-                (std::string(field.name) + ": expected " + expected(field) + ", not " + shown).c_str());
+            const std::string shown = one_line(nb::cast<std::string>(nb::repr(given)));
+            throw Error("SearchError", std::string(field.name) + ": expected " + expected(field) + ", not " + shown,
+                        shown);
         }
         config.*field.member = *value;
     });
@@ -192,7 +201,7 @@ void bind_value_methods(nb::class_<Config>& bound, const char* name) {
                 return from_keywords<Config>(name, nb::borrow<nb::kwargs>(fields));
             },
             nb::sig(replace_signature.c_str()),
-            "Return a copy with other values of some fields. Raises ValueError, which names the field.");
+            "Return a copy with other values of some fields. Raises SearchError, which names the field.");
 }
 
 // `def __init__(self, *, visits: int, fast_visits: int = 1, …) -> None`
@@ -238,7 +247,7 @@ nb::class_<Config> bind_config(nb::module_& m, const char* name, const char* doc
             [name](Config* self, const nb::kwargs& keywords) {
                 new (self) Config(from_keywords<Config>(name, keywords));
             },
-            nb::sig(signature.c_str()), "Raises ValueError, which names the field, for a value out of range.")
+            nb::sig(signature.c_str()), "Raises SearchError, which names the field, for a value out of range.")
         .def_static("fields", &list_fields<Config>, "Every field as it was declared, in order.");
     each_field<Config>([&](const auto& field) {
         bound.def_prop_ro(
@@ -278,7 +287,7 @@ void bind_configs(nb::module_& m) {
                               ">>> SearchConfig(noise_epsilon=2)\n"
                               "Traceback (most recent call last):\n"
                               "...\n"
-                              "ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2\n")
+                              "selfmate.errors.SearchError: noise_epsilon: expected a number from 0.0 to 1.0, not 2\n")
         .def("without_noise", &SearchConfig::without_noise,
              "The same search as matches are played: without noise and without the penalty of repetitions.")
         .def("with_max_bytes", &SearchConfig::with_max_bytes, "bytes"_a,

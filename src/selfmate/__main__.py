@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["main", "uci"]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run `selfmate`. The UCI engine starts without importing the packages of the command line."""
-    if sys.argv[1:] in (["uci"], ["uci", "--strict"]):
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in (["uci"], ["uci", "--strict"]):
         from selfmate.uci.server import main as serve
 
-        serve(strict="--strict" in sys.argv)
+        serve(strict="--strict" in words)
     else:
         from selfmate.cli.main import main as run
 
-        run()
+        run(words)
+
+
+def uci() -> None:
+    """Run `selfmate-uci`: `selfmate uci`, with its options."""
+    main(["uci", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -696,11 +696,11 @@ class SearchConfig:
     >>> SearchConfig(noise_epsilon=2)
     Traceback (most recent call last):
     ...
-    ValueError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
+    selfmate.errors.SearchError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
     """
 
     def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, minimax: float = 0.0, proven_means: bool = False, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
-        """Raises ValueError, which names the field, for a value out of range."""
+        """Raises SearchError, which names the field, for a value out of range."""
 
     @staticmethod
     def fields() -> list[ConfigField]:
@@ -874,7 +874,7 @@ class SearchConfig:
 
     def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., minimax: float = ..., proven_means: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
         """
-        Return a copy with other values of some fields. Raises ValueError, which names the field.
+        Return a copy with other values of some fields. Raises SearchError, which names the field.
         """
 
     def without_noise(self) -> SearchConfig:
@@ -896,7 +896,7 @@ class SelfPlayConfig:
     """
 
     def __init__(self, *, visits: int, fast_visits: int = 1, full_probability: float = 0.25, random_plies: int = 4, temperature: float = 1.0, temperature_plies: int = 10, max_plies: int = 512, policy_plies: int = 0, policy_games: float = 0.0, resign: float = 0.0, resign_moves: int = 3, resign_from: int = 20, resign_played_out: float = 0.1, quickdraw: int = 0, judge_search: bool = False) -> None:
-        """Raises ValueError, which names the field, for a value out of range."""
+        """Raises SearchError, which names the field, for a value out of range."""
 
     @staticmethod
     def fields() -> list[ConfigField]:
@@ -982,7 +982,7 @@ class SelfPlayConfig:
 
     def replace(self, *, visits: int = ..., fast_visits: int = ..., full_probability: float = ..., random_plies: int = ..., temperature: float = ..., temperature_plies: int = ..., max_plies: int = ..., policy_plies: int = ..., policy_games: float = ..., resign: float = ..., resign_moves: int = ..., resign_from: int = ..., resign_played_out: float = ..., quickdraw: int = ..., judge_search: bool = ...) -> SelfPlayConfig:
         """
-        Return a copy with other values of some fields. Raises ValueError, which names the field.
+        Return a copy with other values of some fields. Raises SearchError, which names the field.
         """
 
 class MoveStats:

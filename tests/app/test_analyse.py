@@ -226,6 +226,7 @@ def test_a_bad_game_does_not_end_a_file_and_repairs_are_lines_on_standard_error(
     lines = err.splitlines()
     assert len(lines) == 11
     assert "games.pgn: line 1, column 1: unknown variant 'Bughouse'" in lines[0]
+    assert lines[0].count("Atomic") == 1
     assert "games.pgn: line 5, column 13: 'Ke3' is not legal" in lines[1]
     assert "games.pgn: line 7, column 4: 'g1f3' read as Nf3" in lines[2]
     assert "games.pgn: 14 more repairs" in lines[10]

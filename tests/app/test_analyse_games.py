@@ -409,10 +409,10 @@ def test_the_file_takes_complete_games_only(fools_mate: Path, tmp_path: Path) ->
         raise KeyboardInterrupt
     assert out.read_text() == "what was there"
     with contextlib.suppress(KeyboardInterrupt), AnnotatedFile(out) as file:
-        file.write(Game())
+        file.write(Game.from_pgn(FOOLS_MATE))
         file.write(Game())
         raise KeyboardInterrupt
-    assert out.read_text() == f"{Game()}\n\n{Game()}\n"
+    assert out.read_text() == f"{Game.from_pgn(FOOLS_MATE)}\n\n{Game()}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["game.pgn", "out.pgn"]
 
 
@@ -586,3 +586,14 @@ def test_a_fen_of_another_variant_gets_a_hint(run: Run, tmp_path: Path) -> None:
     with pytest.raises(SelfmateError) as error:
         read_input("8/8/8/8/8/8/8/7x w - - 0 1", "chess")
     assert "--variant" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ['[White "Anna"]\n\n*\n', "1. \x84xq {never closed", "{only\nwords} *"])
+def test_games_without_a_move_are_one_line_and_no_file(text: str, tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_text(text, "utf-8")
+    code, out, err = run("analyse", path, "--visits", "5", "--net", "heuristic-1", "--annotate", tmp_path / "out.pgn")
+    assert code == 2
+    assert err.splitlines()[-1].startswith(f"selfmate: {path}: ")
+    assert "All games" not in out
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["games.pgn"]

@@ -78,6 +78,7 @@ def test_report_fits_its_columns(found: Diagnosis, columns: int) -> None:
     lines = report(found, columns).splitlines()
     assert max(len(line) for line in lines if str(Path.cwd()) not in line) <= min(columns, 100)
     assert not any("\x1b" in line or line.endswith(" ") for line in lines)
+    assert "  kingofthehill-gpu kingofthehill, ready" in lines
 
 
 def test_report_says_how_to_add_what_is_missing(found: Diagnosis) -> None:

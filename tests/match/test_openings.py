@@ -156,3 +156,8 @@ def test_games_of_a_book_that_cannot_be_read_are_left_out_with_a_line(
     assert len(lines) == 2
     assert "line 1, column 7: 'e4' is not legal" in lines[0]
     assert "line 5, column 4: 'g1f3' read as Nf3" in lines[1]
+
+
+def test_a_device_is_no_book() -> None:
+    with pytest.raises(SelfmateError, match=r"^/dev/zero: not a file$"):
+        read_openings("/dev/zero", "chess", 1)

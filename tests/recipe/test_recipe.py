@@ -337,9 +337,12 @@ def test_a_new_recipe_is_a_commented_start(
     assert base.variant.name == variant
     # Every key is there, and without its comment sign it is the key of the base
     keys = [line for line in text.splitlines() if line.startswith("# ") and " = " in line]
-    assert len(keys) == len(base.flat()) - sum(value is None for value in base.flat().values()) - 1
-    uncommented = "\n".join(line[2:] if line in keys else line for line in text.splitlines())
-    assert from_toml(uncommented) == base
+    # The keys of [search] are not repeated in [gate]
+    absent = [key for key, value in base.flat().items() if value is None and key.startswith("gate.")]
+    assert len(keys) == len(base.flat()) - len(absent) - 1
+    uncommented = from_toml("\n".join(line[2:] if line in keys else line for line in text.splitlines()))
+    assert uncommented.net_config() == base.net_config()
+    assert uncommented.model_copy(update={"net": base.net}) == base
     # It is never overwritten
     done = run("recipe", "new", "mine.toml", "--variant", "chess")
     assert (done.code, done.err) == (2, "selfmate: mine.toml already exists; choose another name\n")
@@ -455,3 +458,16 @@ assert "pydantic" not in sys.modules
 
 def test_playing_needs_no_pydantic() -> None:
     subprocess.run([sys.executable, "-c", PYDANTIC_FREE], check=True)
+
+
+def test_what_is_unknown_is_listed_by_a_command(run: Command, tmp_path: Path) -> None:
+    for arguments, listed in (
+        (("train", "zzz"), "selfmate: unknown recipe 'zzz'; selfmate train --list lists them all\n"),
+        (("train", tmp_path), f"selfmate: {tmp_path}: not a file\n"),
+        (
+            ("lab", "frozenlake", "--set", "a.b=1"),
+            "selfmate: a.b: unknown key; selfmate lab frozenlake --settings lists them all\n",
+        ),
+    ):
+        done = run(*arguments)
+        assert (done.code, done.err) == (2, listed)

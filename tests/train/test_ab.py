@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import math
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
 from selfmate.cli.main import main
 from selfmate.nn.checkpoint import load
@@ -22,7 +24,7 @@ from selfmate.rundir.pack import pack
 from selfmate.train import ab as ab_module
 from selfmate.train.ab import compare
 from selfmate.train.ab_plan import AbError, AbPlan, Arm, read_arm
-from selfmate.train.ab_report import as_json
+from selfmate.train.ab_report import as_json, show
 from selfmate.train.session import train
 from selfmate.train.warm_start import averaged_net
 
@@ -127,6 +129,14 @@ def test_nets_learn_from_the_games_of_a_packed_run_and_play_the_games_of_the_pla
     assert load(tmp_path / "ab/nets/wide-1")[0].config.channels == 12
     assert load(tmp_path / "ab/nets/base-1")[0].config.channels == 8
     assert "wide-1 (3 visits)" in (tmp_path / "ab/matches/wide-1--base-1.pgn").read_text()
+    # The table fits a terminal; settings may be long and stand below it.
+    console = Console(file=io.StringIO(), width=80)
+    show(found, console)
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert "│ wide " in shown
+    assert "wide: net.channels=12 match.visits=3" in shown.splitlines()
     # Called again it does nothing again, and finds the same.
     monkeypatch.setattr(ab_module, "_learn", None)
     assert compare(tmp_path / "ab", plan_of(source), device="cpu") == found

@@ -520,6 +520,17 @@ def test_the_live_view_shows_the_run(finished: Path) -> None:
     assert isinstance(make_view(status), PlainView)  # under pytest there is no terminal
 
 
+def test_the_live_view_wraps_sentences_and_no_commands() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=40)
+    sentence = "Champion of cycle 5: 100.0 % [91.4, 100.0] against the untrained net."
+    command = "selfmate train gardner-laptop --run runs/first --minutes 2"
+    LiveView(TrainingStatus(variant="gardner"), console).say(f"{sentence}\n{command}")
+    assert isinstance(console.file, io.StringIO)
+    *lines, last = console.file.getvalue().splitlines()
+    assert (" ".join(lines), last) == (sentence, command)
+    assert len(lines) == 2
+
+
 def picture(view: LiveView) -> str:
     """Give what a view would show now, as plain text."""
     console = Console(file=io.StringIO(), width=80)

@@ -17,13 +17,16 @@ from command import Run as Command
 from selfmate._core import EDGE_BYTES, NODE_BYTES, GameRecord, Pool, Position, Search, SearchConfig
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.torch import TorchEvaluator
+from selfmate.nn.net import Net
 from selfmate.recipe.reader import RecipeError, change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
-from selfmate.rundir.format import read_run
+from selfmate.rundir.format import RunError, read_run
 from selfmate.rundir.reader import RunReader
 from selfmate.search.autotune import tree_bytes
+from selfmate.train import growth as growth_module
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
+from selfmate.train.growth import check_net_memory
 from selfmate.train.learner import Losses
 from selfmate.train.metrics import is_overfitted
 from selfmate.train.selfplay import CycleGames, SelfPlay, check_memory, selfplay_pool
@@ -68,6 +71,29 @@ def test_the_longest_search_of_a_schedule_decides(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(RecipeError, match="10 search trees of 20 visits"):
         check_memory(recipe)
     check_memory(change(recipe, ["selfplay.slots=0"]))  # as many games as fit are chosen
+
+
+def test_a_net_that_cannot_be_trained_in_memory_is_refused(
+    tmp_path: Path, run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = change(load("gardner-laptop"), ["net.blocks=[[0, 4], [20, 40]]"])
+    last = sum(each.numel() for each in Net(grown.net_config(20), seed=None).parameters())
+    monkeypatch.setattr(growth_module, "memory_bytes", lambda: 20 * last + 1)
+    check_net_memory(grown)
+    monkeypatch.setattr(growth_module, "memory_bytes", lambda: 20 * last - 1)
+    with pytest.raises(RecipeError, match=f"a net of {last:,} parameters needs "):
+        check_net_memory(grown)
+    huge = ("--set", "net.blocks=80", "--set", "net.channels=1024")
+    done = run("train", "gardner-laptop", "--run", tmp_path / "run", *huge)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "; lower net.blocks or net.channels" in done.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_name_of_a_run_is_utf8(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="must be UTF-8"):
+        train("gardner-laptop", tmp_path / "\udcff", smoke=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_estimate_covers_a_real_tree() -> None:

@@ -654,10 +654,33 @@ def test_isready_is_answered_before_quit(weights: str, code: int) -> None:
     assert ("readyok" in lines) == (code == 0)
 
 
+def test_in_strict_mode_quit_after_go_does_not_hide_the_exit_code() -> None:
+    with Uci(command=("-m", "selfmate", "uci", "--strict")) as uci:
+        uci.send("setoption name WeightsFile value gardner-laptop", "isready", "go nodes 1", "quit")
+        assert uci.process.wait(60) == 2
+
+
+SELFMATE_UCI = "import sys; sys.argv[0] = 'selfmate-uci'; from selfmate.__main__ import uci; uci()"
+
+
 def test_selfmate_uci_needs_no_argument() -> None:
-    code = "import sys; sys.argv = ['selfmate-uci']; from selfmate.uci.server import main; main()"
-    with Uci(command=("-c", code)) as uci:
+    with Uci(command=("-c", SELFMATE_UCI)) as uci:
         assert uci.ask("uci", until="uciok")[-1] == "uciok"
+
+
+def test_selfmate_uci_has_the_options_of_selfmate_uci_and_refuses_others() -> None:
+    with Uci(command=("-c", SELFMATE_UCI, "--strict")) as uci:
+        assert "option name StrictWeights type check default true" in uci.ask("uci", until="uciok")
+    for wrong in ("--strickt", "atomic-gpu"):
+        with Uci(command=("-c", SELFMATE_UCI, wrong)) as uci:
+            assert uci.process.wait(60) == 2
+
+
+def test_texts_are_shortened_with_dots_that_ascii_has(engine: Uci) -> None:
+    engine.send("position", "x" * 100)
+    written, unknown = said(engine.ready())
+    assert written.endswith("[moves MOVE ...]")
+    assert unknown.endswith("...': ignored")
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,7 @@ def test_lichess_bot_does_not_start_with_a_wrong_net() -> None:
 def test_lichess_bot_plays_a_game(config: str, variant: str) -> None:
     """What lib/engine_wrapper.py does: start in a new process group, set options, play with clocks and pondering."""
     options = read_config(config)["engine"]["uci_options"]
-    code = "import sys; sys.argv = ['selfmate-uci']; from selfmate.uci.server import main; main()"
+    code = "import sys; sys.argv = ['selfmate-uci']; from selfmate.__main__ import uci; uci()"
     engine = chess.engine.SimpleEngine.popen_uci(
         [sys.executable, "-c", code], timeout=60.0, debug=False, setpgrp=True, stderr=None
     )

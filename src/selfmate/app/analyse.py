@@ -20,6 +20,7 @@ from selfmate.app.annotate import AnnotatedFile, annotate_move, finish_game
 from selfmate.app.judge import MoveJudgement, analyse, analyse_game
 from selfmate.board.pgn import Game
 from selfmate.board.pgn_writer import variant_name
+from selfmate.errors import SelfmateError
 from selfmate.nn import shipped as nets
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
@@ -140,7 +141,10 @@ class AnalysisOutput:
 
 
 def run(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: AnalysisOutput) -> None:
-    """Analyse everything, and print each position or move as soon as it is searched."""
+    """Analyse everything, and print each position or move as soon as it is searched.
+
+    Raises `SelfmateError` for games without any move.
+    """
     if given.positions is not None:
         _run_positions(given, players, effort, output)
     totals: dict[str, SideSummary] = {}
@@ -152,6 +156,9 @@ def run(given: AnalysisInput, players: VariantPlayers, effort: Effort, output: A
         shown += 1
         for side in (summary.white, summary.black):
             totals.setdefault(side.name, SideSummary(side.name)).merge(side)
+    if given.games is not None and not any(side.moves for side in totals.values()):
+        name = given.path or "standard input"
+        raise SelfmateError(f"{name}: no move to analyse", str(name))
     if shown > 1 and not output.as_json:
         show_players(totals.values(), output.console)
 

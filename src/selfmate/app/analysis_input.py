@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, cast
 
-from selfmate._core import VARIANTS
+from selfmate.app.notation import variant_hint
 from selfmate.board.epd import MAX_LINE_CHARS, Epd, parse_epd
 from selfmate.board.pgn import Game, read_and_report
 from selfmate.board.position import Position
@@ -113,16 +113,7 @@ def _check_not_over(position: Position, number: int | None = None) -> None:
 
 def _hint(text: str, variant: str, *, asked: bool) -> str:
     """Return the advice to name another variant, if `text` is a position there and none was named; else nothing."""
-    fits = []
-    for other in () if asked else VARIANTS:
-        try:
-            _check_not_over(parse_epd(text, other).position)
-        except SelfmateError:
-            continue
-        fits.append(other)
-    if not fits or variant in fits:
-        return ""
-    return f"; for {' or '.join(fits)}, add --variant {fits[0] if len(fits) == 1 else 'NAME'}"
+    return "" if asked else variant_hint(variant, lambda other: _check_not_over(parse_epd(text, other).position))
 
 
 # -- games ----------------------------------------------------------------------------------------

@@ -117,8 +117,9 @@ def show_summary(summary: GameSummary, console: Console) -> None:
 
 def show_players(sides: Iterable[SideSummary], console: Console) -> None:
     """Print a line for each player over all games, the most accurate first."""
-    say(console, "\nAll games:")
     with_moves = [side for side in sides if side.accuracy is not None]
+    if with_moves:
+        say(console, "\nAll games:")
     for side in sorted(with_moves, key=lambda side: -(side.accuracy or 0.0)):
         say(console, f"{side.name}: {many(side.moves, 'move')}, accuracy {side.accuracy:.1f} %, {_marks(side)}")
 

@@ -73,7 +73,7 @@ def finish_game(game: Game, player: str, effort: str, summary: GameSummary) -> N
 class AnnotatedFile:
     """A PGN file that is written game by game; it takes its name at the end, with all games that are complete.
 
-    If there is none, nothing is written, and a file that was there stays. A device or a pipe is written to directly.
+    If none has a move, nothing is written, and a file that was there stays. A device or a pipe is written to directly.
     Raises `FileError`, at the begin if the folder is missing or cannot be written.
     """
 
@@ -85,6 +85,7 @@ class AnnotatedFile:
         self._path = path.resolve() if self._is_plain else path
         self._temporary = self._path.with_name(f".{self._path.name}.tmp") if self._is_plain else path
         self._games = 0
+        self._has_moves = False
         try:
             self._file = self._temporary.open("wb", buffering=0)
         except OSError as error:
@@ -104,6 +105,7 @@ class AnnotatedFile:
         else:
             self._write(data)
         self._games += 1
+        self._has_moves |= game.next is not None
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -118,7 +120,7 @@ class AnnotatedFile:
             self._file.close()
             return
         try:
-            if self._games:
+            if self._has_moves:
                 os.fsync(self._file.fileno())
                 self._temporary.replace(self._path)
         finally:

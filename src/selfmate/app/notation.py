@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable
 
-from selfmate._core import BLACK, WHITE, Move
+from selfmate._core import BLACK, VARIANTS, WHITE, Move
 from selfmate.board.position import Position
-from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, clip
+from selfmate.errors import AmbiguousSan, IllegalMove, MoveError, SelfmateError, clip
 from selfmate.search.result import Result
 from selfmate.util.text import many
 
-__all__ = ["color_name", "describe", "describe_proof", "example_moves", "numbered_moves", "read_move", "san_line"]
+__all__ = [
+    "color_name",
+    "describe",
+    "describe_proof",
+    "example_moves",
+    "numbered_moves",
+    "read_move",
+    "san_line",
+    "variant_hint",
+]
 
 
 def read_move(position: Position, text: str) -> Move:
@@ -140,3 +151,24 @@ def describe_proof(proven: int, unit: str = "") -> str:
 def color_name(color: bool) -> str:
     """Return White or Black."""
     return "White" if color == WHITE else "Black"
+
+
+def variant_hint(variant: str, accepts: Callable[[str], object]) -> str:
+    """Return the advice to name another variant, one that `accepts` without a `SelfmateError`; nothing if none does.
+
+    Castling that only 960 has fits several variants: then the advice is the 960 form of the same one.
+
+    >>> fen = "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9"
+    >>> variant_hint("chess", lambda variant: Position(variant, fen))
+    '; for chess960, add --variant chess960'
+    """
+    fits = []
+    for other in (f"{variant}960", *VARIANTS):
+        with contextlib.suppress(SelfmateError):
+            accepts(other)
+            fits.append(other)
+    if not fits or variant in fits:
+        return ""
+    if fits[0] not in VARIANTS:
+        fits = fits[:1]
+    return f"; for {' or '.join(fits)}, add --variant {fits[0] if len(fits) == 1 else 'NAME'}"

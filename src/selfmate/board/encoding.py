@@ -111,13 +111,16 @@ class Encoded(Protocol):
 def dense_planes(variant: str, encoded: Encoded) -> NDArray[np.float32]:
     """Return the planes, float32 [B, C, H, W], of what is encoded already: leaves of a search, samples of a buffer.
 
-    Raises `UnknownVariant`, and `ArrayError` for arrays of another shape or dtype.
+    Raises `UnknownVariant`, and `ArrayError` for arrays of another shape or dtype and for other objects.
 
     >>> leaves = _core.encode_positions([Position("gardner")])
     >>> bool((dense_planes("gardner", leaves) == encode_planes([Position("gardner")])).all())
     True
     """
     sizes = _core.encoding(variant)
+    if not (hasattr(encoded, "bits") and hasattr(encoded, "scalars")):
+        kind = type(encoded).__name__
+        raise ArrayError(f"leaves or samples are needed, with bits and scalars, not {kind}", kind)
     out = np.empty((len(encoded.bits), _core.DENSE_PLANES, sizes.ranks, sizes.files), np.float32)
     _core.leaf_planes(variant, encoded.bits, encoded.scalars, out)
     return out

@@ -94,7 +94,7 @@ def variant_of_tag(tag: str) -> str:
     """
     variant = VARIANT_OF_TAG.get(re.sub(r"[^a-z0-9]", "", tag.lower()))
     if variant is None:
-        raise UnknownVariant.named(tag, TAG_OF_VARIANT.values())
+        raise UnknownVariant.named(tag, dict.fromkeys(TAG_OF_VARIANT.values()))
     return variant
 
 

@@ -36,7 +36,11 @@ def analyse(
     ] = None,
     net: Annotated[
         str | None,
-        typer.Option("--net", help=f"The player: {PLAYER_HELP} (default: the shipped net, else heuristic-1)."),
+        typer.Option(
+            "--net",
+            help=f"The player: {PLAYER_HELP} (default: the shipped net, or heuristic-1 where it is stronger in equal "
+            "time).",
+        ),
     ] = None,
     visits: Annotated[
         int | None,

@@ -118,7 +118,9 @@ def pip_line(extra: str) -> str:
 
 def check_device(device: str) -> None:
     """Raise `SelfmateError` for an unknown device; whether there is a GPU shows when a net is loaded."""
-    if re.fullmatch(r"cpu|cuda(:\d{1,3})?", device) is None:
+    from selfmate.evaluator.backends import is_device
+
+    if not is_device(device):
         raise SelfmateError(f"--device: unknown device {clip(device)!r}; use cpu or cuda", device)
 
 
@@ -130,7 +132,7 @@ def read_fen(variant: str, fen: str | None, *, hint: bool) -> Position:
     ...
     selfmate.errors.SelfmateError: rank 8 of the board has 5 squares instead of 8; for gardner, add --variant gardner
     """
-    from selfmate._core import VARIANTS
+    from selfmate.app.notation import variant_hint
     from selfmate.board.position import Position
 
     try:
@@ -138,14 +140,7 @@ def read_fen(variant: str, fen: str | None, *, hint: bool) -> Position:
     except (FenError, SetupError) as error:
         if not hint:
             raise
-        others = []
-        for other in VARIANTS:
-            with contextlib.suppress(SelfmateError):
-                others.append(Position(other, fen).variant)
-        if not others:
-            raise
-        named = f"for {' or '.join(others)}, add --variant {others[0] if len(others) == 1 else 'NAME'}"
-        raise SelfmateError(f"{error}; {named}", error.part) from None
+        raise SelfmateError(f"{error}{variant_hint(variant, lambda other: Position(other, fen))}", error.part) from None
 
 
 def unquoted_fen(arguments: Sequence[str]) -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor", "report"]
 
-INDENT: Final = 18
+INDENT: Final = 20
 """Columns before the text of a row: two spaces and its name."""
 PIP: Final = re.compile(r"pip install '[^']*'")
 """Commands to copy, which are kept on one line."""
@@ -59,7 +59,7 @@ def report(found: Diagnosis, columns: int) -> str:
             lines += textwrap.wrap(
                 PIP.sub(lambda line: line[0].replace(" ", NO_BREAK), text or name),
                 max(min(columns, WIDEST), INDENT + 20),
-                initial_indent=f"  {name}".ljust(INDENT) if text else "  ",
+                initial_indent=f"  {name} ".ljust(INDENT) if text else "  ",
                 subsequent_indent=" " * (INDENT if text else 2),
                 break_long_words=False,
                 break_on_hyphens=False,

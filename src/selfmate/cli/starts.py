@@ -44,7 +44,7 @@ def starts(
     from selfmate.cli.common import progress_bar
     from selfmate.match.puzzle_maker import balanced, make_puzzles
     from selfmate.util.files import check_target, write_output
-    from selfmate.util.text import many
+    from selfmate.util.text import many, percent
 
     check_target(output)
     chosen = _games_of_run(source, games) if source.is_dir() else _games_of_pgn(source, variant, games)
@@ -60,7 +60,7 @@ def starts(
         raise SelfmateError(f"{source}: no puzzle in its games", str(source))
     write_output(output, write_puzzles(kept).encode())
     white = sum(each.fen.split()[1] == "b" for each in kept)  # the side that solves moves after the mistake
-    print(f"{output}: {many(len(kept), 'puzzle')}, {white / len(kept):.0%} with White to move.")
+    print(f"{output}: {many(len(kept), 'puzzle')}, {percent(white / len(kept))} with White to move.")
 
 
 def _games_of_run(source: Path, count: int) -> Iterator[SourceGame]:

@@ -10,11 +10,12 @@ branch of `open_evaluator` that calls the constructor of its evaluator.
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import Final, Literal, NamedTuple
 
 from selfmate.errors import EvaluatorError, clip
 
-__all__ = ["AUTO", "BACKENDS", "BACKEND_CHOICES", "CPU_BACKENDS", "Backend", "Precision", "find_backend"]
+__all__ = ["AUTO", "BACKENDS", "BACKEND_CHOICES", "CPU_BACKENDS", "Backend", "Precision", "find_backend", "is_device"]
 
 Precision = Literal["f32", "bf16", "int8"]
 
@@ -55,6 +56,15 @@ AUTO: Final = "auto"
 """The backend that suits the net and the machine (see `open_evaluator`)."""
 BACKEND_CHOICES: Final = (AUTO, *BACKENDS)
 CPU_BACKENDS: Final = tuple(backend.name for backend in BACKENDS.values() if backend.device == "cpu")
+
+
+def is_device(name: str) -> bool:
+    """Return whether `name` is that of a device: `cpu`, or a GPU as PyTorch names it. The GPU may be missing.
+
+    >>> is_device("cpu"), is_device("cuda:1"), is_device("tpu")
+    (True, True, False)
+    """
+    return re.fullmatch(r"cpu|cuda(:\d{1,3})?", name) is not None
 
 
 def find_backend(name: str) -> Backend:

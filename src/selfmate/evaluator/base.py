@@ -33,6 +33,8 @@ NATIVE: Final = ("uniform", "fake", "heuristic-1")
 """Evaluators of the core: `Search.run` and `Pool.run` take these names."""
 MAX_PLIES: Final = 1000.0
 """Upper bound of plies left; larger outputs of a net are clipped."""
+SUM_TOLERANCE: Final = 0.05
+"""Of a sum of probabilities: bf16 and int8 round. The same as in `Search::evaluation_fault`."""
 
 
 class Evaluation(NamedTuple):
@@ -144,7 +146,8 @@ def checked_evaluation(evaluation: Evaluation, leaves: Leaves, name: str) -> Eva
     """Return the answer of any evaluator to leaves; raise `EvaluatorError` unless it has the shapes and dtypes needed.
 
     Priors must be float32 [B, M] with M at least the largest number of legal moves, wdl float32 [B, 3], plies None or
-    float32 [B]; all numbers finite. `Search.apply` and `Pool.apply` check the same in the core.
+    float32 [B]; all numbers finite; wdl and the priors of the legal moves must be probabilities. `Search.apply` and
+    `Pool.apply` check the same in the core.
 
     >>> from selfmate import Position, _core
     >>> leaves = _core.encode_positions([Position("gardner")])
@@ -171,6 +174,11 @@ def checked_evaluation(evaluation: Evaluation, leaves: Leaves, name: str) -> Eva
             raise EvaluatorError(f"{name}: {what}: float32[{needed}] is needed, not {given}", given)
         if not np.isfinite(array).all():
             raise EvaluatorError(f"{name}: {what}: not all numbers are finite", what)
+    is_legal = np.arange(evaluation.priors.shape[1]) < leaves.counts[:, None]
+    for what, array in (("priors", np.where(is_legal, evaluation.priors, 0)), ("wdl", evaluation.wdl)):
+        are_probabilities = (array >= 0).all(1) & (np.abs(array.sum(1) - 1) < SUM_TOLERANCE)
+        if not are_probabilities.all():
+            raise EvaluatorError(f"{name}: {what}: not probabilities of sum one", what)
     return evaluation
 
 

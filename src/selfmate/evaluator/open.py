@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from selfmate.errors import EvaluatorError, clip
-from selfmate.evaluator.backends import AUTO, BACKENDS, Backend, find_backend
+from selfmate.evaluator.backends import AUTO, BACKENDS, Backend, find_backend, is_device
 from selfmate.evaluator.base import NATIVE, Evaluator
 from selfmate.util.cpu import cpu_flags
+from selfmate.util.numbers import whole_number
 from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
 INT8_FLAGS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 SMALL_NET: Final = 1 << 20
 """Bytes of an int8 file up to which ONNX Runtime is the faster one: OpenVINO has more to do around each batch."""
+MAX_THREADS: Final = 1024
 
 
 def open_evaluator(
@@ -53,6 +55,10 @@ def open_evaluator(
     if source in NATIVE:
         message = f"{source!r} is computed by the core; pass its name to Search.run or Pool.run"
         raise EvaluatorError(message, str(source))
+    if not is_device(str(device)):
+        raise EvaluatorError(f"unknown device {clip(str(device))!r}; use cpu or cuda", str(device))
+    if threads is not None:
+        threads = whole_number("threads", threads, 1, MAX_THREADS, EvaluatorError)
     shown = str(source) if isinstance(source, str | Path) else "the net"
     chosen, why = _choose(source, device, backend)
     if chosen is not None and device != "cpu" and chosen.module != "torch":

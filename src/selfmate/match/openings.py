@@ -104,6 +104,8 @@ def read_openings(path: str | Path, variant: str, count: int, plies: int | None 
     An opening of a PGN file is a game after `plies` moves, or after all when None. Equal positions count once: players
     without noise would play the same games again. Raises `SelfmateError` if there are too few.
     """
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_fifo()):  # a device may have no end
+        raise SelfmateError(f"{path}: not a file", str(path))
     found: dict[int, str] = {}
     try:
         for where, position in _read_pgn(path, variant, plies) if is_pgn(path) else _read_lines(path, variant, plies):

@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from selfmate._core import GameRecord, SearchConfig
+from selfmate._core import GameRecord, SearchConfig, SelfPlayConfig
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Evaluator
 from selfmate.match.engine_games import EngineWorkers
 from selfmate.match.pool import MatchPool, make_match_pool
@@ -28,7 +29,9 @@ from selfmate.match.schedule import ScheduledGame, schedule
 from selfmate.match.worker_threads import WorkerThreads
 from selfmate.rating.match_stats import Match
 from selfmate.search.driver import BatchTiming, drive, one_thread
+from selfmate.search.limit import MAX_VISITS
 from selfmate.search.player import Player
+from selfmate.util.numbers import whole_number
 
 __all__ = ["EvaluationCount", "MatchProgress", "play_games", "play_match"]
 
@@ -36,6 +39,8 @@ POLL_SECONDS: Final = 0.1
 """Between two looks at finished games."""
 PROGRESS_SECONDS: Final = 0.25
 """Least time between two reports of `play_match`."""
+MAX_PLIES: Final = next(field.maximum for field in SelfPlayConfig.fields() if field.name == "max_plies")
+"""Longest game that `play_match` allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,12 @@ def play_match(
 
     A side is an evaluator or the name of a native one; both have the same `search` and `visits`. Returns None when
     `stopping` ended the match. `tell` is called at the beginning, about every `PROGRESS_SECONDS`, and at the end.
+    Openings are FENs. Raises `PlayerError` for anything else, and for numbers out of range.
     """
+    if isinstance(openings, str) or not all(isinstance(opening, str) for opening in openings):
+        raise PlayerError("openings must be a list of FENs, such as [Position('chess').fen()]")
+    visits = whole_number("visits", visits, 1, MAX_VISITS, PlayerError)
+    max_plies = whole_number("max_plies", max_plies, 1, MAX_PLIES, PlayerError)
     games = schedule(2, openings)
     players = (Player(first), Player(second))
     pool = make_match_pool(

@@ -116,8 +116,8 @@ def _unknown(section: str, name: str | None = None) -> str:
     return f"unknown key{suggest(f'{section}.{name}', [key for key in KEYS if key.startswith(f'{section}.')], 'keys')}"
 
 
-def suggest(name: str, known: Iterable[str], what: str) -> str:
-    """Return the nearest of the known names as a question, or list them."""
+def suggest(name: str, known: Iterable[str], what: str, listed: str = "docs/recipes.md") -> str:
+    """Return the nearest of the known names as a question, or list them; `listed` says what lists more than a few."""
     choices = list(known)
     near = [choice for choice in choices if choice.endswith(f".{name}")]  # the section was forgotten
     near = near or difflib.get_close_matches(clip(name), choices, n=1)
@@ -125,7 +125,7 @@ def suggest(name: str, known: Iterable[str], what: str) -> str:
         return f"; did you mean {near[0]!r}?"
     if len(choices) <= MAX_LISTED:
         return f"; valid {what}: {', '.join(choices)}"
-    return "; docs/recipes.md lists them all"
+    return f"; {listed} lists them all"
 
 
 def show(name: str) -> str:

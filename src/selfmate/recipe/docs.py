@@ -61,7 +61,7 @@ visits = [[0, 16], [40, 32]]  # from cycle 40 on 32
 - `description` is one line, and `device` (`cpu` or `gpu`) says what the recipe was made for; both are for lists only.
 - `--set section.key=value` changes single keys of a run; it may be repeated.
 - Everything that is wrong with a file or with `--set` is refused in one line before anything starts: missing and
-  unknown keys, values out of range, keys that cannot go together, search trees that do not fit into memory.
+  unknown keys, values out of range, keys that cannot go together, search trees or nets that do not fit into memory.
 - The run archives its recipe as `recipe.toml`, whole, with every key: it depends on no other file. A run cannot be
   resumed with a recipe that has changed; keys marked *resume* below may be changed by `--set`.
 

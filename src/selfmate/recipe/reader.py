@@ -135,9 +135,11 @@ def _read_text(name: str) -> tuple[str, str, Path]:
     path = Path(name)
     try:
         if not path.exists() and "/" not in name and not name.endswith(".toml"):
-            raise RecipeError(f"unknown recipe {clip(name)!r}{suggest(name, names(), 'recipes')}", name)
+            raise RecipeError(
+                f"unknown recipe {clip(name)!r}{suggest(name, names(), 'recipes', 'selfmate train --list')}", name
+            )
         if not path.is_file():
-            raise RecipeError(f"{path}: there is no such file", name)
+            raise RecipeError(f"{path}: {'not a file' if path.exists() else 'there is no such file'}", name)
         if path.stat().st_size > MAX_BYTES:
             raise RecipeError(f"{path}: a recipe is shorter than {MAX_BYTES >> 10} KiB", name)
         return path.read_bytes().decode("utf-8"), str(path.resolve()), path.parent

@@ -9,7 +9,9 @@ from typing import Final
 from selfmate.errors import UnknownVariant, clip
 from selfmate.recipe.check import RecipeError
 from selfmate.recipe.describe import shipped_recipes
+from selfmate.recipe.keys import KEYS
 from selfmate.recipe.reader import load, names
+from selfmate.recipe.schema import Recipe
 from selfmate.recipe.types import TRAINABLE
 from selfmate.recipe.writer import to_toml, toml_value
 
@@ -36,12 +38,27 @@ def new_recipe(variant: str, path: Path) -> str:
     head = HEAD.format(
         variant=variant, path=path, base=toml_value(base), description=toml_value(f"{path.stem}: {variant}")
     )
-    variant_line = f"name = {toml_value(variant)}"
-    lines = [
-        variant_line if line.startswith("name = ") else f"# {line}" if " = " in line else line
-        for line in to_toml(load(base)).splitlines()
-    ]
+    lines = []
+    for line in to_toml(recipe := load(base)).splitlines():
+        if line.startswith("name = "):
+            lines.append(f"name = {toml_value(variant)}")
+        else:
+            lines.append(f"# {line}" if " = " in line else line)
+        if line.startswith("size = "):
+            lines += _keys_of_size(recipe)
+        elif line == "[gate]":
+            lines.append("# Any key of [search] may stand here, too: for matches alone.")
     return head + "\n" + "\n".join(lines) + "\n"
+
+
+def _keys_of_size(recipe: Recipe) -> list[str]:
+    """Return the keys of the net that its size decides, as comments with the values of that size."""
+    config = recipe.net_config()
+    return [
+        f"# {name} = {toml_value(getattr(config, name))}  # {KEYS[f'net.{name}'].help}"
+        for name, value in recipe.net
+        if value is None
+    ]
 
 
 def write_new_recipe(name: str, variant: str) -> Path:

@@ -60,6 +60,7 @@ from selfmate.rundir.games import pack_games, unpack_games
 from selfmate.rundir.lock import lock_directory
 from selfmate.rundir.provenance import describe_hardware, now, package_versions, source_commit
 from selfmate.util.files import explain_full_disk, new_folder, remove, stamp_folder, write_file
+from selfmate.util.text import is_utf8
 
 __all__ = ["Run"]
 
@@ -236,6 +237,8 @@ def _kept(state: State) -> tuple[Checkpoint, ...]:
 
 def _refuse_foreign(directory: Path) -> None:
     """Raise for a directory that is neither empty nor a run that was killed while it was started."""
+    if not is_utf8(str(directory)):  # its name stands in the manifest
+        raise RunError(f"{str(directory)!a}: the name of a run's directory must be UTF-8", str(directory))
     if not directory.exists():
         return
     if not directory.is_dir():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, fields
 from typing import Final
 
 from selfmate.errors import PlayerError, clip
+from selfmate.util.numbers import positive_number, whole_number
 
 __all__ = ["MAX_VISITS", "Clock", "Limit"]
 
@@ -57,7 +57,7 @@ class Limit:
     >>> Limit(visits=0)
     Traceback (most recent call last):
     ...
-    selfmate.errors.PlayerError: visits of a limit must be from 1 to 4294967295, not 0
+    selfmate.errors.PlayerError: visits of a limit must be a whole number from 1 to 4294967295, not 0
     """
 
     visits: int | None = None
@@ -76,10 +76,11 @@ class Limit:
     def __post_init__(self) -> None:
         for name, most in (("visits", MAX_VISITS), ("nodes", MAX_NODES), ("depth", MAX_VISITS), ("mate", MAX_VISITS)):
             number = getattr(self, name)
-            if number is not None and not 1 <= number <= most:
-                raise PlayerError(f"{name} of a limit must be from 1 to {most}, not {number}", str(number))
-        if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):
-            raise PlayerError(f"seconds of a limit must be above 0, not {self.seconds}", str(self.seconds))
+            if number is not None:
+                whole = whole_number(f"{name} of a limit", number, 1, most, PlayerError)
+                object.__setattr__(self, name, whole)
+        if self.seconds is not None:
+            object.__setattr__(self, "seconds", positive_number("seconds of a limit", self.seconds, PlayerError))
 
     @property
     def is_set(self) -> bool:

@@ -150,6 +150,7 @@ class Player:
         self, position: _core.Position, limit: Limit, noise: bool, seed: int, config: SearchConfig | None
     ) -> SearchConfig:
         """Return the configuration of a search, or raise what `search` raises."""
+        _check_type(position, _core.Position, "Position('chess')")
         self.check(position.variant)
         if position.outcome() is not None:
             raise SearchError("there is no move to search for: the game is over", position.fen())
@@ -173,10 +174,18 @@ class Player:
 
 def check_limit(limit: Limit) -> None:
     """Raise `PlayerError` for a limit that might never end a search, or that only the UCI engine can keep."""
+    _check_type(limit, Limit, "Limit(visits=100)")
     if limit.visits is None and limit.seconds is None and limit.nodes is None:
         raise PlayerError("a limit needs visits, seconds or nodes")
     if limit.clock is not None:
         raise PlayerError("only the UCI engine plays by a clock; give seconds")
+
+
+def _check_type(value: object, kind: type, example: str) -> None:
+    """Raise `PlayerError` unless a value is of a kind."""
+    if not isinstance(value, kind):
+        given = type(value).__name__
+        raise PlayerError(f"a {kind.__name__} is needed, such as {example}, not {given}", given)
 
 
 def _random_result(position: _core.Position, seed: int) -> Result:

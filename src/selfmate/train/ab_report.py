@@ -99,17 +99,20 @@ def show(comparison: Comparison, console: Console) -> None:
 
     plan, elos = comparison.plan, _elos(comparison)
     table = Table()
-    table.add_column("arm", overflow="fold")
+    table.add_column("arm", overflow="fold", min_width=8)
     trained = () if plan.kind == "play" else ("steps", "seconds", "policy", "value")
     more = ("games", "positions") if plan.kind == "forks" else ()
-    for column in (*trained, *more, "Elo", "of the nets", "of the settings"):
+    for column in (*trained, *more, "Elo", "of the\nnets", "of the\nsettings"):
         table.add_column(column, justify="right", no_wrap=True)
     for arm in plan.arms:
         results = [comparison.results[arm.name, seed] for seed in _seeds(comparison, arm)]
         cells = [] if plan.kind == "play" else _trained_cells(results)
         cells += [_mean([each.games for each in results]), _mean([each.positions for each in results])] if more else []
-        table.add_row(Text(" ".join((arm.name, *arm.settings, *arm.play))), *cells, *_elo_cells(arm, comparison, elos))
+        table.add_row(Text(arm.name), *cells, *_elo_cells(arm, comparison, elos))
     console.print(table)
+    for arm in plan.arms:
+        if settings := (*arm.settings, *(f"match.{each}" for each in arm.play)):
+            say(console, f"{arm.name}: {' '.join(settings)}")
     for pairing, match in comparison.matches:
         say(console, _match_line(pairing, match))
     deviation = _deviation(comparison)

@@ -17,7 +17,7 @@ from selfmate._core import GameRecord
 from selfmate.app.terminal_board import BLACK_PIECE, DARK_SQUARE, LIGHT_SQUARE, WHITE_PIECE, glyph, has_colors
 from selfmate.board.position import Position
 from selfmate.train.status import CompletedCycle, TrainingStatus
-from selfmate.util.terminal import QuietTerminal
+from selfmate.util.terminal import QuietTerminal, say
 from selfmate.util.text import many, percent
 
 if TYPE_CHECKING:
@@ -160,8 +160,12 @@ class LiveView:
         self._quiet.end()
 
     def say(self, text: str) -> None:
-        """Print a line above the picture, unwrapped, so that it can be copied."""
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        """Print lines above the picture, wrapped between words; a command is not wrapped, so that it can be copied."""
+        for line in text.split("\n"):
+            if "selfmate " in line:
+                self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            else:
+                say(self._console, line)
 
     def cycle_done(self) -> None:
         """Do nothing: the picture shows it already."""
@@ -244,9 +248,9 @@ def _rows(status: TrainingStatus) -> list[tuple[str, str]]:
     rows = [
         ("time", f"{clock(status.elapsed())}{left}"),
         ("stage", status.stage),
-        ("cycle", f"{status.cycle} of {status.cycles}"),
-        ("games", f"{status.games:,}{games}"),
     ]
+    if status.cycles:
+        rows += [("cycle", f"{status.cycle} of {status.cycles}"), ("games", f"{status.games:,}{games}")]
     if match:
         rows.append(("match", f"{len(match.finished)} of {many(match.games, 'game')}"))
         if match.match.games:

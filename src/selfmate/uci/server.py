@@ -113,7 +113,7 @@ class UciServer:
 
     def write(self, *lines: str) -> None:
         """Send lines, whole and in order; end the process if the output is closed."""
-        data = "".join(f"{line}\n" for line in lines).encode("ascii", "replace")
+        data = "".join(f"{line}\n" for line in lines).replace("…", "...").encode("ascii", "replace")
         with self._writing:
             try:
                 while data:
@@ -219,6 +219,8 @@ class UciServer:
                     worker.perft(job)
                 else:
                     worker.search(job, debug=debug)
+            except StrictError as error:
+                self._end_refused(error)  # before `finished` is set, for which `quit` waits to exit with code 0
             finally:
                 job.finished.set()
 

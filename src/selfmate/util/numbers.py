@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import numbers
 import operator
 from typing import Any
 
 from selfmate.errors import SelfmateError, clip
 
-__all__ = ["whole_number"]
+__all__ = ["positive_number", "whole_number"]
 
 
 def whole_number(name: str, number: Any, least: int, most: int, error: type[SelfmateError]) -> int:
@@ -27,4 +30,24 @@ def whole_number(name: str, number: Any, least: int, most: int, error: type[Self
     if not least <= found <= most:
         shown = clip(repr(number))
         raise error(f"{name} must be a whole number from {least} to {most}, not {shown}", shown)
+    return found
+
+
+def positive_number(name: str, number: Any, error: type[SelfmateError]) -> float:
+    """Return a number above 0 (numpy's included) as a float; raise `error` for anything else, infinity and NaN.
+
+    >>> positive_number("seconds", 2, SelfmateError)
+    2.0
+    >>> positive_number("seconds", "2", SelfmateError)
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: seconds must be a number above 0, not '2'
+    """
+    found = math.nan
+    if not isinstance(number, bool) and isinstance(number, numbers.Real):
+        with contextlib.suppress(OverflowError):
+            found = float(number)
+    if not (found > 0 and math.isfinite(found)):
+        shown = clip(repr(number))
+        raise error(f"{name} must be a number above 0, not {shown}", shown)
     return found

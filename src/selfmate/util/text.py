@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["many", "other_format", "percent", "rounded", "signed", "tenths"]
+__all__ = ["is_utf8", "many", "other_format", "percent", "rounded", "signed", "tenths"]
+
+
+def is_utf8(text: str) -> bool:
+    r"""Return whether a text can be written as UTF-8; a file name may have bytes that cannot.
+
+    >>> is_utf8("größer"), is_utf8("\udcff")
+    (True, False)
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def many(number: int, noun: str, plural: str = "") -> str:

@@ -17,7 +17,8 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
     r"""Yield the lines of `source`, without their ends, with their numbers from 1.
 
     A line longer than `limit` is cut to `limit + 1` characters, so that the caller can refuse it. Bytes are read as
-    UTF-8, or line by line as Latin-1, the encoding of the PGN standard, where they are not UTF-8.
+    UTF-8, or line by line as Latin-1, the encoding of the PGN standard, where they are not UTF-8. Raises `TypeError`
+    for what is neither a path nor a file.
 
     >>> import io
     >>> list(numbered_lines(io.BytesIO(b"\xc3\xa9\r\n\xe9\nabcdefgh\n"), 4))
@@ -27,6 +28,8 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
         with Path(source).open("rb") as file:
             yield from numbered_lines(file, limit)
         return
+    if not hasattr(source, "readline"):
+        raise TypeError(f"a path or an open file is needed, not {type(source).__name__}")
     number = 0
     most = limit + 3  # a line of `limit` characters with its end, and one more
     while raw := source.readline(most):

@@ -33,6 +33,8 @@ __all__ = ["LakeSettings", "change", "from_toml", "load", "to_toml"]
 
 MAX_BYTES: Final = 64 << 10
 """Longest file that is read as settings."""
+LISTED: Final = "selfmate lab frozenlake --settings"
+"""What lists all settings, for messages."""
 
 
 class LakePart(Part):
@@ -189,7 +191,7 @@ def change(settings: LakeSettings, changes: Iterable[str]) -> LakeSettings:
         if not equals:
             raise LabError(f"{clip(each)!r}: write section.key=value", each)
         if last not in document.get(section, {}):
-            raise LabError(f"{clip(name)}: unknown key{suggest(name, _keys(), 'keys')}", name)
+            raise LabError(f"{clip(name)}: unknown key{suggest(name, _keys(), 'keys', LISTED)}", name)
         kind = type(document[section][last])
         try:
             value = tomllib.loads(f"value = {text}")["value"]
@@ -227,7 +229,7 @@ def _problem(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         if len(steps) == 1:
             return f"{name}: unknown section{suggest(name, LakeSettings.model_fields, 'sections')}"
-        return f"{name}: unknown key{suggest(name, _keys(), 'keys')}"
+        return f"{name}: unknown key{suggest(name, _keys(), 'keys', LISTED)}"
     if len(steps) == 1:
         return f"{name}: expected a section [{name}], not {show_value(error['input'])}"
     return f"{name}: expected {_expected(*steps[:2])}, not {show_value(error['input'])}"

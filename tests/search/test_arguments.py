@@ -1,0 +1,121 @@
+"""Arguments of the Python API that cannot be taken: one line of a `SelfmateError`, wherever they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from selfmate import (
+    ArrayError,
+    EvaluatorError,
+    FunctionEvaluator,
+    Limit,
+    Player,
+    PlayerError,
+    Position,
+    SearchConfig,
+    SearchError,
+    SelfmateError,
+    SelfPlayConfig,
+    dense_planes,
+    evaluate,
+    play_match,
+    read_epd,
+    read_games,
+)
+
+GARDNER = Position("gardner")
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**30, 2.5, "5", True, float("nan"), np.float32(5), [5]])
+@pytest.mark.parametrize("field", ["visits", "nodes", "depth", "mate"])
+def test_a_limit_counts_whole_numbers(field: str, number: Any) -> None:
+    with pytest.raises(PlayerError, match=rf"^{field} of a limit must be a whole number from 1 to \d+, not "):
+        Limit(**{field: number})
+
+
+@pytest.mark.parametrize("number", [0, -1, "5", True, float("nan"), float("inf"), 10**400, [1]])
+def test_a_limit_has_seconds_above_zero(number: Any) -> None:
+    with pytest.raises(PlayerError, match=r"^seconds of a limit must be a number above 0, not "):
+        Limit(seconds=number)
+
+
+def test_a_limit_takes_numbers_of_numpy() -> None:
+    limit = Limit(visits=np.int64(5), seconds=np.float32(0.5))  # type: ignore[arg-type]
+    assert limit == Limit(visits=5, seconds=0.5)
+    assert (type(limit.visits), type(limit.seconds)) == (int, float)
+
+
+@pytest.mark.parametrize(("position", "limit"), [("startpos", Limit(visits=1)), (GARDNER, 100), (GARDNER, None)])
+def test_a_search_needs_a_position_and_a_limit(position: Any, limit: Any) -> None:
+    with pytest.raises(PlayerError, match=r"^a (Position|Limit) is needed, such as "):
+        Player("uniform").search(position, limit)
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "tpu"}, {"device": 5}, {"threads": -3}, {"threads": float("nan")}, {"threads": 10**9}]
+)
+def test_a_player_needs_a_device_and_threads_that_there_may_be(options: dict[str, Any]) -> None:
+    with pytest.raises(EvaluatorError, match=r"^(unknown device|threads must be a whole number)"):
+        Player("gardner-laptop", **options)
+
+
+@pytest.mark.parametrize("value", [float("nan"), -1, "x", None, 10**400, "a\nb" * 100, np.zeros((3, 3))])
+def test_a_config_out_of_range_is_one_short_line(value: Any) -> None:
+    for make in (
+        lambda: SearchConfig(cpuct=value),
+        lambda: SearchConfig().replace(cpuct=value),
+        lambda: SelfPlayConfig(visits=8, temperature=value),
+    ):
+        with pytest.raises(SearchError) as caught:
+            make()
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 160
+
+
+WDL = {
+    "of another sum": [0.5, 0.5, 0.5],
+    "below zero": [1.5, 0.0, -0.5],
+}
+
+
+@pytest.mark.parametrize("wdl", WDL.values(), ids=WDL)
+def test_evaluate_refuses_what_is_no_probability(wdl: list[float]) -> None:
+    def function(planes: Any) -> Any:
+        return np.zeros((len(planes), 1225), np.float32), np.tile(np.array(wdl, np.float32), (len(planes), 1))
+
+    evaluator = FunctionEvaluator("gardner", function, name="mine")
+    uses: tuple[Callable[[], object], ...] = (
+        lambda: evaluate(evaluator, [GARDNER]),
+        lambda: Player(evaluator).search(GARDNER, Limit(visits=8)),
+    )
+    for use in uses:
+        with pytest.raises(EvaluatorError, match="probabilities of sum one"):
+            use()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"visits": 0}, {"visits": float("nan")}, {"max_plies": -1}, {"openings": [GARDNER]}, {"openings": GARDNER.fen()}],
+)
+def test_a_match_refuses_what_it_cannot_play(wrong: dict[str, Any]) -> None:
+    options = {"openings": [GARDNER.fen()], "visits": 1, "max_plies": 4, **wrong}
+    openings = options.pop("openings")
+    with pytest.raises(SelfmateError):
+        play_match("gardner", "uniform", "uniform", openings, search=SearchConfig(), **options)
+
+
+@pytest.mark.parametrize("encoded", [None, np.zeros((1, 20, 5, 5), np.float32)])
+def test_planes_are_made_of_what_is_encoded(encoded: Any) -> None:
+    with pytest.raises(ArrayError, match="leaves or samples are needed"):
+        dense_planes("gardner", encoded)
+
+
+@pytest.mark.parametrize("source", [None, 5])
+def test_games_are_read_from_paths_and_files(source: Any) -> None:
+    for read in (read_games, read_epd):
+        with pytest.raises(TypeError, match="a path or an open file is needed"):
+            list(read(source))
