@@ -107,3 +107,11 @@ def test_a_port_in_use_is_one_line_in_the_terminal(server: StudioServer, run: Ru
     assert answer.code == 2
     assert answer.err.count("\n") == 1
     assert f"port {server.port} of 127.0.0.1: is in use" in answer.err
+
+
+def test_a_file_is_no_folder_of_runs(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    file.write_text("")
+    answer = run("studio", "--no-browser", "--port", "0", "--runs", str(file))
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"selfmate: {file} is a file: --runs takes the folder of the training runs\n"

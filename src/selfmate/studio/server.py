@@ -60,6 +60,8 @@ def serve(host: str, port: int | None, runs: Path, *, browser: bool, engines: Se
 
     if not (static_folder() / "index.html").is_file():
         raise ServerError("the page is not built: run `make page` in a source checkout")
+    if runs.exists() and not runs.is_dir():
+        raise ServerError(f"{runs} is a file: --runs takes the folder of the training runs", str(runs))
     Access.for_host(host, 0)  # refuse before a port is taken
     known = read_engines(engines) if engines else []
     listener = bind(host, port)
