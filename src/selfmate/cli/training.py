@@ -13,22 +13,13 @@ import typer
 from selfmate.cli.common import INTERRUPTED, Settings, notice, progress_bar
 from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
+from selfmate.match.options import RayAddress
 from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
     from selfmate.train.session import Summary
 
-__all__ = ["Ray", "choose_trainer", "cooldown", "pack", "train"]
-
-Ray = Annotated[
-    str | None,
-    typer.Option(
-        "--ray",
-        metavar="[ADDRESS]",
-        help="Play the games on a cluster of Ray: HOST:PORT of its head, or auto; without an address, one on this "
-        "machine (docs/cluster.md).",
-    ),
-]
+__all__ = ["choose_trainer", "cooldown", "pack", "train"]
 
 Source = Annotated[
     Path | None,
@@ -77,7 +68,7 @@ def train(
             "--watchdog", min=0, max=100_000, help="End when a thread stands still for so many minutes; 0: never."
         ),
     ] = 30,
-    ray: Ray = None,
+    ray: RayAddress = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
     key: Annotated[
         str | None,

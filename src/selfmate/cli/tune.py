@@ -10,9 +10,9 @@ import typer
 
 from selfmate.cli.common import INTERRUPTED, Json, Settings, notice, progress_bar
 from selfmate.cli.complete import complete_recipe
-from selfmate.cli.training import Ray, choose_trainer
+from selfmate.cli.training import choose_trainer
 from selfmate.errors import SelfmateError, clip
-from selfmate.match.options import check_even
+from selfmate.match.options import RayAddress, check_even
 from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def tune(
     device: Annotated[
         str, typer.Option("--device", help="Where to train: auto (a GPU where there is one), cpu or cuda.")
     ] = "auto",
-    ray: Ray = None,
+    ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
     """Search for better settings of a recipe: trials train, and the Elo of their champions decides, never a loss.
