@@ -96,6 +96,7 @@ def test_the_best_settings_of_a_known_landscape_are_found(tmp_path: Path, monkey
     assert float(found.best.values["learner.reuse"]) == pytest.approx(4, abs=0.4)
     later = [float(each.values["learner.reuse"]) for each in found.trials[15:]]
     assert np.mean(np.abs(np.array(later) - 4)) < 1.5  # at random: 1.9
+    assert len({each.values["learner.reuse"] for each in found.trials[:10]}) == 10
     # Each trial trained four quarters of a minute with a seed of its own.
     assert runs.calls[:5] == [*[("00000", 15.0, 1)] * 4, ("00001", 15.0, 2)]
     assert len(runs.calls) == 4 * 30
