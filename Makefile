@@ -60,7 +60,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-file
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(EDITABLE) '.[dev,envs,frames,lab,openvino,train]' $(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON
+	$(EDITABLE) '.[dev,envs,frames,lab,openvino,train,tune]' $(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON
 	@touch .venv/installed-play .venv/installed $@
 
 .PHONY: build run first

@@ -34,6 +34,14 @@ void bind_encoder(nb::module_& m) {
             },
             "index"_a, "Return the policy index with left and right exchanged.")
         .def(
+            "plane_names",
+            [](const Encoding& self) { return plane_names(self, *resolve_variant(self.variant).variant); },
+            "Return what each plane of the policy means. Planes of encodings that are seen by the same side mean the\n"
+            "same, on any board and in any variant, where their names are equal.\n\n"
+            ">>> names = encoding('gardner').plane_names()\n"
+            ">>> names[:4], names[32:34], names[-3:]\n"
+            "(['0,1', '0,2', '0,3', '0,4'], ['1,2', '2,1'], ['=r -1', '=r 0', '=r 1'])\n")
+        .def(
             "__eq__", [](const Encoding& self, const Encoding& other) { return self == other; }, nb::is_operator())
         .def("__getstate__",
              [](const Encoding& self) {

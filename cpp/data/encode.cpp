@@ -130,6 +130,17 @@ std::uint16_t move_index(const Variant& variant, Move move, Color turn) {
     return static_cast<std::uint16_t>(plane * variant.files * variant.ranks + square);
 }
 
+std::vector<std::string> move_plane_names(const Variant& variant) {
+    std::vector<std::string> names;
+    const auto add = [&](int files, int ranks) {
+        names.push_back(std::to_string(files) + "," + std::to_string(ranks));
+    };
+    for (const auto& step : STEPS)
+        for (int distance = 1; distance <= reach(variant); ++distance) add(step[0] * distance, step[1] * distance);
+    for (const auto& jump : JUMPS) add(jump[0], jump[1]);
+    return names;
+}
+
 void write_mask(const Encoding& encoding, std::span<const std::uint16_t> indices, std::uint8_t* mask) {
     std::memset(mask, 0, static_cast<std::size_t>(encoding.policy_size));
     for (const std::uint16_t index : indices) mask[index] = 1;

@@ -14,6 +14,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "board/position.h"
 
@@ -58,6 +60,9 @@ Key encoded_key(const State& state, bool repeated);
 
 // The policy index of a legal move.
 std::uint16_t move_index(const Variant& variant, Move move, Color turn);
+
+// The steps (files, ranks) of the planes before the underpromotions, as "files,ranks".
+std::vector<std::string> move_plane_names(const Variant& variant);
 
 // Writes mask[policy_size]: 1 at the given policy indices, 0 elsewhere.
 void write_mask(const Encoding& encoding, std::span<const std::uint16_t> indices, std::uint8_t* mask);

@@ -185,4 +185,22 @@ std::uint16_t mirror_index(const Encoding& encoding, const Variant& variant, std
     return static_cast<std::uint16_t>(to * encoding.squares + from);
 }
 
+std::vector<std::string> plane_names(const Encoding& encoding, const Variant& variant) {
+    std::vector<std::string> names;
+    // 1. Moves by direction and distance, or by to-square
+    if (encoding.policy == Policy::PLANES) {
+        names = move_plane_names(variant);
+    } else {
+        const std::string board = " of " + std::to_string(encoding.files) + "x" + std::to_string(encoding.ranks);
+        for (int square = 0; square < encoding.squares; ++square)
+            names.push_back("to " + std::to_string(square) + board);
+    }
+    // 2. Underpromotions
+    if (encoding.policy != Policy::FROMTO_QUEEN)
+        for (const Role role : {KNIGHT, BISHOP, ROOK, KING})
+            for (int files = -1; files <= 1 && std::ssize(names) < encoding.planes; ++files)
+                names.push_back(std::string("=") + piece_letter(BLACK, role) + " " + std::to_string(files));
+    return names;
+}
+
 }  // namespace selfmate

@@ -23,6 +23,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "data/encode.h"
 
@@ -44,5 +46,10 @@ void encode(const Encoding& encoding, const Variant& variant, const State& state
 Key encoded_key(const Encoding& encoding, const State& state, bool repeated, std::span<const State> past);
 std::uint16_t move_index(const Encoding& encoding, const Variant& variant, Move move, Color turn);
 std::uint16_t mirror_index(const Encoding& encoding, const Variant& variant, std::uint16_t index);
+
+// What each plane of the policy means, [planes]. Planes of two encodings, also of other variants and boards, that are
+// seen by the same side mean the same where their names are equal: "0,2" is two ranks forward, "=n -1" an underpromotion
+// to a knight with a capture to the left, "to 12 of 5x5" a to-square.
+std::vector<std::string> plane_names(const Encoding& encoding, const Variant& variant);
 
 }  // namespace selfmate

@@ -84,6 +84,13 @@ std::uint8_t draw_code(float draw) {
     return static_cast<std::uint8_t>(std::lround(std::clamp(draw, 0.0f, 1.0f) * 255));
 }
 float draw_of(std::uint8_t code) { return static_cast<float>(code) / 255; }
+// The share of draws beside the rounded value, for which reading takes at most what that value leaves. Writing does so,
+// too, and a share that fills what the value leaves also fills what the rounded value leaves. So a record that was read
+// is written as the same bytes, and a game that was read and goes on as one that was never interrupted.
+float rounded_draw(float value, float draw) {
+    const float most = 1 - std::abs(value_of(value_code(value)));
+    return draw >= 1 - std::abs(value) ? most : std::min(draw, most);
+}
 std::uint8_t weight_code(float weight) {
     return static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0f, 1.0f)) * 255));
 }
@@ -133,7 +140,7 @@ void write_extensions(Writer& out, const GameRecord& record, std::uint8_t flags)
     out.number(flags);
     if (record.judgement) {
         out.number(record.judgement->value);
-        out.number(record.judgement->draw);
+        out.number(std::min(record.judgement->draw, 1 - std::abs(record.judgement->value)));  // as it is read
     }
     if (record.resignation) {
         out.number(record.resignation->ply);
@@ -197,11 +204,7 @@ std::string write_record(const GameRecord& record) {
         if (trained != record.positions.end() && trained->ply == ply) {
             plies.count(ply - last_ply);
             values.number(value_code(trained->value));
-            // A share of draws that fills what the value leaves does so for the rounded value, too: a game that was
-            // read and goes on is written as one that was never interrupted.
-            const bool is_full = trained->draw >= 1 - std::abs(trained->value);
-            const float rounded = value_of(value_code(trained->value));
-            draws.number(draw_code(is_full ? 1 - std::abs(rounded) : trained->draw));
+            draws.number(draw_code(rounded_draw(trained->value, trained->draw)));
             net_values.number(value_code(trained->net_value));
             std::vector<Target> found(legal.size());
             for (const Target& target : trained->targets) found[index_of(target.move, legal)] = target;

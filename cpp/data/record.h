@@ -57,7 +57,8 @@ struct GameRecord {
 };
 
 // Little-endian bytes that begin with the version; a game with a judgement, a resignation or scores has a version of
-// its own. Reading replays the game and throws RecordError for invalid bytes.
+// its own. Reading replays the game and throws RecordError for invalid bytes. Values are rounded once: what was written
+// here is read and written again as the same bytes.
 std::string write_record(const GameRecord& record);
 GameRecord read_record(std::string_view bytes);
 

@@ -498,6 +498,16 @@ class Encoding:
     def mirror_index(self, index: int) -> int:
         """Return the policy index with left and right exchanged."""
 
+    def plane_names(self) -> list[str]:
+        """
+        Return what each plane of the policy means. Planes of encodings that are seen by the same side mean the
+        same, on any board and in any variant, where their names are equal.
+
+        >>> names = encoding('gardner').plane_names()
+        >>> names[:4], names[32:34], names[-3:]
+        (['0,1', '0,2', '0,3', '0,4'], ['1,2', '2,1'], ['=r -1', '=r 0', '=r 1'])
+        """
+
     def __eq__(self, other: object, /) -> bool: ...
 
     def __getstate__(self) -> tuple[str, str, str, int]: ...

@@ -115,7 +115,7 @@ def test_everybody_plays_everybody_with_either_colour_in_one_pool(
         pools.append(arguments[3])
         return make_match_pool(*arguments, **options)
 
-    monkeypatch.setattr("selfmate.match.tournament.make_match_pool", seat)
+    monkeypatch.setattr("selfmate.match.pool_games.make_match_pool", seat)
     names = ["heuristic-1?visits=32&name=strong", "uniform?visits=8", "random", "heuristic-1?visits=4&name=weak"]
     plan, players = make_plan(MatchOptions(players=names, variant="gardner", pairs=2, max_plies=80))
     with MatchFile(tmp_path / "games.pgn", plan.settings) as file:

@@ -145,7 +145,8 @@ def games_of(directory: Path, cycles: int) -> tuple[list[int], dict[int, bytes]]
             for data in unpack_games(read_committed(directory, shard.name, shard.stamp)):
                 record = GameRecord.from_bytes(data)
                 ids.append(record.game_id)
-                games[record.game_id] = record.to_bytes()  # see docs/decisions/0011-many-machines.md
+                assert record.to_bytes() == data, f"game {record.game_id} is not written as it was read"
+                games[record.game_id] = data
     return ids, games
 
 

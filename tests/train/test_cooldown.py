@@ -181,7 +181,8 @@ def test_a_run_begins_with_a_bare_net(source: Path, tmp_path: Path) -> None:
     assert (summary.reason, summary.cycle) == ("complete", 2)
     with pytest.raises(RunError, match=r"do not fit the recipe's \(1 blocks of 12 channels\)"):
         go(tmp_path / "other", "net.channels=12", source=bare)
-    with pytest.raises(RunError, match="a net of gardner; the recipe plays atomic"):
-        train("atomic-laptop", tmp_path / "other", smoke=True, device="cpu", source=bare)
+    wider = ("net.channels=12",)
+    with pytest.raises(RunError, match="a net of gardner: the towers do not fit: channels is 8 in one and 12"):
+        train("atomic-laptop", tmp_path / "other", smoke=True, device="cpu", source=bare, overrides=wider)
     assert not (tmp_path / "other").exists()
     assert isinstance(first.config, NetConfig)

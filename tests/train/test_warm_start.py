@@ -15,7 +15,9 @@ from safetensors.torch import load_file
 from selfmate._core import Buffer, GameRecord
 from selfmate.nn.checkpoint import load
 from selfmate.nn.config import NetConfig
-from selfmate.nn.net import Net
+from selfmate.nn.encodings import sized_for
+from selfmate.nn.net import Net, rounded
+from selfmate.nn.transfer import carry_over
 from selfmate.recipe.reader import load as load_recipe
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
@@ -24,7 +26,7 @@ from selfmate.train import warm_start as inherit_module
 from selfmate.train.batch import as_tensors
 from selfmate.train.learner import Learner
 from selfmate.train.session import Summary, train
-from selfmate.train.warm_start import inherit_weights
+from selfmate.train.warm_start import averaged_net, inherit_weights
 from selfmate.util.files import write_file
 from selfmate.util.signals import Stop
 
@@ -188,8 +190,9 @@ def test_a_kill_while_games_are_copied_leaves_nothing_behind(
 def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"not a run directory: it has no manifest\.json"):
         go(tmp_path / "new", source=tmp_path)
-    with pytest.raises(RunError, match="a run of gardner; the recipe plays atomic"):
-        train("atomic-laptop", tmp_path / "new", smoke=True, device="cpu", source=source)
+    wider = ("net.channels=12",)
+    with pytest.raises(RunError, match="a net of gardner: the towers do not fit: channels is 8 in one and 12 in the"):
+        train("atomic-laptop", tmp_path / "new", smoke=True, device="cpu", source=source, overrides=wider)
     with pytest.raises(RunError, match="already exists"):
         go(source, source=source)
     for part in ("games/00001-00.games", "learner"):
@@ -203,3 +206,38 @@ def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> N
     with pytest.raises(RunError, match="this run has no complete cycle of games to learn from yet"):
         go(tmp_path / "new", source=tmp_path / "short")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("kind", ["run", "net"])
+def test_a_run_of_another_board_begins_with_the_weights_that_mean_the_same(
+    kind: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """5x5 to 8x8: no games, the net of cycle 0 has the tower, and the same run is resumed without --from."""
+    _, state = read_run(source)
+    given = source if kind == "run" else source / state.checkpoint(state.champion).name
+    more: dict[str, Any] = {"overrides": (*SETTINGS, "selfplay.cycles=1"), "smoke": True, "device": "cpu"}
+    assert train("atomic-laptop", tmp_path / "new", source=given, **more).reason == "complete"
+    manifest, own = read_run(tmp_path / "new")
+    assert manifest.parent is not None
+    assert (manifest.parent.cycle, own.games, own.cycle) == (0, 8, 1)
+    assert (
+        f"Starting with what {given} has for atomic: the tower of 1 block, 49 planes of the policy and the value."
+        in (capsys.readouterr().out.replace("\n", " "))
+    )
+    theirs = averaged_net(source) if kind == "run" else load(given)[0]
+    expected = rounded(Net(sized_like(theirs, "atomic"), seed=3))
+    carry_over(rounded(theirs), expected)
+    first = load(tmp_path / "new" / own.checkpoint(0).name)[0].state_dict()
+    for name, tensor in expected.state_dict().items():
+        if name.startswith(("stem", "blocks", "value", "policy.reduce")):
+            assert torch.equal(first[name], tensor), name
+    with pytest.raises(RunError, match="already exists"):
+        train("atomic-laptop", tmp_path / "new", source=given, **more)
+    more["overrides"] = (*SETTINGS, "selfplay.cycles=2")
+    assert train("atomic-laptop", tmp_path / "new", **more).cycle == 2
+
+
+def sized_like(net: Net, variant: str) -> NetConfig:
+    config = net.config
+    sizes = {key: getattr(config, key) for key in ("blocks", "channels", "policy_channels", "value_channels")}
+    return sized_for(variant, context=config.context, **sizes)

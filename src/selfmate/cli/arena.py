@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from selfmate.cli.common import INTERRUPTED, check_device, notice, progress_bar
+from selfmate.cli.common import INTERRUPTED, check_device, match_games, notice, progress_bar
 from selfmate.errors import SelfmateError
 from selfmate.match.match_file import MatchFile
 from selfmate.match.options import MatchOptions
@@ -32,11 +33,15 @@ def run(options: MatchOptions) -> int:
         check_target(path)
     if csv is not None:
         _check_csv(csv, pgn, force=options.force)
-    plan, players = make_plan(options, notice)
+    # On a cluster the nets are opened here only to be checked.
+    plan, players = make_plan(options if options.ray is None else replace(options, device="cpu"), notice)
+    if options.ray is not None and None in players:
+        raise SelfmateError("engines play on one machine: leave out --ray, or the engine")
     different = len(set(plan.openings))
     if different < len(plan.openings):
         notice(f"only {many(different, 'different opening')}; the others repeat {'it' if different == 1 else 'them'}")
     with contextlib.ExitStack() as stack:
+        play_pool = stack.enter_context(match_games(options.ray, options.device))
         file = None if pgn is None else stack.enter_context(MatchFile(pgn, plan.settings, restart=options.force))
         # 2. Play.
         with Interrupt() as interrupt, progress_bar() as bar:
@@ -45,7 +50,7 @@ def run(options: MatchOptions) -> int:
             def tell(report: MatchReport) -> None:
                 bar.update(task, completed=len(report.entries), total=report.games, note=progress_notes(report))
 
-            report = play(plan, players, file, stopping=interrupt, tell=tell)
+            report = play(plan, players, file, play_pool=play_pool, stopping=interrupt, tell=tell)
     # 3. Report.
     if csv is not None:
         write_output(csv, as_csv(report).encode())

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from selfmate.board.position import Position
+    from selfmate.match.pool_games import PlayPool
 
 __all__ = [
     "INTERRUPTED",
@@ -31,6 +32,7 @@ __all__ = [
     "Variant",
     "check_device",
     "flowing",
+    "match_games",
     "notice",
     "pip_line",
     "progress_bar",
@@ -158,6 +160,23 @@ def unquoted_fen(arguments: Sequence[str]) -> str | None:
             rest = itertools.takewhile(lambda each: not each.startswith("--"), arguments[at:])
             return " ".join(list(rest)[:7])
     return None
+
+
+@contextlib.contextmanager
+def match_games(ray: str | None, device: str) -> Iterator[PlayPool]:
+    """Yield what plays the games of matches within a block: this machine, or the cluster at an address."""
+    from selfmate.match.pool_games import play_here
+    from selfmate.util.packages import install_hint
+
+    if ray is None:
+        yield play_here
+        return
+    try:
+        from selfmate.cluster.session import match_cluster
+    except ModuleNotFoundError as error:
+        raise SelfmateError(install_hint(error.name)) from error
+    with match_cluster(ray, device, notice) as play:
+        yield play
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import typer
 from selfmate.cli.common import INTERRUPTED, Json, check_device, takes_options
 from selfmate.errors import SelfmateError, clip
 from selfmate.ladder.options import LadderOptions
-from selfmate.match.options import MatchOptions, check_even
+from selfmate.match.options import MatchOptions, RayAddress, check_even
 
 __all__ = ["arena", "ladder", "progress", "rate"]
 
@@ -108,6 +108,7 @@ def progress(
     ] = 64,
     axis: Annotated[str, typer.Option("--x", help="Axis of the plot: games, positions, steps or minutes.")] = "games",
     device: Annotated[str, typer.Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu",
+    ray: RayAddress = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
@@ -131,7 +132,8 @@ def progress(
         raise SelfmateError(f"--x: unknown axis {clip(axis)!r}; use one of {', '.join(AXES)}", axis)
     check_even(games)
     check_device(device)
-    report, missing = measure_run(run, checkpoints=checkpoints, games=games, visits=visits, device=device)
+    common = {"checkpoints": checkpoints, "games": games, "visits": visits}
+    report, missing = measure_run(run, **common, device=device, ray=ray)
     picture, page = write_pictures(report, axis)
     if as_json:
         print(json.dumps(report.as_json(), indent=2))

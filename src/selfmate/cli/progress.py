@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from selfmate.cli.common import notice, progress_bar
+from selfmate.cli.common import match_games, notice, progress_bar
 from selfmate.ladder import curve
 from selfmate.ladder.curve_report import CurveReport, make_report
 from selfmate.rundir.format import Manifest, State, read_metrics, read_run
@@ -15,26 +15,38 @@ from selfmate.util.text import many
 __all__ = ["measure_run"]
 
 
-def measure_run(run: Path, *, checkpoints: int, games: int, visits: int, device: str) -> tuple[CurveReport, int]:
+def measure_run(
+    run: Path, *, checkpoints: int, games: int, visits: int, device: str, ray: str | None = None
+) -> tuple[CurveReport, int]:
     """Play the missing games of a run; return the report, and how many games are still missing after Ctrl-C.
 
-    `games` are those of each pairing; with 0 nothing is played.
+    `games` are those of each pairing; with 0 nothing is played. `ray` is the address of a cluster that plays them.
     """
     manifest, state = read_run(run)
     folder = run / curve.FOLDER
-    missing = _play(run, manifest, state, checkpoints, games, visits, device) if games else 0
+    missing = _play(run, manifest, state, checkpoints, games, visits, device, ray) if games else 0
     played = curve.read_games_of(folder, manifest.variant, visits)
     return make_report(run, manifest, state, read_metrics(run, state), played, visits), missing
 
 
-def _play(run: Path, manifest: Manifest, state: State, checkpoints: int, games: int, visits: int, device: str) -> int:
+def _play(
+    run: Path,
+    manifest: Manifest,
+    state: State,
+    checkpoints: int,
+    games: int,
+    visits: int,
+    device: str,
+    ray: str | None,
+) -> int:
     chosen = curve.choose_checkpoints([each.cycle for each in state.checkpoints], state.champion, checkpoints)
 
     def player(each: curve.CurvePlayer) -> Player:
         spec = each.spec if each.cycle is None else str(run / state.checkpoint(each.cycle).name)
-        return Player(spec, device=device, threads=1 if device == "cpu" else None)
+        here = device if ray is None else "cpu"  # on a cluster the nets are opened here only to be checked
+        return Player(spec, device=here, threads=1 if here == "cpu" else None)
 
-    with Interrupt() as interrupt, progress_bar() as bar:
+    with Interrupt() as interrupt, progress_bar() as bar, match_games(ray, device) as play_pool:
         task = bar.add_task("progress", total=None, note="")
 
         def tell(done: int, total: int) -> None:
@@ -46,6 +58,7 @@ def _play(run: Path, manifest: Manifest, state: State, checkpoints: int, games: 
             curve.pairings(chosen, state.champion, visits),
             curve.openings_for(manifest.variant, games),
             player,
+            play_pool=play_pool,
             stopping=interrupt,
             tell=tell,
         )

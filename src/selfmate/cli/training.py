@@ -13,20 +13,20 @@ import typer
 from selfmate.cli.common import INTERRUPTED, Settings, notice, progress_bar
 from selfmate.cli.complete import complete_recipe
 from selfmate.errors import SelfmateError
+from selfmate.match.options import RayAddress
 from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
     from selfmate.train.session import Summary
 
-__all__ = ["cooldown", "pack", "train"]
+__all__ = ["choose_trainer", "cooldown", "pack", "train"]
 
-Ray = Annotated[
-    str | None,
+Source = Annotated[
+    Path | None,
     typer.Option(
-        "--ray",
-        metavar="[ADDRESS]",
-        help="Play the games on a cluster of Ray: HOST:PORT of its head, or auto; without an address, one on this "
-        "machine (docs/cluster.md).",
+        "--from",
+        help="Start a new run with the games and the weights of another run, or with a net; of another variant or "
+        "board, with the weights that mean the same.",
     ),
 ]
 
@@ -58,10 +58,7 @@ def train(
     device: Annotated[
         str, typer.Option("--device", help="Where to train: auto (a GPU where there is one), cpu or cuda.")
     ] = "auto",
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Start a new run with the games and the weights of another run, or with a net."),
-    ] = None,
+    source: Source = None,
     learn_only: Annotated[
         bool, typer.Option("--learn-only", help="Play no games: learn from those that the run has.")
     ] = False,
@@ -71,7 +68,7 @@ def train(
             "--watchdog", min=0, max=100_000, help="End when a thread stands still for so many minutes; 0: never."
         ),
     ] = 30,
-    ray: Ray = None,
+    ray: RayAddress = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
     key: Annotated[
         str | None,
@@ -103,12 +100,12 @@ def train(
         raise SelfmateError("give the name of a recipe or a TOML file; selfmate train --list lists the recipes")
     common = {"run": run, "minutes": minutes, "overrides": settings or (), "smoke": smoke, "seed": seed}
     more = {"device": device, "source": source, "learn_only": learn_only, "watchdog": watchdog}
-    summary = _trainer(ray)(recipe, **common, **more)
+    summary = choose_trainer(ray)(recipe, **common, **more)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume
 
 
-def _trainer(ray: str | None) -> Callable[..., Summary]:
+def choose_trainer(ray: str | None) -> Callable[..., Summary]:
     """Return the function that trains on this machine, or with the cluster at an address."""
     try:
         if ray is None:

@@ -19,7 +19,7 @@ from selfmate._core import GameRecord
 from selfmate.cluster.fleet import Fleet, Reply, Seat
 from selfmate.cluster.leases import Arrival, Leases
 from selfmate.cluster.messages import ClusterError, Orders, Report, Setup, read_report
-from selfmate.cluster.states import Counts, SeatState, Task, Times, WorkerState
+from selfmate.cluster.states import Counts, SeatState, Shares, Task, Times, WorkerState
 from selfmate.cluster.worker import pack_records, read_records
 from selfmate.errors import SelfmateError
 from selfmate.util.text import many
@@ -65,7 +65,7 @@ class Dispatcher:
         self.error: Exception | None = None
         self._seats: dict[str, SeatState] = {}
         self._present: list[Seat] = []
-        self._looked = -math.inf
+        self._looked = self._watched = -math.inf
         self._task: Task | None = None
         self._resting = False
         self._closing = False
@@ -133,7 +133,11 @@ class Dispatcher:
         """Look for machines, send orders to workers without any, take reports, look for silent workers."""
         self._look()
         with self.changed:
-            calls = [(worker, orders) for worker in self.workers.values() if (orders := self._orders(worker))]
+            idle = [worker for worker in self.workers.values() if worker.called is None]
+            shares = (
+                self._shares() if idle else Shares(0, 0.0)
+            )  # once: a step takes time by the workers, not their square
+            calls = [(worker, orders) for worker in idle if (orders := self._orders(worker, shares))]
             task = self._task
         for worker, orders in calls:
             self._call(worker, orders, task)
@@ -177,41 +181,46 @@ class Dispatcher:
 
     # 2. Orders
 
-    def _orders(self, worker: WorkerState) -> Orders | None:
-        """Return the next orders of a worker; None if it is at work on some, or there is nothing to do."""
+    def _orders(self, worker: WorkerState, shares: Shares) -> Orders | None:
+        """Return the next orders of a worker that has none; None if there is nothing to do."""
         task = self._task
-        if worker.called is not None or task is None:
+        if task is None or (self._resting and (worker.rests or not worker.slots)):
             return None
-        has_net = not task.evaluator
-        orders = Orders(
-            cycle=task.cycle, evaluator=task.evaluator, net=task.net, games=[], seconds=self._report_seconds()
-        )
-        if self._resting:
-            return None if worker.rests or not worker.slots else msgspec.structs.replace(orders, rest=True)
-        if has_net not in worker.slots:  # it tells them when it has loaded the net
-            return orders
-        games = self.leases.hand_out(worker.name, self._room(worker, worker.slots[has_net]))
-        if not games and not worker.unfinished and not self.leases.out(worker.name):
-            return None
+        has_net, games = not task.evaluator, list[int]()
+        if not self._resting and has_net in worker.slots:  # it tells them when it has loaded the net
+            if self.leases.pending:
+                games = self.leases.hand_out(worker.name, self._room(worker, worker.slots[has_net], shares))
+            if not games and not worker.unfinished and not self.leases.out(worker.name):
+                return None
         begun = [self.begun[game] for game in games if game in self.begun]
-        return msgspec.structs.replace(orders, games=games, begun=pack_records(begun))
+        return Orders(
+            cycle=task.cycle,
+            evaluator=task.evaluator,
+            net=task.net,
+            games=games,
+            begun=pack_records(begun),
+            seconds=self._report_seconds(),
+            rest=self._resting,
+        )
 
     def _report_seconds(self) -> float:
         return max(self.times.report, self.times.report_per_worker * len(self.workers))
 
-    def _room(self, worker: WorkerState, slots: int) -> int:
+    def _shares(self) -> Shares:
+        """Return what the share of a worker in the games that are left is computed from."""
+        rates = [each.rate for each in self.workers.values() if each.slots and not each.is_silent]
+        return Shares(len(rates), sum(rates) if len(rates) > 1 and all(rates) else 0.0)
+
+    def _room(self, worker: WorkerState, slots: int, shares: Shares) -> int:
         """Return how many more games a worker gets: all its slots are busy until its next report but one.
 
         When fewer games are left than there are slots, each worker gets a share by its speed, so that all end together.
         """
         busy = max(worker.unfinished, self.leases.out(worker.name))
         room = slots + math.ceil(2 * self._report_seconds() * worker.rate) - busy
-        others = [each for each in self.workers.values() if each.slots and not each.is_silent]
-        speeds = {each.name: each.rate for each in others}
-        if len(others) > 1 and all(speeds.values()):
-            share = speeds.get(worker.name, 0.0) / sum(speeds.values())
-        else:
-            share = 1 / max(1, len(others))
+        share = 1 / max(1, shares.workers)
+        if shares.rate:
+            share = 0.0 if worker.is_silent else worker.rate / shares.rate
         return max(0, min(room, math.ceil(share * self.leases.pending)))
 
     def _call(self, worker: WorkerState, orders: Orders, task: Task | None) -> None:
@@ -289,6 +298,9 @@ class Dispatcher:
     def _watch(self) -> None:
         """Give the games of silent workers to others; end those that have been silent for too long."""
         now = time.monotonic()
+        if now - self._watched < self.times.report:
+            return
+        self._watched = now
         for worker in list(self.workers.values()):
             if worker.called is None:
                 continue

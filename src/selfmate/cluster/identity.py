@@ -93,9 +93,11 @@ def read_facts(answer: object) -> MachineFacts:
 
 
 def check_machine(
-    name: str, facts: MachineFacts, ours: MachineFacts, recipe: Recipe, *, device: str, pools: int
+    name: str, facts: MachineFacts, ours: MachineFacts, recipe: Recipe | None, *, device: str, pools: int
 ) -> None:
     """Raise one line if so many workers cannot play a recipe on a machine as they would on this one (`ours`).
+
+    Without a recipe its memory does not matter.
 
     >>> from selfmate.recipe.reader import load
     >>> ours = MachineFacts(python="3.11.7", selfmate="0.1.0", sources="5b", memory=1 << 33)
@@ -128,4 +130,5 @@ def check_machine(
             f"{name}: Ray counts a GPU there, and torch sees none; install a torch with CUDA, or give --device cpu",
             name,
         )
-    check_memory_of(recipe, facts.memory, name, pools)
+    if recipe is not None:
+        check_memory_of(recipe, facts.memory, name, pools)

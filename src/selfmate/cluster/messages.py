@@ -17,6 +17,7 @@ from selfmate.errors import SelfmateError
 from selfmate.rundir.format import FileName
 
 __all__ = [
+    "MAX_MESSAGE",
     "ClusterError",
     "Orders",
     "Report",

@@ -17,12 +17,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from selfmate.cluster.fleet import Reply, Seat
 from selfmate.cluster.identity import MachineFacts, make_probe, read_facts
+from selfmate.cluster.match_worker import LeasedMatches
 from selfmate.cluster.messages import ClusterError, one_line
 from selfmate.cluster.worker import LeasedPlay
 from selfmate.search.autotune import GPU_LANES
 from selfmate.util.cpu import cores
 
-__all__ = ["LOCAL", "RayFleet", "connect", "ray_nodes"]
+__all__ = ["LOCAL", "RayFleet", "RayMatchWorker", "connect", "ray_nodes"]
 
 LOCAL: Final = "local"
 """Address of a cluster on this machine alone, for this session."""
@@ -134,12 +135,26 @@ class RayWorker(LeasedPlay):
         return super().exchange(message, None if net is None else memoryview(net))
 
 
-class RayFleet:
-    """The machines of the cluster that this process is connected to. `check` raises for one that cannot be used."""
+class RayMatchWorker(LeasedMatches):
+    """The actor of matches."""
 
-    def __init__(self, device: str, check: Callable[[RayNode, MachineFacts], None]) -> None:
+    def exchange(self, message: bytes, net: Any = None) -> bytes:
+        """As of `LeasedMatches`."""
+        return super().exchange(message, None if net is None else memoryview(net))
+
+
+class RayFleet:
+    """The machines of the cluster that this process is connected to. `check` raises for one that cannot be used.
+
+    `worker` is the class of the actors.
+    """
+
+    def __init__(
+        self, device: str, check: Callable[[RayNode, MachineFacts], None], worker: type[Any] = RayWorker
+    ) -> None:
         self.device = device
         self.check = check
+        self.worker = worker
         self._good: dict[str, bool] = {}  # machines that have answered
         self._probes: dict[str, Any] = {}
         self._notices: list[str] = []
@@ -209,7 +224,7 @@ class RayFleet:
         node = self._nodes[seat.key.partition("/")[0]]
         gpus = 0 if self.device == "cpu" else 1
         self._actors[worker] = (
-            ray.remote(RayWorker)
+            ray.remote(self.worker)
             .options(
                 num_cpus=node.cpus // seat.pools,
                 num_gpus=gpus,

@@ -1,17 +1,22 @@
-"""`selfmate train --ray`: a training session whose games are played by a cluster."""
+"""`--ray`: a training session whose games are played by a cluster, and matches on a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from selfmate._core import GameRecord
 from selfmate.cluster.games import ClusterGames
 from selfmate.cluster.identity import MachineFacts, check_machine, describe_machine
+from selfmate.cluster.match_games import MatchDispatcher
 from selfmate.cluster.messages import ClusterError
-from selfmate.cluster.ray_fleet import RayFleet, RayNode, connect, ray_nodes
+from selfmate.cluster.ray_fleet import RayFleet, RayMatchWorker, RayNode, connect, ray_nodes
+from selfmate.match.pool_games import PlayPool, PoolGames
+from selfmate.match.runner import EvaluationCount
 from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
@@ -21,7 +26,7 @@ from selfmate.train.session import Summary, find_device
 from selfmate.train.session import train as train_here
 from selfmate.util.text import many
 
-__all__ = ["choose_device", "train"]
+__all__ = ["choose_device", "match_cluster", "train"]
 
 
 def train(
@@ -76,6 +81,28 @@ def train(
         return train_here(
             recipe, overrides=overrides, smoke=smoke, device=device, make_games=make_games, ray=ray, **options
         )
+
+
+@contextlib.contextmanager
+def match_cluster(ray: str, device: str, say: Callable[[str], None]) -> Iterator[PlayPool]:
+    """Connect to the cluster at an address within a block, and yield what plays the games of matches on it."""
+    with connect(ray):
+        nodes = ray_nodes()
+        playing = choose_device(device, nodes)
+        ours = msgspec.convert(describe_machine(), MachineFacts)
+
+        def check(node: RayNode, facts: MachineFacts) -> None:
+            check_machine(node.name, facts, ours, None, device=playing, pools=len(node.seats(playing)))
+
+        RayFleet(playing, check).check_all()
+
+        def play(
+            match: PoolGames, *, on_finished: Callable[[list[GameRecord]], None], stopping: Callable[[], bool]
+        ) -> EvaluationCount:
+            fleet = RayFleet(playing, check, RayMatchWorker)
+            return MatchDispatcher(fleet, match, playing, say=say).play(on_finished=on_finished, stopping=stopping)
+
+        yield play
 
 
 def choose_device(wanted: str, nodes: Sequence[RayNode]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from selfmate.cluster.fleet import Seat
 
-__all__ = ["Counts", "SeatState", "Task", "Times", "WorkerState"]
+__all__ = ["Counts", "SeatState", "Shares", "Task", "Times", "WorkerState"]
 
 
 class Times(NamedTuple):
@@ -41,6 +41,14 @@ class Task(NamedTuple):
     """Name of the net (`pack_net`); empty where the core's evaluator plays."""
     block: Any
     """What `Fleet.call` takes for it."""
+
+
+class Shares(NamedTuple):
+    """The workers that get games, at one moment."""
+
+    workers: int
+    rate: float
+    """Games per second of all of them; 0 while one of them has none yet: then all get the same share."""
 
 
 @dataclass

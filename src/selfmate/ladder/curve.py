@@ -28,11 +28,11 @@ from selfmate.errors import SelfmateError
 from selfmate.ladder.calibration import CalibrationError, read_calibration
 from selfmate.ladder.players import VISITS
 from selfmate.match.openings import balanced_openings
-from selfmate.match.pool import make_match_pool
+from selfmate.match.pool_games import PlayPool, PoolGames, play_here
 from selfmate.match.record_pgn import as_game
-from selfmate.match.runner import play_games
 from selfmate.match.schedule import ScheduledGame
 from selfmate.rating.elo import Rating, Ratings, Results, fit, tally
+from selfmate.search.config import play_config
 from selfmate.search.player import Player
 from selfmate.search.spec import HEURISTIC, RANDOM, label, net_name
 from selfmate.util.files import write_file
@@ -223,13 +223,14 @@ def play_missing(
     player: Callable[[CurvePlayer], Player],
     *,
     lanes: int | None = None,
+    play_pool: PlayPool = play_here,
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[int, int], None] = lambda done, games: None,
 ) -> PlayCost:
     """Play every opening with both colours for each pair, all in one pool; games that are in the folder are skipped.
 
     A player that is paired with itself plays each opening once. `player` opens a player; `tell` gets the finished and
-    all games. In the PGN players have the names of `full_name`.
+    all games. In the PGN players have the names of `full_name`. `play_pool` plays the games.
     """
     began = time.monotonic()
     missing = _missing_games(folder, variant, pairs, openings)
@@ -249,19 +250,20 @@ def play_missing(
         writer.save_if_due()
 
     folder.mkdir(exist_ok=True)
-    pool = make_match_pool(
-        variant,
-        [player(each) for each in players],
-        [each.visits for each in players],
-        len(missing),
+    match = PoolGames(
+        variant=variant,
+        players=[player(each) for each in players],
+        visits=[each.visits for each in players],
+        games=[
+            ScheduledGame(number, game.opening, *(index[side] for side in game.sides))
+            for number, game in missing.items()
+        ],
+        searches=[play_config()] * len(players),
         seed=SEED,
         lanes=lanes,
     )
-    games = [
-        ScheduledGame(number, game.opening, *(index[side] for side in game.sides)) for number, game in missing.items()
-    ]
     try:
-        evaluated = play_games(pool, games, on_finished=on_finished, stopping=stopping)
+        evaluated = play_pool(match, on_finished=on_finished, stopping=stopping)
     finally:
         writer.save()
     return PlayCost(done, len(missing) - done, evaluated.leaves, time.monotonic() - began)

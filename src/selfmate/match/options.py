@@ -13,13 +13,23 @@ from typer import Argument, BadParameter, Option
 
 from selfmate.errors import SelfmateError, clip
 
-__all__ = ["PLAYER_HELP", "MatchOptions", "check_even", "read_seed"]
+__all__ = ["PLAYER_HELP", "MatchOptions", "RayAddress", "check_even", "read_seed"]
 
 PLAYER_HELP: Final = (
     "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
     "(runs/NAME, runs/NAME:untrained)"
 )
 """Ways to write a player, for help texts."""
+RayAddress = Annotated[
+    str | None,
+    Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Play the games on a cluster of Ray: HOST:PORT of its head, or auto; without an address, one on this "
+        "machine (docs/cluster.md).",
+    ),
+]
+"""`selfmate.cli.help.with_address` lets its value be left out."""
 MOST_VISITS: Final = 10_000_000
 GAMES: Final = 100
 SPRT_GAMES: Final = 2000
@@ -157,6 +167,7 @@ class MatchOptions:
         str | None, Option("--model", help="Elo of --sprt: normalised or logistic (default: normalised).")
     ] = None
     device: Annotated[str, Option("--device", help="Where nets compute: cpu or cuda.")] = "cpu"
+    ray: RayAddress = None
     pgn: Annotated[
         Path | None, Option("--pgn", help="Keep the match in this file; run the same command again to resume.")
     ] = None

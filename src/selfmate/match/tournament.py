@@ -15,6 +15,7 @@ from selfmate.match.engine_games import EngineLauncher, EngineWorkers, play_engi
 from selfmate.match.match_file import GameEntry, MatchFile
 from selfmate.match.plan import MatchPlan
 from selfmate.match.pool import make_match_pool
+from selfmate.match.pool_games import PlayPool, PoolGames, play_here
 from selfmate.match.referee import ADJUDICATION, NORMAL, FinishedGame, MoveInfo, RefereedGame, Verdict
 from selfmate.match.report import MatchReport
 from selfmate.match.runner import EvaluationCount, play_games
@@ -44,13 +45,14 @@ def play(
     *,
     games: Sequence[ScheduledGame] | None = None,
     before: Sequence[GameEntry] = (),
+    play_pool: PlayPool = play_here,
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[MatchReport], None] = lambda report: None,
 ) -> MatchReport:
     """Play what is missing of a match and return its report; `tell` gets reports while games end.
 
     `players` search in a pool, None is an engine. `games` are those of `schedule` when None. Games in the file and in
-    `before` are not played again.
+    `before` are not played again. `play_pool` plays the games without engines.
     """
     log = _MatchLog(plan, file, tell)
 
@@ -68,9 +70,9 @@ def play(
     without, mixed, between = by_engines
     # 2. Play.
     if without and not halted():
-        _play_in_pool(plan, players, without, log, halted)
+        _play_without_engines(plan, players, without, log, halted, play_pool)
     if mixed and not halted():
-        _play_in_pool(plan, players, mixed, log, halted, _engine_workers(plan, launcher, mixed))
+        _play_with_engines(plan, players, mixed, log, halted, _engine_workers(plan, launcher, mixed))
     if between and not halted():
         play_engine_games(
             launcher,
@@ -142,15 +144,45 @@ class _MatchLog:
         )
 
 
-def _play_in_pool(
+def _play_without_engines(
     plan: MatchPlan,
     players: Sequence[Player | None],
     games: Sequence[ScheduledGame],
     log: _MatchLog,
     stopping: Callable[[], bool],
-    workers: EngineWorkers | None = None,
+    play_pool: PlayPool,
 ) -> None:
-    """Play games of which at least one side searches in a pool; `workers` play the engines' moves."""
+    """Play games of which both sides search in a pool."""
+    by_number = {game.number: game for game in games}
+
+    def on_finished(records: list[GameRecord]) -> None:
+        scheduled = [(record, by_number[record.game_id]) for record in records]
+        log.write((game, _finished(record, game, plan, None)) for record, game in scheduled)
+
+    match = PoolGames(
+        variant=plan.variant,
+        players=players,
+        visits=[contestant.limit.visits or 0 for contestant in plan.contestants],
+        games=games,
+        searches=plan.searches or [play_config(gumbel=plan.gumbel)] * len(players),
+        seed=plan.seed,
+        max_plies=plan.referee.max_plies,
+        rules=plan.referee.score_rules,
+        # A sequential test takes games in order: no more at once than it is expected to need.
+        needed=None if plan.sprt is None else min(len(games), 2 * plan.sprt.expected_pairs),
+    )
+    log.evaluated += play_pool(match, on_finished=on_finished, stopping=stopping)
+
+
+def _play_with_engines(
+    plan: MatchPlan,
+    players: Sequence[Player | None],
+    games: Sequence[ScheduledGame],
+    log: _MatchLog,
+    stopping: Callable[[], bool],
+    workers: EngineWorkers,
+) -> None:
+    """Play games of which one side searches in a pool; `workers` play the engines' moves."""
     # A sequential test takes games in order: no more at once than it is expected to need, none far ahead of the oldest.
     needed = len(games) if plan.sprt is None else min(len(games), 2 * plan.sprt.expected_pairs)
     pool = make_match_pool(
@@ -162,19 +194,16 @@ def _play_in_pool(
         seed=plan.seed,
         max_plies=plan.referee.max_plies,
         rules=plan.referee.score_rules,
-        slots=None if workers is None else workers.concurrency,
-        lanes=None if workers is None else workers.lanes,
+        slots=workers.concurrency,
+        lanes=workers.lanes,
         in_order=plan.sprt is not None,
     )
     by_number = {game.number: game for game in games}
 
     def on_finished(records: list[GameRecord]) -> None:
-        refereed = {} if workers is None else workers.games
-        scheduled = [by_number[record.game_id] for record in records]
-        log.write(
-            (game, _finished(record, game, plan, refereed.pop(game.number, None)))
-            for record, game in zip(records, scheduled, strict=True)
-        )
+        scheduled = [(record, by_number[record.game_id]) for record in records]
+        log.write((game, _finished(record, game, plan, workers.games.pop(game.number, None)))
+                  for record, game in scheduled)  # fmt: skip
 
     log.evaluated += play_games(pool, games, on_finished=on_finished, stopping=stopping, workers=workers)
 

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 from selfmate.nn.architecture import PLANES
 from selfmate.nn.config import NetError
+from selfmate.nn.encodings import encoding_of
 from selfmate.nn.net import Net
+from selfmate.util.text import many
 
-__all__ = ["copy_matching_weights", "grow", "means_the_same", "transfer_tower", "without_context"]
+__all__ = [
+    "CarriedWeights",
+    "carry_over",
+    "check_towers",
+    "copy_matching_weights",
+    "grow",
+    "means_the_same",
+    "transfer_tower",
+    "without_context",
+]
 
 SAME_MEANING: Final = ("encoder", "history", "activation", "widths")
 """Keys of a config that must be equal for the weights of a tower to mean the same."""
@@ -32,16 +43,89 @@ def transfer_tower(source: Net, target: Net) -> int:
     >>> transfer_tower(small_board, large_board)
     4
     """
-    for key in ("bitboards", "scalars", "channels", "context", *SAME_MEANING, "context_blocks"):
-        if (here := getattr(source.config, key)) != (there := getattr(target.config, key)):
-            raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
+    check_towers(source, target)
     copied = min(source.config.blocks, target.config.blocks)
     old, new = source.state_dict(), target.state_dict()
     for layer in source.layers:
-        if layer.name.startswith(("stem", "blocks.")):
+        if layer.name.startswith(("stem", "blocks.", "tower.")):
             for name in layer.tensors.keys() & new.keys():
                 new[name].copy_(old[name])
     return copied
+
+
+def check_towers(source: Net, target: Net) -> None:
+    """Raise `NetError` where the weights of one tower do not mean anything in the other."""
+    for key in ("bitboards", "scalars", "channels", "context", *SAME_MEANING, "context_blocks"):
+        if (here := getattr(source.config, key)) != (there := getattr(target.config, key)):
+            raise NetError(f"the towers do not fit: {key} is {here} in one and {there} in the other", key)
+
+
+class CarriedWeights(NamedTuple):
+    """What a net has of one of another variant or board; the rest of it is new."""
+
+    blocks: int
+    """Of the tower; the stem comes with them, for both read the same planes. A plain tower has none, and is copied."""
+    policy_planes: int
+    """Kinds of moves (direction and distance, underpromotion, to-square) whose logits it has."""
+    has_value: bool
+
+    def __str__(self) -> str:
+        parts = [f"the tower of {many(self.blocks, 'block')}" if self.blocks else "the tower"]
+        parts += [f"{many(self.policy_planes, 'plane')} of the policy"] * (self.policy_planes > 0)
+        parts += ["the value"] * self.has_value
+        return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+
+
+@torch.no_grad()
+def carry_over(source: Net, target: Net) -> CarriedWeights:
+    """Copy into a net of another variant or board size what means the same there; the rest stays as it is.
+
+    That is the stem and the blocks (`transfer_tower`); of the policy the planes with the same names, which heads by
+    convolutions have on every board and full heads on boards of one size; and the value head, likewise. Raises
+    `NetError` where the towers do not fit.
+
+    >>> from selfmate.nn.encodings import sized_for
+    >>> print(carry_over(Net(sized_for("gardner"), seed=1), Net(sized_for("chess"), seed=2)))
+    the tower of 4 blocks, 49 planes of the policy and the value
+    """
+    blocks = transfer_tower(source, target)
+    here, there = source.config, target.config
+    old, new = source.state_dict(), target.state_dict()
+    same_board = (here.files, here.ranks) == (there.files, there.ranks)
+
+    def copy_layers(prefix: str) -> bool:
+        """Copy the layers of a head whose shapes are equal, if all of them are."""
+        names = [name for name in new if name.startswith(prefix)]
+        if not all(name in old and old[name].shape == new[name].shape for name in names):
+            return False
+        for name in names:
+            new[name].copy_(old[name])
+        return bool(names)
+
+    # 1. The value
+    has_value = (
+        here.value == there.value
+        and here.heads == there.heads
+        and (here.heads == "conv" or same_board)
+        and copy_layers("value.")
+    )
+    # 2. The policy: its first layer, and of the last one the planes that both have
+    keys = ("policy", "underpromotions", "heads", "policy_channels")
+    if here.policy == "none" or any(getattr(here, key) != getattr(there, key) for key in keys):
+        return CarriedWeights(blocks, 0, has_value)
+    if here.heads == "full" and not same_board:
+        return CarriedWeights(blocks, 0, has_value)
+    copy_layers("policy.reduce.")
+    copy_layers("policy.from.")
+    places = {name: plane for plane, name in enumerate(encoding_of(here).plane_names())}
+    shared = [(plane, places[name]) for plane, name in enumerate(encoding_of(there).plane_names()) if name in places]
+    for name in ("policy.planes.weight", "policy.planes.bias", "policy.full.weight", "policy.full.bias"):
+        if name in new:
+            planes, theirs = (tensor.unflatten(0, (count, -1)) for tensor, count in (
+                (new[name], there.planes), (old[name], here.planes)))  # fmt: skip
+            for plane, place in shared:
+                planes[plane].copy_(theirs[place])
+    return CarriedWeights(blocks, len(shared), has_value)
 
 
 def copy_matching_weights(source: Net, target: Net) -> bool:

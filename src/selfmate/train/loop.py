@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from selfmate._core import GameRecord
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
+from selfmate.nn.transfer import CarriedWeights
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
@@ -41,7 +42,7 @@ from selfmate.train.selfplay import CycleGames, lanes_on, native_evaluator, shou
 from selfmate.train.selfplay_metrics import describe_options
 from selfmate.train.session_time import SessionTime
 from selfmate.train.status import CompletedCycle, TrainingStatus
-from selfmate.train.warm_start import inherit_weights, is_bare_net
+from selfmate.train.warm_start import brings_games, inherit_weights
 from selfmate.train.watchdog import Watchdog
 from selfmate.train.window import read_cycle
 from selfmate.util.processor_use import ProcessorUse, gpu_sensor
@@ -134,9 +135,11 @@ class Trainer:
         if run.state.learner is None:
             untrained = write_net(run, self.learner, 0)
             if self.source is not None:
-                inherit_weights(self.learner, self.source, self.lessons.window.learned)
-                if is_bare_net(self.source):
+                taken = inherit_weights(self.learner, self.source, self.lessons.window.learned)
+                if not brings_games(self.source, run.manifest.variant):
                     untrained = write_net(run, self.learner, 0)
+                if isinstance(taken, CarriedWeights):
+                    self.view.say(f"Starting with what {self.source} has for {self.recipe.variant.name}: {taken}.")
             run.commit(learner=write_learner(run, self.learner), checkpoints=(untrained,))
         else:
             self.learner.restore(run.verify(run.state.learner))

@@ -2,7 +2,8 @@
 
 A larger net, a leaner one or another recipe need not begin untrained: the new net takes the weights that fit, learns
 from the newest games of the other run, and continues self-play from there. The other run is only read; it may be a
-packed one. A bare net has no games: self-play begins with it, as the net of cycle 0.
+packed one. A bare net has no games: self-play begins with it, as the net of cycle 0. So it does with a run or a net of
+another variant or board, whose games are none of this one: what means the same carries over (`nn.transfer.carry_over`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ import torch
 
 from selfmate._core import Buffer
 from selfmate.nn.checkpoint import JSON_NAME, load, read_card, unpack_tensors
-from selfmate.nn.config import NetConfig
+from selfmate.nn.config import NetConfig, NetError
 from selfmate.nn.net import Net
-from selfmate.nn.transfer import copy_matching_weights, means_the_same, without_context
+from selfmate.nn.transfer import (
+    CarriedWeights,
+    carry_over,
+    check_towers,
+    copy_matching_weights,
+    means_the_same,
+    without_context,
+)
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
@@ -36,7 +44,15 @@ from selfmate.train.learner import Learner
 from selfmate.train.learner_card import read_learner_config
 from selfmate.util.files import write_file
 
-__all__ = ["averaged_net", "find_parent", "inherit", "inherit_weights", "is_bare_net", "learner_config"]
+__all__ = [
+    "averaged_net",
+    "brings_games",
+    "find_parent",
+    "inherit",
+    "inherit_weights",
+    "is_bare_net",
+    "learner_config",
+]
 
 CONTEXT_POSITIONS: Final = 1024
 """Positions over which the context of the parent's blocks is averaged when the new net has none."""
@@ -45,16 +61,17 @@ CONTEXT_POSITIONS: Final = 1024
 def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
     """Return the entry for the manifest of a new run in `directory` that begins with run or net `source`.
 
-    Raises `RunError` where it cannot: the directory is in use, another variant, no games, damaged files, a net whose
-    weights do not fit.
+    Raises `RunError` where it cannot: the directory is in use, no games, damaged files, a net whose weights do not fit.
     """
     if (directory / "manifest.json").exists() and read_state(directory).learner is not None:
         raise RunError(f"{directory}: already exists; run the same command without --from to resume it", str(directory))
     if is_bare_net(source):
         return _net_as_parent(source, recipe)
     manifest, state = read_run(source)
+    card = read_card(source / state.checkpoint(state.champion).name)
     if manifest.variant != recipe.variant.name:
-        raise RunError(f"{source}: a run of {manifest.variant}; the recipe plays {recipe.variant.name}", str(source))
+        _check_fit(source, averaged_net(source), recipe)
+        return Parent(name=manifest.name or source.resolve().name, cycle=0, net_id=card.net_id)
     if not any(shard.cycle < state.cycle for shard in state.shards):
         raise RunError(f"{source}: this run has no complete cycle of games to learn from yet", str(source))
     # Check every file that will be read, before anything is written.
@@ -63,7 +80,6 @@ def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
         read_committed(source, f"{state.learner.name}/{name}", stamp)
     for shard in _wanted(state, at(recipe.learner.window, state.cycle)):
         read_committed(source, shard.name, shard.stamp)
-    card = read_card(source / state.checkpoint(state.champion).name)
     return Parent(name=manifest.name or source.resolve().name, cycle=state.cycle, net_id=card.net_id)
 
 
@@ -74,18 +90,31 @@ def is_bare_net(source: Path) -> bool:
 
 def _net_as_parent(source: Path, recipe: Recipe) -> Parent:
     net, card = load(source)
-    if card.variant != recipe.variant.name.removesuffix("960"):
-        raise RunError(f"{source}: a net of {card.variant}; the recipe plays {recipe.variant.name}", str(source))
+    _check_fit(source, net, recipe)
+    return Parent(name=source.resolve().name, cycle=0, net_id=card.net_id)
+
+
+def _check_fit(source: Path, net: Net, recipe: Recipe) -> None:
+    """Raise `RunError` if the weights of a net, maybe of another variant, do not fit the recipe's."""
     wanted = Net(recipe.net_config(), seed=None)
-    if not means_the_same(net, wanted) or net.config.context != wanted.config.context:
+    if net.config.variant != wanted.config.variant:
+        try:
+            check_towers(net, wanted)
+        except NetError as error:
+            raise RunError(f"{source}: a net of {net.config.variant}: {error}", "net") from None
+    elif not means_the_same(net, wanted) or net.config.context != wanted.config.context:
         sizes = [f"{each.config.blocks} blocks of {each.config.channels} channels" for each in (net, wanted)]
         raise RunError(f"{source}: the weights of this net ({sizes[0]}) do not fit the recipe's ({sizes[1]})", "net")
-    return Parent(name=source.resolve().name, cycle=0, net_id=card.net_id)
+
+
+def brings_games(source: Path, variant: str) -> bool:
+    """Return whether a new run of a variant learns from the games of `source`: a run of the same variant."""
+    return not is_bare_net(source) and read_run(source)[0].variant == variant
 
 
 def inherit(run: Run, source: Path) -> None:
     """Copy the newest games of another run, up to the capacity of the window, and take over its cycle number."""
-    if run.state.learner is not None or run.state.shards or is_bare_net(source):
+    if run.state.learner is not None or run.state.shards or not brings_games(source, run.manifest.variant):
         return
     run.commit()  # so that a run killed while games are copied is not taken for a damaged one
     with Run.hold(source):
@@ -131,12 +160,15 @@ def averaged_net(run: Path) -> Net:
     return net
 
 
-def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool:
+def inherit_weights(learner: Learner, source: Path, games: Buffer) -> bool | CarriedWeights:
     """Copy the weights of a net, or the averaged ones of another run, into a new learner as far as they fit.
 
-    Returns whether any did.
+    Returns whether any did; of a net of another variant, which.
     """
     theirs = load(source)[0] if is_bare_net(source) else averaged_net(source)
+    if theirs.config.variant != learner.net.config.variant:
+        carry_over(theirs, learner.net)
+        return carry_over(theirs, learner.average)
     if not means_the_same(theirs, learner.net):
         return False
     if learner.net.config.context == "none" != theirs.config.context and games.positions:

@@ -1,0 +1,139 @@
+"""A worker of matches: plays games between players that search in a pool, and sends their records and scores."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from selfmate._core import GameRecord, ScoreRules, SearchConfig
+from selfmate.cluster.messages import MAX_MESSAGE, ClusterError, one_line, unpack_net
+from selfmate.match.pool_games import PoolGames, play_here
+from selfmate.match.schedule import ScheduledGame
+from selfmate.rundir.format import FileName
+from selfmate.rundir.games import decode_games, encode_games, pack_games, unpack_games
+from selfmate.search.player import Player
+
+__all__ = ["LeasedMatches", "MatchSeat", "MatchSetup", "PlayedGames", "read_played"]
+
+Rule: TypeAlias = tuple[int, int, int] | None
+
+
+class MatchSeat(Struct, frozen=True, kw_only=True):
+    """A player of a match."""
+
+    player: str  # of the core, or `random`; empty: a net
+    net: str = ""  # sha256 of its files
+    file: FileName | None = None  # of an ONNX net; None: a folder
+    visits: Annotated[int, Meta(ge=0)]
+    search: dict[str, Any]  # fields of `SearchConfig` that differ from their defaults
+
+
+class MatchSetup(Struct, frozen=True, kw_only=True):
+    """What a worker of matches plays for as long as it lives."""
+
+    variant: str
+    seats: list[MatchSeat]
+    seed: int
+    max_plies: int
+    rules: tuple[Rule, Rule, Rule]  # of `ScoreRules`: resign, win, draw
+    device: str
+    lanes: Annotated[int, Meta(ge=1)]
+
+    def to_bytes(self) -> bytes:
+        """Return the message."""
+        return msgspec.msgpack.encode(self)
+
+
+class PlayedGames(Struct, frozen=True, kw_only=True):
+    """What a worker has played."""
+
+    games: bytes  # a shard
+    scores: list[list[int | None]]  # of each game, as `GameRecord.scores`, which the bytes of a record do not have
+    evaluations: Annotated[int, Meta(ge=0)]
+    batches: Annotated[int, Meta(ge=0)]
+
+    def to_bytes(self) -> bytes:
+        """Return the message."""
+        return msgspec.msgpack.encode(self)
+
+    def records(self) -> list[GameRecord]:
+        """Return the games with their scores, each of them replayed; raise `SelfmateError` for anything else."""
+        found = decode_games(unpack_games(self.games))
+        if [len(each.moves) for each in found] != [len(each) for each in self.scores]:
+            raise ClusterError("not as many scores as moves")
+        return [_with_scores(record, scores) for record, scores in zip(found, self.scores, strict=True)]
+
+
+def _with_scores(record: GameRecord, scores: list[int | None]) -> GameRecord:
+    made: GameRecord = GameRecord.__new__(GameRecord)
+    made.__setstate__((record.to_bytes(), scores))
+    return made
+
+
+def read_played(data: object) -> PlayedGames:
+    """Return the games of a message; raise `ClusterError` for anything else.
+
+    >>> read_played(b"nonsense")
+    Traceback (most recent call last):
+    ...
+    selfmate.cluster.messages.ClusterError: not the games of a match: Expected `object`, got `int`
+    """
+    if not isinstance(data, bytes) or len(data) > MAX_MESSAGE:
+        raise ClusterError("not the games of a match: not bytes, or too many of them")
+    try:
+        return msgspec.msgpack.decode(data, type=PlayedGames)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ClusterError(f"not the games of a match: {one_line(str(error))}") from None
+
+
+class LeasedMatches:
+    """Plays leases of scheduled games: `exchange` takes them and returns all of them, finished."""
+
+    def __init__(self, setup: bytes) -> None:
+        self.setup = msgspec.msgpack.decode(setup, type=MatchSetup)
+        self._players: list[Player] = []
+
+    def exchange(self, message: bytes, net: bytes | memoryview | None = None) -> bytes:
+        """Play the games of a message, tuples (number, opening, white, black); return `PlayedGames`.
+
+        `net` are the nets of all players, blocks of `pack_net` by name, with the first message.
+        """
+        games = [ScheduledGame(*each) for each in msgspec.msgpack.decode(message, type=list[tuple[int, str, int, int]])]
+        if net is not None:
+            self._load(msgspec.msgpack.decode(net, type=dict[str, bytes]))
+        setup, finished = self.setup, list[GameRecord]()
+        resign, win, draw = setup.rules
+        match = PoolGames(
+            variant=setup.variant,
+            players=self._players,
+            visits=[seat.visits for seat in setup.seats],
+            games=games,
+            searches=[SearchConfig(**seat.search) for seat in setup.seats],
+            seed=setup.seed,
+            max_plies=setup.max_plies,
+            rules=ScoreRules(resign=resign, win=win, draw=draw),
+            lanes=setup.lanes if setup.device == "cpu" else None,
+        )
+        count = play_here(match, on_finished=finished.extend, stopping=lambda: False)
+        return PlayedGames(
+            games=pack_games(encode_games(finished)),
+            scores=[list(record.scores) for record in finished],
+            evaluations=count.leaves,
+            batches=count.batches,
+        ).to_bytes()
+
+    def _load(self, nets: dict[str, bytes]) -> None:
+        options: dict[str, Any] = {"device": self.setup.device}
+        if self.setup.device == "cpu":
+            options["threads"] = 1
+        with tempfile.TemporaryDirectory(prefix="selfmate-nets-") as folder:
+            for name, data in nets.items():
+                (Path(folder) / name).mkdir()
+                unpack_net(name, data, Path(folder) / name)
+            for seat in self.setup.seats:
+                source: str | Path = seat.player or Path(folder, seat.net, seat.file or "")
+                self._players.append(Player(source, **options))
