@@ -361,7 +361,8 @@ def test_measuring_changes_nothing_else_and_can_be_stopped(
     monkeypatch.undo()
     assert train("gardner-laptop", run=directory, overrides=settings(2), smoke=True).reason == "complete"
     assert texts(directory / "progress") == texts(trained / "progress")
-    assert [line["elo"] for line in lines_of(directory)] == [line["elo"] for line in lines_of(trained)]
+    elos = [line["elo"] for line in lines_of(trained)]  # the last digit depends on the threads that solve them
+    assert [line["elo"] for line in lines_of(directory)] == pytest.approx(elos, rel=1e-9)
     # 2. What was learned is the same without it
     plain = tmp_path / "plain"
     assert train("gardner-laptop", run=plain, overrides=settings(0), smoke=True).reason == "complete"
