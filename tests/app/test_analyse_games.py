@@ -130,6 +130,31 @@ def test_one_alpha_beta_search_that_sees_too_little_is_enough(
     assert (found.judge is None) == (doubting < len(marks.DEPTHS) - 1)
 
 
+@pytest.mark.parametrize(
+    ("fen", "pieces"),
+    [
+        ("r3k3/1p3n2/8/8/8/5N2/1P4B1/R3K3 w - - 0 1", 5),  # an endgame: 5 of 14 pieces
+        ("r3k1n1/1p3n2/8/8/8/5N2/1P4B1/R3K3 w - - 0 1", 6),
+    ],
+)
+def test_an_endgame_needs_a_larger_loss(fen: str, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A knight for a pawn has a mark only with more pieces; what loses the game has one in both."""
+    before = Position("chess", fen)
+    best, played = before.parse_san("Ne5"), before.parse_san("Ng5")
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
+    monkeypatch.setattr(marks, "_rivals", lambda before, best, played: [best])
+    stub_judge(monkeypatch, {played: -0.45}, {played: -0.45})
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -330 * (move == played))
+    found = check.confirm(before, best, played, 0.42)
+    assert (found.mark, found.loss > 0) == (("", False) if pieces == 5 else ("??", True))
+    stub_judge(monkeypatch, {best: 0.2, played: -0.9}, {best: 0.2, played: -0.9})
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 if move == played else 300)
+    assert check.confirm(before, best, played, 0.9).mark == "??"
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -99_990 if move == played else -600)
+    stub_judge(monkeypatch, {}, {})
+    assert check.confirm(before, best, played, 0.1).mark == "?!"  # a forced mate is certain
+
+
 def test_the_judge_and_the_player_can_prevent_a_mark(
     queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
 ) -> None:

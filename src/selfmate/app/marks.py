@@ -17,6 +17,9 @@ sees the loss of a queen's worth at every depth, and the judge a loss of log-odd
 A forced mate is worth 1, and certain: what shallower searches saw does not count, and `?!` stands at a move that allows
 one if the better move is not hopeless, whatever the judge says.
 
+In an endgame a mark needs a larger loss, unless it is a mate: a knight for a pawn is often a draw there, which shows
+only at depths that none of these searches reaches.
+
 Alpha-beta must see a loss of `LEAST_PAWNS` at every depth, and the judge some. A step is taken only if a mark still
 stands after the ones before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
 """
@@ -42,6 +45,7 @@ __all__ = [
     "Confirmation",
     "MoveCheck",
     "Searcher",
+    "is_endgame",
     "log_odds",
     "mark_of",
     "outcome_value",
@@ -88,6 +92,9 @@ LEAST_JUDGED: Final = 0.05
 """Least loss that the judge sees at a marked move, unless it is mated."""
 MATED_LOSS: Final = 0.32
 """Least loss of value in alpha-beta at which `?!` stands for a move that is mated: the better one has -8.5 pawns."""
+ENDGAME_SHARE, ENDGAME_LOSS = 0.36, 0.6
+"""A position with at most this share of the pieces of the start, kings and pawns apart, is an endgame (in chess 5 of
+14); the least confirmed loss of a mark there."""
 MOST_VALUE: Final = 0.98
 """A larger value of the judge is a game that is won, like `MOST_PAWNS`: nothing more can be lost or gained."""
 
@@ -133,6 +140,18 @@ def value_of_score(centipawns: int) -> float:
 def pawns_of_score(centipawns: int, most: float = MOST_PAWNS) -> float:
     """Return a score of alpha-beta in pawns, `-most` to `most`."""
     return max(-most, min(most, centipawns / 100))
+
+
+def is_endgame(position: Position) -> bool:
+    """Return whether few pieces are left, kings and pawns apart.
+
+    >>> is_endgame(Position("chess")), is_endgame(Position("chess", "4k3/pp3r2/2n5/8/8/2N5/PP3R2/4K3 w - - 0 1"))
+    (False, True)
+    """
+    pieces, start = (
+        sum(letter in "NBRQnbrq" for letter in board.board_fen()) for board in (position, Position(position.variant))
+    )
+    return pieces <= ENDGAME_SHARE * start
 
 
 class Searcher:
@@ -218,7 +237,8 @@ class MoveCheck:
             key=lambda each: _least(each[0]),
             default=([_Loss(0.0, 0.0, 0.0)], played),
         )
-        open_game, queen = _is_open(seen), _is_queen(seen)
+        endgame = is_endgame(before)
+        open_game, queen = _is_open(seen) and not endgame, _is_queen(seen) and not endgame
         if not _stands(seen, MOST_JUDGED, lost, open_game=open_game, queen=queen):
             return Confirmation(0.0, _values(seen))
         # 2. The judge, at the ends of the lines after both moves
@@ -240,6 +260,8 @@ class MoveCheck:
             queen = queen and log_odds(worth) - log_odds(rest) >= QUEEN_ODDS
             stands = _stands(seen, judged, lost, open_game=open_game, queen=queen)
         loss = max(0.0, _mean(_least(seen), judged, lost)) if _counts(seen, judged) else 0.0
+        if endgame and loss < ENDGAME_LOSS and not _is_mated(seen):
+            loss, stands = 0.0, False
         return Confirmation(loss, _values(seen), judged, stands, line)
 
     def _value(self, position: Position, before: Position) -> float:
