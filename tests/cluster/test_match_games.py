@@ -34,6 +34,8 @@ from selfmate.search.player import Player
 from thread_fleet import ThreadFleet
 
 QUICK = Times(report=0.02, silence=-29.6, loss=2, start=60, seats=0.05, retry=0.01)
+PATIENT = QUICK._replace(silence=0, loss=60)
+"""Where no worker is to be given up, however busy the machine is."""
 """Silent after three leases of ten seconds and minus 29.6 s, which is 0.4 s."""
 
 
@@ -97,12 +99,16 @@ def expected(match: PoolGames) -> dict[int, tuple[Any, ...]]:
 
 
 def play(
-    match: PoolGames, fleet: MatchFleet, *, stopping: Callable[[int], bool] = lambda games: False
+    match: PoolGames,
+    fleet: MatchFleet,
+    *,
+    stopping: Callable[[int], bool] = lambda games: False,
+    times: Times = QUICK,
 ) -> tuple[dict[int, tuple[Any, ...]], list[str]]:
     """Return the games by number, and what was said; fail for a game that came twice."""
     found: list[GameRecord] = []
     lines: list[str] = []
-    dispatcher = MatchDispatcher(fleet, match, "cpu", say=lines.append, times=QUICK)
+    dispatcher = MatchDispatcher(fleet, match, "cpu", say=lines.append, times=times)
     counted = dispatcher.play(on_finished=found.extend, stopping=lambda: stopping(len(found)))
     assert len({record.game_id for record in found}) == len(found)
     assert counted.leaves > 0 or not found
@@ -112,7 +118,7 @@ def play(
 @pytest.mark.parametrize("seats", [1, 3])
 def test_the_games_are_those_of_one_machine(seats: int, match: PoolGames, expected: dict[int, Any]) -> None:
     fleet = MatchFleet(seats)
-    found, lines = play(match, fleet)
+    found, lines = play(match, fleet, times=PATIENT)
     assert len(expected) == 48
     assert found == expected
     assert any(any(score is not None for score in scores) for _, scores in found.values())
@@ -144,7 +150,7 @@ def test_a_silent_worker_is_heard_when_it_comes_back(
     monkeypatch.setattr(module, "FIRST_GAMES", 4)
     found, lines = play(match, MatchFleet(2, spoil))
     assert found == expected
-    assert [line.split(";")[0] for line in lines] == ["machine0-1 is silent"]
+    assert "machine0-1 is silent" in [line.split(";")[0] for line in lines]
 
 
 @pytest.mark.parametrize("fault", ["garbage", "twice", "foreign", "missing", "unfinished", "seats", "scores"])

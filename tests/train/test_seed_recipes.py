@@ -17,6 +17,7 @@ from command import Run as Command
 from selfmate import read_games
 from selfmate.nn.architecture import layers
 from selfmate.recipe.reader import load
+from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
 from selfmate.train.session import train
 
@@ -137,7 +138,8 @@ def test_the_two_nets_of_003_differ_in_board_and_value_alone() -> None:
 def test_no_game_is_begun_long_before_its_cycle(name: str) -> None:
     """A GPU has room for thousands of games, more than these recipes play with one net."""
     selfplay = load(name).selfplay
-    assert selfplay.slots == selfplay.games
+    games = at(selfplay.games, 0)
+    assert 0.9 * games <= selfplay.slots <= games
 
 
 def test_a_gate_above_55_percent() -> None:

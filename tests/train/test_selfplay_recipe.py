@@ -450,7 +450,7 @@ def test_puzzles_of_a_run_begin_games_of_another(tmp_path: Path, run: Command) -
     book = tmp_path / "puzzles.csv"
     done = run("starts", tmp_path / "run", "-o", book, "--even", "--visits", "50")
     assert (done.code, done.err) == (0, "")
-    assert done.out.endswith(" puzzles, 50% with White to move.\n")
+    assert done.out.endswith(" puzzles, 50.0 % with White to move.\n")
     found = read_starts(recipe_with(f"selfplay.starts={book}", "selfplay.starts_even=true"))
     assert found is not None
     assert found.bad_rows == 0
