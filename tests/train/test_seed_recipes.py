@@ -17,8 +17,8 @@ from command import Run as Command
 from selfmate import read_games
 from selfmate.nn.architecture import layers
 from selfmate.recipe.reader import load
-from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
+from selfmate.search.autotune import GPU_LANES
 from selfmate.train.session import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -138,8 +138,11 @@ def test_the_two_nets_of_003_differ_in_board_and_value_alone() -> None:
 def test_no_game_is_begun_long_before_its_cycle(name: str) -> None:
     """A GPU has room for thousands of games, more than these recipes play with one net."""
     selfplay = load(name).selfplay
-    games = at(selfplay.games, 0)
-    assert 0.9 * games <= selfplay.slots <= games
+    if name == "chess-cloud":  # a few less: its batches then need no padding
+        assert selfplay.slots * selfplay.leaves == GPU_LANES * 512
+        assert selfplay.slots <= 200 == selfplay.games
+    else:
+        assert selfplay.slots == selfplay.games
 
 
 def test_a_gate_above_55_percent() -> None:

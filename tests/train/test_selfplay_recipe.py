@@ -123,6 +123,12 @@ def test_a_handicap_is_a_start_without_some_men_of_one_side(variant: str) -> Non
     assert seen == {(side, number) for side in sides for number in range(1, int(0.8 * pieces) + 1)}
 
 
+def test_handicaps_have_one_side_to_move() -> None:
+    with pytest.raises(RecipeError, match=r"selfplay\.starts: handicaps have the side to move of the start"):
+        read_starts(recipe_with("selfplay.starts=handicaps", "selfplay.starts_even=true"))
+    assert read_starts(recipe_with("selfplay.starts=handicaps")) is None
+
+
 def test_games_of_horde_begin_at_handicaps(tmp_path: Path) -> None:
     settings = ("selfplay.games=16", "selfplay.starts_share=1.0", "selfplay.max_plies=8")
     train("horde-laptop", tmp_path / "run", overrides=settings, smoke=True, device="cpu")

@@ -23,13 +23,13 @@ from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.format import RunError, read_run
 from selfmate.rundir.reader import RunReader
 from selfmate.search.autotune import tree_bytes
-from selfmate.train import growth as growth_module
+from selfmate.train import memory as train_memory
 from selfmate.train import selfplay as selfplay_module
 from selfmate.train.gate import Matches
-from selfmate.train.growth import check_net_memory
 from selfmate.train.learner import Losses
+from selfmate.train.memory import check_net, check_trees
 from selfmate.train.metrics import is_overfitted
-from selfmate.train.selfplay import CycleGames, SelfPlay, check_memory, selfplay_pool
+from selfmate.train.selfplay import CycleGames, SelfPlay, selfplay_pool
 from selfmate.train.session import train
 from selfmate.train.session_time import SessionTime
 from selfmate.util import memory as memory_module
@@ -50,7 +50,7 @@ def metrics(directory: Path, stage: str) -> list[dict[str, Any]]:
 def test_trees_that_do_not_fit_are_refused_before_anything_starts(
     tmp_path: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selfplay_module, "memory_bytes", lambda: 16 << 30)
+    monkeypatch.setattr(train_memory, "memory_bytes", lambda: 16 << 30)
     settings = ("--set", "selfplay.visits=100000", "--set", "selfplay.slots=1024")
     done = run("train", "gardner-laptop", "--run", tmp_path / "run", *settings)
     assert (done.code, done.out) == (2, "")
@@ -62,15 +62,13 @@ def test_trees_that_do_not_fit_are_refused_before_anything_starts(
     assert run("train", "gardner-laptop", "--run", tmp_path / "run", "--set", "selfplay.visits=1000000000").code == 2
 
 
-def test_the_longest_search_of_a_schedule_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_search_of_a_schedule_decides() -> None:
     recipe = change(load("gardner-laptop"), ["selfplay.slots=10", "selfplay.visits=[[0, 10], [50, 20], [5000, 900]]"])
     needed = 10 * tree_bytes(20)  # the run has 1000 cycles
-    monkeypatch.setattr(selfplay_module, "memory_bytes", lambda: int(needed / 0.8) + 1)
-    check_memory(recipe)
-    monkeypatch.setattr(selfplay_module, "memory_bytes", lambda: int(needed / 0.8) - 1)
+    check_trees(recipe, int(needed / 0.8) + 1)
     with pytest.raises(RecipeError, match="10 search trees of 20 visits"):
-        check_memory(recipe)
-    check_memory(change(recipe, ["selfplay.slots=0"]))  # as many games as fit are chosen
+        check_trees(recipe, int(needed / 0.8) - 1)
+    check_trees(change(recipe, ["selfplay.slots=0"]), int(needed / 0.8) - 1)  # as many games as fit are chosen
 
 
 def test_a_net_that_cannot_be_trained_in_memory_is_refused(
@@ -78,11 +76,11 @@ def test_a_net_that_cannot_be_trained_in_memory_is_refused(
 ) -> None:
     grown = change(load("gardner-laptop"), ["net.blocks=[[0, 4], [20, 40]]"])
     last = sum(each.numel() for each in Net(grown.net_config(20), seed=None).parameters())
-    monkeypatch.setattr(growth_module, "memory_bytes", lambda: 20 * last + 1)
-    check_net_memory(grown)
-    monkeypatch.setattr(growth_module, "memory_bytes", lambda: 20 * last - 1)
+    monkeypatch.setattr(train_memory, "memory_bytes", lambda: 20 * last + 1)
+    check_net(grown)
+    monkeypatch.setattr(train_memory, "memory_bytes", lambda: 20 * last - 1)
     with pytest.raises(RecipeError, match=f"a net of {last:,} parameters needs "):
-        check_net_memory(grown)
+        check_net(grown)
     huge = ("--set", "net.blocks=80", "--set", "net.channels=1024")
     done = run("train", "gardner-laptop", "--run", tmp_path / "run", *huge)
     assert (done.code, done.err.count("\n")) == (2, 1)

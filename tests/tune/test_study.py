@@ -199,7 +199,7 @@ def test_draws_that_contradict_themselves_are_no_trials(tmp_path: Path, monkeypa
 def test_the_plan_is_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = FakeRuns(monkeypatch, by_reuse)
     search(tmp_path / "s", plan_of(), trials=1, train=runs.train)
-    with pytest.raises(TuneError, match="a study with another minutes, visits"):
+    with pytest.raises(TuneError, match="a study with other minutes, visits"):
         search(tmp_path / "s", plan_of(minutes=2.0, visits=3), trials=1, train=runs.train)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes").touch()

@@ -19,7 +19,7 @@ from msgspec import Struct
 import selfmate
 from selfmate.cluster.messages import ClusterError, one_line
 from selfmate.recipe.schema import Recipe
-from selfmate.train.selfplay import check_memory_of
+from selfmate.train.memory import check_trees
 from selfmate.util.memory import memory_bytes
 
 __all__ = ["MachineFacts", "check_machine", "describe_machine", "make_probe", "read_facts"]
@@ -131,4 +131,4 @@ def check_machine(
             name,
         )
     if recipe is not None:
-        check_memory_of(recipe, facts.memory, name, pools)
+        check_trees(recipe, facts.memory, name, pools)

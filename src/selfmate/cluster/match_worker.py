@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from selfmate._core import GameRecord, ScoreRules, SearchConfig
-from selfmate.cluster.messages import MAX_MESSAGE, ClusterError, one_line, unpack_net
+from selfmate.cluster.messages import ClusterError, read_message, unpack_net
 from selfmate.match.pool_games import PoolGames, play_here
 from selfmate.match.schedule import ScheduledGame
 from selfmate.rundir.format import FileName
@@ -82,12 +82,7 @@ def read_played(data: object) -> PlayedGames:
     ...
     selfmate.cluster.messages.ClusterError: not the games of a match: Expected `object`, got `int`
     """
-    if not isinstance(data, bytes) or len(data) > MAX_MESSAGE:
-        raise ClusterError("not the games of a match: not bytes, or too many of them")
-    try:
-        return msgspec.msgpack.decode(data, type=PlayedGames)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ClusterError(f"not the games of a match: {one_line(str(error))}") from None
+    return read_message(data, PlayedGames, "the games of a match")
 
 
 class LeasedMatches:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,13 +17,13 @@ from selfmate.errors import SelfmateError
 from selfmate.rundir.format import FileName
 
 __all__ = [
-    "MAX_MESSAGE",
     "ClusterError",
     "Orders",
     "Report",
     "Setup",
     "one_line",
     "pack_net",
+    "read_message",
     "read_orders",
     "read_report",
     "unpack_net",
@@ -34,6 +34,7 @@ MAX_MESSAGE: Final = 1 << 30
 
 MAX_LINE: Final = 200
 
+T = TypeVar("T", bound=Struct)
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
@@ -111,12 +112,17 @@ def read_report(data: object) -> Report:
     ...
     selfmate.cluster.messages.ClusterError: not a report: Expected `object`, got `int`
     """
+    return read_message(data, Report, "a report")
+
+
+def read_message(data: object, kind: type[T], what: str) -> T:
+    """Return the message of a worker, which may be anything; raise `ClusterError` if it is not of this kind."""
     if not isinstance(data, bytes) or len(data) > MAX_MESSAGE:
-        raise ClusterError("not a report: not bytes, or too many of them")
+        raise ClusterError(f"not {what}: not bytes, or too many of them")
     try:
-        return msgspec.msgpack.decode(data, type=Report)
+        return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ClusterError(f"not a report: {' '.join(str(error).split())}") from None
+        raise ClusterError(f"not {what}: {one_line(str(error))}") from None
 
 
 def pack_net(folder: Path) -> tuple[str, bytes]:

@@ -21,7 +21,7 @@ from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.rundir.directory import Run
 from selfmate.train.game_source import games_in_flight, play_seed
-from selfmate.train.selfplay import check_memory
+from selfmate.train.memory import check_memory
 from selfmate.train.session import Summary, find_device
 from selfmate.train.session import train as train_here
 from selfmate.util.text import many

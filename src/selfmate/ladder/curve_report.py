@@ -28,7 +28,7 @@ from selfmate.rundir.format import Manifest, State
 from selfmate.search.spec import run_name
 from selfmate.util.files import write_file
 from selfmate.util.svg_chart import Panel, ReferenceLine, Series, draw, escape
-from selfmate.util.terminal import say
+from selfmate.util.terminal import print_table, say
 from selfmate.util.text import many, percent, rounded, signed, tenths
 
 if TYPE_CHECKING:
@@ -341,17 +341,5 @@ def show(report: CurveReport, console: Console) -> None:
         (f"{report.title}, {report.variant}", report.rating_rows()),
         (f"The champion ({champion}) against the others", report.colour_rows()),
     ):
-        _print(title, rows, console)
+        print_table(title, rows, console)
     say(console, report.sentence())
-
-
-def _print(title: str, rows: Sequence[Sequence[str]], console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title))
-    for number, name in enumerate(rows[0]):
-        table.add_column(name, justify="right" if number else "left")
-    for row in rows[1:]:
-        table.add_row(*(Text(cell) for cell in row))
-    console.print(table)

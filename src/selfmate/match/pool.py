@@ -27,7 +27,7 @@ NATIVE_SLOTS: Final = 256
 """Games at once where all evaluators are native, which need no batches."""
 GPU_LEAVES: Final = {1: 0, 2: 32, 4: 64, 8: 512}
 """Leaves of a game in one batch on a GPU, with the visits of the shortest search that may have so many. More where
-there are too few games for full batches; a search takes at least 16, because many leaves at once make it weaker."""
+there are too few games for full batches; a search has at least 16 batches, since many leaves at once make it weaker."""
 SMALL_BATCH: Final = 512
 """Leaves that a GPU computes in twice the time of one (docs/results/gpu.md): smaller batches gain little."""
 GAMES_PER_SLOT: Final = 3

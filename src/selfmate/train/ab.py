@@ -37,14 +37,16 @@ from selfmate.rundir.fork import FORK_RECIPE, fork
 from selfmate.rundir.format import read_run, read_state
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.train.ab_plan import AbError, AbPlan, Arm, Pairing, keep_plan, match_search
+from selfmate.train.ab_plan import PLAN_FILE, AbError, AbPlan, Arm, Pairing, match_search
 from selfmate.train.learner import Learner, Losses
-from selfmate.train.selfplay import check_memory, should_compile
+from selfmate.train.memory import check_memory
+from selfmate.train.selfplay import should_compile
 from selfmate.train.session import find_device, shared_processor
 from selfmate.train.session import train as train_run
 from selfmate.train.warm_start import averaged_net, inherit_weights
 from selfmate.train.window import read_games
 from selfmate.util.files import new_folder, remove
+from selfmate.util.plan_file import keep_plan
 from selfmate.util.random_streams import stream
 
 __all__ = ["ArmResult", "Comparison", "compare"]
@@ -108,7 +110,7 @@ def compare(
     for arm in plan.arms:
         match_search(arm, plan.visits)
     recipes = {} if plan.kind == "play" else _recipes(plan)
-    keep_plan(folder, plan)
+    keep_plan(folder / PLAN_FILE, plan, "comparison", AbError)
     # 2. Train
     for arm, seed in plan.trained:
         if not stopping() and not _net(folder, arm.name, seed).is_dir():

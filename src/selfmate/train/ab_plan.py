@@ -13,19 +13,16 @@ import re
 import shlex
 import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, Literal
 
-import msgspec
 from msgspec import Struct
 
 from selfmate._core import SearchConfig
 from selfmate.errors import SelfmateError, clip
 from selfmate.recipe.searches import search_contradictions
 from selfmate.search.config import play_config
-from selfmate.util.files import write_file
 
-__all__ = ["AbError", "AbPlan", "Arm", "Pairing", "check_arms", "keep_plan", "match_search", "read_arm"]
+__all__ = ["PLAN_FILE", "AbError", "AbPlan", "Arm", "Pairing", "check_arms", "match_search", "read_arm"]
 
 FORMAT: Final = 1
 PLAN_FILE: Final = "ab.json"
@@ -163,25 +160,3 @@ def check_arms(arms: Sequence[Arm], *, is_play: bool) -> None:
                 f"without them nothing is trained, and keys begin with {MATCH}",
                 arm.settings[0],
             )
-
-
-def keep_plan(folder: Path, plan: AbPlan) -> None:
-    """Write the plan into its folder, or check that the folder has this very plan; raise `AbError` if not."""
-    path = folder / PLAN_FILE
-    if path.is_file():
-        try:
-            kept = msgspec.json.decode(path.read_bytes(), type=AbPlan)
-        except msgspec.MsgspecError as error:
-            raise AbError(f"{path}: cannot be read: {' '.join(str(error).split())}", str(path)) from error
-        if kept != plan:
-            different = [name for name in plan.__struct_fields__ if getattr(kept, name) != getattr(plan, name)]
-            raise AbError(
-                f"{folder}: a comparison with other {', '.join(different)}, which are fixed beforehand; "
-                f"use another folder",
-                str(folder),
-            )
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AbError(f"{folder}: not an empty folder, and no comparison; use another folder", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_file(path, msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n")

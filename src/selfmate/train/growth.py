@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import torch
+from typing import Any
 
 from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
 from selfmate.nn.transfer import grow
-from selfmate.recipe.reader import Problem, RecipeError
-from selfmate.recipe.schedule import at, start_cycles
-from selfmate.recipe.schema import Recipe
+from selfmate.recipe.schedule import at
 from selfmate.train.checkpoints import write_learner, write_net
 from selfmate.train.learner import Learner
 from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import name_losses
-from selfmate.util.memory import gibibytes, memory_bytes
 from selfmate.util.random_streams import stream
 
-__all__ = ["check_net_memory", "grow_net", "grown_learner"]
-
-TRAINED_BYTES: Final = 16
-"""Least memory of a parameter in training: weight, gradient, momentum and average in f32."""
-NET_SHARE: Final = 0.8
-"""Share of the memory beyond which a net is refused; batches, trees and the net that plays need the rest."""
-
-
-def check_net_memory(recipe: Recipe) -> None:
-    """Raise `RecipeError` if the largest net of the run cannot be trained in the memory of this machine."""
-    starts = start_cycles((recipe.net.blocks or 1, recipe.net.channels or 1))
-    with torch.device("meta"):  # shapes without memory
-        nets = [Net(recipe.net_config(cycle), seed=None) for cycle in starts]
-    parameters = max(sum(each.numel() for each in net.parameters()) for net in nets)
-    needed, memory = TRAINED_BYTES * parameters, memory_bytes()
-    if needed > NET_SHARE * memory:
-        reason = (
-            f"a net of {parameters:,} parameters needs {gibibytes(needed)} of memory or more to be trained, and this "
-            f"machine has {gibibytes(memory)}; lower net.blocks or net.channels"
-        )
-        problem = Problem("net", reason)
-        raise RecipeError(str(problem), problem.key, (problem,))
+__all__ = ["grow_net", "grown_learner"]
 
 
 def grow_net(lessons: Lessons, *, compile: bool) -> bool:

@@ -9,25 +9,22 @@ from typing import Final, NamedTuple
 
 from selfmate._core import GameRecord, Pool, SelfPlayConfig
 from selfmate.evaluator.base import Evaluator
-from selfmate.recipe.reader import Problem, RecipeError
-from selfmate.recipe.schedule import at, start_cycles
+from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe, SelfPlayPart
 from selfmate.recipe.searches import selfplay_search
 from selfmate.rundir.live import Watch
-from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, tree_bytes, with_spare
+from selfmate.search.autotune import GPU_LANES, best_batch, is_on_gpu, room_for_trees, with_spare
 from selfmate.train.judge import judge_games
+from selfmate.train.memory import most_visits
 from selfmate.train.pool_thread import PoolThread, open_champion
 from selfmate.train.starts import StartPositions
 from selfmate.util.cpu import cores
-from selfmate.util.memory import gibibytes, memory_bytes
 from selfmate.util.text import many
 
 __all__ = [
     "Concurrency",
     "CycleGames",
     "SelfPlay",
-    "check_memory",
-    "check_memory_of",
     "choose_concurrency",
     "is_over",
     "lanes_on",
@@ -46,48 +43,6 @@ UNIFORM_GAMES: Final = 256
 
 SMALL_BATCH: Final = 3 * 512
 """Leaves at once below which compiling a net does not pay."""
-
-TREES_SHARE: Final = 0.8
-"""Share of the memory beyond which a recipe's trees are refused; Python, PyTorch and the window need the rest."""
-
-
-def check_memory(recipe: Recipe) -> None:
-    """Raise `RecipeError` if the search trees of self-play would not fit into memory at some cycle of the run.
-
-    With `slots = 0` the number of games is chosen so that they fit, but is at least one.
-    """
-    check_memory_of(recipe, memory_bytes())
-
-
-def check_memory_of(recipe: Recipe, memory: int, machine: str = "this machine", pools: int = 1) -> None:
-    """Raise `RecipeError` if the trees of so many pools do not fit into the memory of a machine, in bytes."""
-    slots = max(1, recipe.selfplay.slots) * pools
-    visits = _most_visits(recipe)
-    needed = slots * tree_bytes(visits)
-    if needed > TREES_SHARE * memory:
-        reason = (
-            f"{many(slots, 'search tree')} of {many(visits, 'visit')} need about {gibibytes(needed)} of memory, "
-            f"and {machine} has {gibibytes(memory)}; lower selfplay.visits or selfplay.slots"
-        )
-        problem = Problem("selfplay.visits", reason)
-        raise RecipeError(str(problem), problem.key, (problem,))
-
-
-def _most_visits(recipe: Recipe) -> int:
-    """Return the visits of the longest search that self-play will make at any cycle of the run.
-
-    A narrow position may have twice the visits (`search.budget_moves`), and so may a tree that is kept from move to
-    move (`search.reuse`), for the subtree of the played move is about half of it.
-    """
-    part, search = recipe.selfplay, recipe.search
-    schedules = (part.visits, part.fast_visits)
-    cycles = [cycle for cycle in start_cycles((*schedules, search.budget_moves)) if cycle < part.cycles]
-
-    def largest(cycle: int) -> int:
-        visits = max(int(at(schedule, cycle)) for schedule in schedules)
-        return visits * (2 if at(search.budget_moves, cycle) else 1) * (2 if search.reuse else 1)
-
-    return max(largest(cycle) for cycle in cycles)
 
 
 def selfplay_config(part: SelfPlayPart, cycle: int) -> SelfPlayConfig:
@@ -118,7 +73,7 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int, *, pool
     slots = max(lanes, lanes * rows // part.leaves)
     if is_on_gpu(evaluator):
         slots = with_spare(slots)
-    room = room_for_trees(_most_visits(recipe)) // pools
+    room = room_for_trees(most_visits(recipe)) // pools
     if slots > room:
         slots = max(lanes, room)
         return Concurrency(slots, 0, f"{many(slots, 'game')} at once: the trees of more would not fit into memory")

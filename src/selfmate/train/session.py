@@ -28,9 +28,8 @@ from selfmate.train.dashboard import View, make_view
 from selfmate.train.engines import check_engines
 from selfmate.train.game_source import MakeGames, local_games
 from selfmate.train.gate import ANCHOR, UNTRAINED
-from selfmate.train.growth import check_net_memory
 from selfmate.train.loop import Trainer, net_config
-from selfmate.train.selfplay import check_memory
+from selfmate.train.memory import check_memory
 from selfmate.train.starts import describe_starts, read_starts
 from selfmate.train.status import TrainingStatus
 from selfmate.train.warm_start import find_parent, inherit
@@ -88,7 +87,7 @@ def train(
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
     changed = change(wanted, overrides)
-    for check in (net_config, check_net_memory, check_memory, check_engines):
+    for check in (net_config, check_memory, check_engines):
         check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     given = None if source is None else Path(source)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final, Literal
 
-import msgspec
 from msgspec import Struct
 
 from selfmate.errors import SelfmateError
 from selfmate.recipe.reader import from_toml
 from selfmate.recipe.schema import Recipe
 from selfmate.tune.space import Setting
-from selfmate.util.files import write_file
 
-__all__ = ["PRUNERS", "TuneError", "TunePlan", "TunePruner", "keep_plan"]
+__all__ = ["PLAN_FILE", "PRUNERS", "TuneError", "TunePlan", "TunePruner"]
 
 FORMAT: Final = 1
 PLAN_FILE: Final = "tune.json"
@@ -58,25 +55,3 @@ class TunePlan(Struct, frozen=True, kw_only=True):
         [30.0, 60.0, 90.0, 120.0]
         """
         return 60 * self.minutes * stage / self.stages
-
-
-def keep_plan(folder: Path, plan: TunePlan) -> None:
-    """Write the plan into its folder, or check that the folder has this very plan; raise `TuneError` if not."""
-    path = folder / PLAN_FILE
-    if path.is_file():
-        try:
-            kept = msgspec.json.decode(path.read_bytes(), type=TunePlan)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise TuneError(f"{path}: cannot be read: {' '.join(str(error).split())}", str(path)) from error
-        different = [name for name in plan.__struct_fields__ if getattr(kept, name) != getattr(plan, name)]
-        if different:
-            raise TuneError(
-                f"{folder}: a study with another {', '.join(different)}; what a study compares does not change, "
-                f"use another folder (--to)",
-                str(folder),
-            )
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise TuneError(f"{folder}: not an empty folder, and no study; use another folder (--to)", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_file(path, msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n")

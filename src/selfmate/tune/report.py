@@ -11,7 +11,7 @@ from selfmate.tune.results import StudyResults, Trial
 from selfmate.tune.space import Range, Setting, Value
 from selfmate.util.files import write_file
 from selfmate.util.svg_chart import GRID, INK, Axis, escape, page, ticks
-from selfmate.util.terminal import say
+from selfmate.util.terminal import print_table, say
 from selfmate.util.text import many, percent, rounded, signed
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ def show(results: StudyResults, folder: Path, console: Console) -> None:
     """Print the tables, and what to do with the best trial."""
     plan = results.plan
     title = f"{plan.name}: {plan.minutes:g} minutes a trial, {many(plan.visits, 'visit')}, random is 0"
-    _print(title, trial_rows(results), console)
+    print_table(title, trial_rows(results), console)
     if len(rows := importance_rows(results)) > 1:
-        _print("What each key explains of the Elo by itself", rows, console)
+        print_table("What each key explains of the Elo by itself", rows, console)
     else:
         say(console, "Too few trials to tell what mattered.")
     if results.impossible:
@@ -98,18 +98,6 @@ def show(results: StudyResults, folder: Path, console: Console) -> None:
         "The best of several measurements is partly the luckiest: train it again with other seeds before it is used.",
     )
     say(console, f"Train with it: selfmate train {folder / 'best.toml'} --seed 101")
-
-
-def _print(title: str, rows: Sequence[Sequence[str]], console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title))
-    for number, name in enumerate(rows[0]):
-        table.add_column(name, justify="right" if number else "left")
-    for row in rows[1:]:
-        table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
 
 
 # -- the picture --------------------------------------------------------------------------------------------------

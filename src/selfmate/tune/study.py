@@ -30,14 +30,15 @@ from selfmate.recipe.writer import to_toml
 from selfmate.rundir.format import read_state
 from selfmate.rundir.lock import lock_directory
 from selfmate.train.ab import FORK_SETTINGS, SPARE_SECONDS
-from selfmate.train.selfplay import check_memory
+from selfmate.train.memory import check_memory
 from selfmate.train.session import Summary
 from selfmate.train.session import train as train_here
 from selfmate.tune.measure import measure_champion
-from selfmate.tune.plan import TuneError, TunePlan, keep_plan
+from selfmate.tune.plan import PLAN_FILE, TuneError, TunePlan
 from selfmate.tune.results import StudyResults, Trial, TrialElo
 from selfmate.tune.space import Range, Setting, Value, own_values
 from selfmate.util.files import write_file
+from selfmate.util.plan_file import keep_plan
 from selfmate.util.random_streams import stream
 
 __all__ = ["search", "trial_settings"]
@@ -87,7 +88,7 @@ def search(
 
     The first trial has the recipe's own values where the space has them.
     """
-    keep_plan(folder, plan)
+    keep_plan(folder / PLAN_FILE, plan, "study", TuneError)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with lock_directory(folder) or contextlib.nullcontext():
         write_file(folder / RECIPE_FILE, plan.recipe.encode())

@@ -1,4 +1,4 @@
-"""Output that fits the width of the terminal: text wrapped between words, a progress line, and echo switched off.
+"""Output that fits the width of the terminal: wrapped text, tables, a progress line, and echo switched off.
 
 >>> fit(40, "arena", ["7 of 9 games, 64.3 % (+4 =1 -2)", "7 of 9 games"], 7)
 Fitted(label='', bar=0, note='7 of 9 games, 64.3 % (+4 =1 -2)')
@@ -20,12 +20,25 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
     from rich.table import Table
 
-__all__ = ["Fitted", "QuietTerminal", "fit", "progress_line", "say"]
+__all__ = ["Fitted", "QuietTerminal", "fit", "print_table", "progress_line", "say"]
 
 WIDEST_BAR: Final = 40
 """Columns."""
 NARROWEST_BAR: Final = 4
 """Columns; a shorter bar is left out."""
+
+
+def print_table(title: str, rows: Sequence[Sequence[str]], console: Console) -> None:
+    """Print rows without markup, the first of which are the names of the columns; all but the first are numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title))
+    for number, name in enumerate(rows[0]):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows[1:]:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
 
 
 def say(console: Console, text: str) -> None:
