@@ -242,7 +242,9 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=None)
     parser.add_argument("--half", choices=HALVES, help="analyse only these games (default: all)")
     parser.add_argument("--from-game", type=int, default=0, help="take only games from this number on")
-    parser.add_argument("--share", default="0/1", help="analyse one part of the games, as in 2/3: 0/3 to 2/3 side by side")
+    parser.add_argument(
+        "--share", default="0/1", help="analyse one part of the games, as in 2/3: 0/3 to 2/3 side by side"
+    )
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     games = given.folder / "games.jsonl"
@@ -266,7 +268,9 @@ def main() -> None:
         share, shares = map(int, given.share.split("/"))
         path = given.folder / f"marks-{player.name}.jsonl"
         chosen = [line for line in lines_of(games) if given.half in {None, half_of(line["number"])}]
-        chosen = [line for line in chosen if line["number"] >= given.from_game and line["number"] // 4 % shares == share]
+        chosen = [
+            line for line in chosen if line["number"] >= given.from_game and line["number"] // 4 % shares == share
+        ]
         make(path, chosen, lambda line: analyse_game(player, limit, line), 1)
     else:
         table(given.folder, given.from_game)

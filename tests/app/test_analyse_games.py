@@ -93,7 +93,7 @@ def test_the_loss_of_a_hanging_queen_is_confirmed(queen_game: tuple[Position, Mo
         position.play(move)
     assert len(found.line) == max(marks.LINE_ENDS) + 1
     # The other way round every search sees a gain.
-    assert check.confirm(before, played, best, 0.1) == marks.Confirmation(0.0, (0.0,))
+    assert check.confirm(before, played, best, 0.07) == marks.Confirmation(0.0, (0.0,))
     assert check.confirm(before, best, best, 0.5).loss == 0
 
 
@@ -124,7 +124,7 @@ def test_one_alpha_beta_search_that_sees_too_little_is_enough(
 
     monkeypatch.setattr(marks, "_score", score)
     stub_judge(monkeypatch, {played: -0.9}, {played: -0.9})
-    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.19)
+    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.07)
     assert (found.loss, found.mark) == (0, "")
     assert max(seen) == doubting  # no deeper search than needed
     assert (found.judge is None) == (doubting < len(marks.DEPTHS) - 1)
@@ -153,6 +153,9 @@ def test_an_endgame_needs_a_larger_loss(fen: str, pieces: int, monkeypatch: pyte
     monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -99_990 if move == played else -600)
     stub_judge(monkeypatch, {}, {})
     assert check.confirm(before, best, played, 0.1).mark == "?!"  # a forced mate is certain
+    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: 900 - 560 * (move == played))
+    stub_judge(monkeypatch, {best: 0.9, played: 0.5}, {best: 0.9, played: 0.5})
+    assert check.confirm(before, best, played, 0.1).mark == "?!"  # a rook's worth
 
 
 def test_the_judge_and_the_player_can_prevent_a_mark(
@@ -160,10 +163,10 @@ def test_the_judge_and_the_player_can_prevent_a_mark(
 ) -> None:
     before, best, played = queen_game
     monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -200 * (move == played))
-    stub_judge(monkeypatch, {}, {played: -0.3})
+    stub_judge(monkeypatch, {}, {played: -0.35})
     check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
     found = check.confirm(before, best, played, 0.2)
-    assert found.loss == pytest.approx((4 * (2 / 6) + 2 * 0.3 + 0.2) / 7)
+    assert found.loss == pytest.approx((4 * (2 / 6) + 2 * 0.35 + 0.2) / 7)
     assert found.mark == mark_of(found.loss) == "?!"
     assert check.confirm(before, best, played, 0.1).loss == pytest.approx(found.loss - 0.1 / 7)
     assert check.confirm(before, best, played, 0.02) == marks.Confirmation(0.0)  # the player sees no loss
@@ -186,14 +189,27 @@ def test_a_mark_needs_the_judge(queen_game: tuple[Position, Move, Move], monkeyp
 
 
 @pytest.mark.parametrize(
-    ("better", "worth", "mark"),
-    [(0, 0.0, "?!"), (300, 0.5, "?!"), (-300, -0.5, "?!"), (301, 0.5, ""), (300, 0.51, ""), (-300, -0.51, "")],
+    ("better", "worth", "aim", "mark"),
+    [
+        (0, 0.0, 0.28, "?!"),
+        (300, 0.5, 0.26, "?!"),
+        (-300, -0.5, 0.26, "?!"),
+        (301, 0.5, 0.26, ""),
+        (300, 0.51, 0.26, ""),
+        (-300, -0.51, 0.26, ""),
+        (0, 0.0, 0.26, ""),  # of which the judge sees 0.14
+    ],
 )
 def test_a_smaller_loss_is_marked_in_an_open_game(
-    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch, better: int, worth: float, mark: str
+    queen_game: tuple[Position, Move, Move],
+    monkeypatch: pytest.MonkeyPatch,
+    better: int,
+    worth: float,
+    aim: float,
+    mark: str,
 ) -> None:
+    """The losses to confirm lie between the bounds of an open game and of any."""
     before, best, played = queen_game
-    aim = 0.26  # between the bounds of an open game and of any
 
     def score(position: Position, move: Move, depth: int, nodes: int) -> int:
         return better - 200 * (move == played)
@@ -209,16 +225,18 @@ def test_a_smaller_loss_is_marked_in_an_open_game(
 @pytest.mark.parametrize(
     ("scores", "values", "ends", "mark"),
     [
-        ((-600, -1300), (-0.9, -0.98), (-0.9, -0.98), "?!"),
-        ((-600, -999_990), (-0.9, -1.0), (-0.9, -1.0), "?!"),  # a mate
-        ((1300, 600), (0.98, 0.9), (0.98, 0.9), "?!"),
-        ((-600, -1200), (-0.9, -0.98), (-0.9, -0.98), ""),  # a rook's worth
-        ((-600, -1300), (-0.97, -1.0), (-0.9, -0.98), ""),  # the game was over, says the judge
-        ((-600, -1300), (-0.9, -0.98), (-0.96, -0.97), ""),  # and here at the ends of the lines
-        ((-1500, -2900), (-0.9, -0.98), (-0.9, -0.98), ""),  # and here alpha-beta
+        ((-500, -1100), (-0.5, -0.9), (-0.5, -0.9), "?!"),
+        ((-800, -999_990), (-0.7, -1.0), (-0.7, -1.0), "?!"),  # a mate
+        ((-800, -999_990), (-0.7, -1.0), (-0.81, -1.0), ""),  # in a lost game
+        ((1300, 600), (0.98, 0.5), (0.95, 0.5), "?!"),
+        ((-500, -1000), (-0.5, -0.9), (-0.5, -0.9), ""),  # less than a rook's worth
+        ((-500, -1100), (-0.85, -0.9), (-0.5, -0.9), ""),  # the game was over, says the judge
+        ((-500, -1100), (-0.5, -0.9), (-0.72, -0.79), ""),  # and here at the ends of the lines
+        ((-500, -1100), (-0.5, -0.95), (-0.81, -0.95), ""),  # and here, too
+        ((-1500, -2900), (-0.5, -0.9), (-0.5, -0.9), ""),  # and here alpha-beta
     ],
 )
-def test_the_loss_of_a_queen_is_marked_in_a_decided_game(
+def test_the_loss_of_a_rook_is_marked_in_a_decided_game(
     queen_game: tuple[Position, Move, Move],
     monkeypatch: pytest.MonkeyPatch,
     scores: tuple[int, int],
@@ -241,9 +259,9 @@ def test_the_loss_of_a_queen_is_marked_in_a_decided_game(
 @pytest.mark.parametrize(
     ("better", "worse", "lost", "mark"),
     [
-        ((-200, -200, -200), (-100, -999_990, -999_990), 0.21, "??"),  # a mate that the first search does not see
-        ((-200, -200, -200), (-100, -999_990, -999_990), 0.19, ""),  # nor the player
-        ((-200, -200, -200), (-100, -900, -900), 0.31, "?!"),  # no mate, but deep enough
+        ((-200, -200, -200), (-100, -999_990, -999_990), 0.09, "??"),  # a mate that the first search does not see
+        ((-200, -200, -200), (-100, -999_990, -999_990), 0.07, ""),  # nor the player
+        ((-200, -200, -200), (-100, -1000, -1000), 0.31, "?!"),  # no mate, but deep enough
         ((-200, -200, -200), (-900, -100, -900), 0.31, ""),
         ((-200, -200, -200), (-100, -999_990, -300), 0.31, ""),  # no mate against the longest search
         ((-200, -200, -999_980), (-400, -999_990, -999_990), 0.31, ""),  # there is no better move

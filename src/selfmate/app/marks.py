@@ -10,12 +10,12 @@ mark. A move is compared with a better one by
    if it is not the player because `heuristic-1` is stronger in equal time; without one, the player,
 3. the player's own searches.
 
-The loss is their weighted mean on the scale of values from -1 to 1. In a decided game the scale is flat, and the loss
-of a rook hardly changes the value: there `?!` also stands if alpha-beta sees the loss of a rook's worth at every depth,
-and the judge a loss of log-odds right after the moves and at the ends.
+The loss is their weighted mean on the scale of values from -1 to 1. In an open game `?!` stands from a lower bound. In
+a decided one the scale is flat, and the loss of a rook hardly changes the value: there `?!` also stands if alpha-beta
+sees the loss of a rook's worth at every depth, and the judge a loss of log-odds right after the moves and at the ends.
 
 A forced mate is worth 1, and certain: what shallower searches saw does not count, and `?!` stands at a move that allows
-one if the better move is not hopeless, whatever the judge says.
+one if the better move is not hopeless, for alpha-beta and for the judge.
 
 In an endgame a mark needs a larger loss, unless it is a mate or a rook's worth: a knight for a pawn is often a draw
 there, which shows only at depths that none of these searches reaches.
@@ -82,10 +82,17 @@ DOUBTED_LOST: Final = 0.08
 """If the player sees this loss, the shallowest alpha-beta search need not see it: combinations may be deeper."""
 SURPRISE: Final = 0.15
 """Least fall of the value of the player's own choice, once it is played, at which the choice is checked."""
+OPEN_LOSS, OPEN_JUDGED = 0.24, 0.2
+"""Least confirmed loss of `?!` in an open game, and the least that the judge sees of it."""
+OPEN_PAWNS, OPEN_VALUE = 3.0, 0.5
+"""A game is open if, after the better move, neither alpha-beta nor the judge sees more than this for either side."""
 ROOK_PAWNS, ROOK_ODDS, ROOK_LINE_ODDS = 5.5, 1.0, 0.5
 """Least losses of a rook's worth: pawns at every depth of alpha-beta, log-odds after the move and at the ends."""
 LEAST_JUDGED: Final = 0.05
 """Least loss that the judge sees at a marked move, unless it is mated."""
+HOPELESS: Final = -0.8
+"""Value of the judge at the ends of the better line below which neither a rook's worth nor a mate gets a mark: the game
+was lost before."""
 MATED_LOSS: Final = 0.32
 """Least loss of value in alpha-beta at which `?!` stands for a move that is mated: the better one has -8.5 pawns."""
 ENDGAME_SHARE, ENDGAME_LOSS = 0.36, 0.6
@@ -183,7 +190,7 @@ class Confirmation:
     judge: float | None = None
     """What the judge saw at the ends of the lines; None: it was not asked."""
     inaccuracy: bool = False
-    """Whether `?!` stands for this loss, though it may be smaller: of a rook's worth, or a mate."""
+    """Whether `?!` stands for this loss, though it may be smaller: in an open game, of a rook's worth, or a mate."""
     line: tuple[Move, ...] = ()
     """The better move and what follows; empty where the judge was not asked for it."""
 
@@ -200,6 +207,8 @@ class _Loss(NamedTuple):
     """The loss of value; 0 if the pawns are too few for a mark."""
     pawns: float
     """The loss in pawns; scores count up to 20 pawns, so that a mate in a lost game is a loss."""
+    better: float
+    """Pawns after the better move."""
     mated: bool = False
     """Whether the move that was played loses to a forced mate; the loss is 0 if the better one does, too."""
 
@@ -229,30 +238,35 @@ class MoveCheck:
         seen, rival = max(
             ((check.losses(each, len(DEPTHS) - 1), each) for each in rivals),
             key=lambda each: _least(each[0]),
-            default=([_Loss(0.0, 0.0)], played),
+            default=([_Loss(0.0, 0.0, 0.0)], played),
         )
-        rook = _is_rook(seen)
-        if not _stands(seen, MOST_JUDGED, lost, rook=rook):
+        endgame = is_endgame(before)
+        open_game, rook = _is_open(seen) and not endgame, _is_rook(seen)
+        if not _stands(seen, MOST_JUDGED, lost, open_game=open_game, rook=rook):
             return Confirmation(0.0, _values(seen))
         # 2. The judge, at the ends of the lines after both moves
         better, line = self._line_values(before, rival)
         worse, _ = self._line_values(before, played)
         judged = _average(better) - _average(worse)
         odds = _average([log_odds(value) for value in better]) - _average([log_odds(value) for value in worse])
-        rook = rook and odds >= ROOK_LINE_ODDS
+        hopeless = _average(better) < HOPELESS
+        rook = rook and odds >= ROOK_LINE_ODDS and not hopeless
         # 3. Alpha-beta again, as deep as it can
-        stands = _stands(seen, judged, lost, rook=rook)
+        stands = _stands(seen, judged, lost, open_game=open_game, rook=rook)
         if stands:
             seen = check.losses(rival, len(DEPTHS))
-            rook = rook and _is_rook(seen)
-            stands = _stands(seen, judged, lost, rook=rook)
-        # 4. The judge, right after both moves, where the game is decided
-        if stands and rook:
+            open_game, rook = open_game and _is_open(seen), rook and _is_rook(seen)
+            stands = _stands(seen, judged, lost, open_game=open_game, rook=rook)
+        # 4. The judge, right after both moves, where the loss is small or the game decided
+        if stands and (endgame or not mark_of(_mean(_least(seen), judged, lost))):
             worth, rest = (self._value(_after(before, move), before) for move in (rival, played))
-            rook = log_odds(worth) - log_odds(rest) >= ROOK_ODDS
-            stands = _stands(seen, judged, lost, rook=rook)
+            open_game = open_game and abs(worth) <= OPEN_VALUE
+            rook = rook and log_odds(worth) - log_odds(rest) >= ROOK_ODDS
+            stands = _stands(seen, judged, lost, open_game=open_game, rook=rook)
         loss = max(0.0, _mean(_least(seen), judged, lost)) if _counts(seen, judged) else 0.0
-        if is_endgame(before) and loss < ENDGAME_LOSS and not _is_mated(seen):
+        if hopeless and _is_mated(seen):
+            loss, stands = 0.0, False
+        if endgame and loss < ENDGAME_LOSS and not _is_mated(seen):
             loss, stands = 0.0, rook
         return Confirmation(loss, _values(seen), judged, stands, line)
 
@@ -312,7 +326,7 @@ class _AlphaBetaCheck:
             enough = pawns_of_score(better) - pawns_of_score(worse) >= LEAST_PAWNS
             value = value_of_score(better) - value_of_score(worse) if enough else 0.0
             pawns = pawns_of_score(better, FAR_PAWNS) - pawns_of_score(worse, FAR_PAWNS)
-            loss = _Loss(value, pawns, mated=worse < -FORCED)
+            loss = _Loss(value, pawns, pawns_of_score(better), mated=worse < -FORCED)
             if enough and (max(better, -worse) > FORCED or not all(each.value for each in seen)):
                 seen.clear()
             seen.append(loss)
@@ -342,6 +356,10 @@ def _values(seen: list[_Loss]) -> tuple[float, ...]:
     return tuple(each.value for each in seen)
 
 
+def _is_open(seen: list[_Loss]) -> bool:
+    return all(abs(each.better) <= OPEN_PAWNS for each in seen)
+
+
 def _is_rook(seen: list[_Loss]) -> bool:
     return min(each.pawns for each in seen) >= ROOK_PAWNS
 
@@ -355,9 +373,11 @@ def _counts(seen: list[_Loss], judge_loss: float) -> bool:
     return bool(_least(seen)) and (_is_mated(seen) or judge_loss >= LEAST_JUDGED)
 
 
-def _stands(seen: list[_Loss], judge_loss: float, lost: float, *, rook: bool) -> bool:
+def _stands(seen: list[_Loss], judge_loss: float, lost: float, *, open_game: bool, rook: bool) -> bool:
     """Return whether a mark stands by what was seen so far; `rook`: a rook's worth is lost."""
-    some = rook or _is_mated(seen) or bool(mark_of(_mean(_least(seen), judge_loss, lost)))
+    loss = _mean(_least(seen), judge_loss, lost)
+    in_open_game = open_game and loss >= OPEN_LOSS and judge_loss >= OPEN_JUDGED
+    some = rook or _is_mated(seen) or bool(mark_of(loss)) or in_open_game
     return some and _counts(seen, judge_loss)
 
 
