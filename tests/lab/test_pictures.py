@@ -74,6 +74,8 @@ def test_what_is_too_large_to_be_drawn() -> None:
         record(LakeSettings(), seed=1)
     with pytest.raises(LabError, match="a picture shows at most 16 squares of a side, not 20"):
         record(change(LakeSettings(), ["lake.size=20", "mcts.simulations=20"]), seed=1)
+    with pytest.raises(LabError, match="a picture shows the choice by value, not by visits"):
+        record(change(LakeSettings.model_validate(DEMO), ["mcts.choose=visits"]), seed=1)
 
 
 def test_scenes(trace: dict[str, Any]) -> None:
