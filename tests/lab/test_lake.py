@@ -61,7 +61,7 @@ def test_numbers_out_of_range() -> None:
 
 
 def test_a_share_of_frozen_squares_with_which_no_map_has_a_path() -> None:
-    with pytest.raises(LabError, match="with a share of 0.1 none of 1,000 maps of 8 by 8 squares has a path"):
+    with pytest.raises(LabError, match=r"with a share of 0\.1 none of 1,000 maps of 8 by 8 squares has a path"):
         generate_map(8, 1, 0.1)
     assert generate_map(8, 1, 0.5) == tuple(generate_random_map(8, 0.5, 1))
 
