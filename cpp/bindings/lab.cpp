@@ -196,7 +196,7 @@ void bind_lab(nb::module_& m) {
         .def(
             "plan",
             [](LakeSearch& self, const std::vector<std::int64_t>& states, std::int64_t simulations,
-               std::int64_t repeats, std::uint64_t seed) {
+               std::int64_t repeats, std::uint64_t seed, bool by_visits) {
                 std::vector<std::int32_t> roots;
                 for (const std::int64_t state : states) roots.push_back(checked_state(self, state));
                 const std::uint32_t count = checked_simulations(simulations);
@@ -205,13 +205,14 @@ void bind_lab(nb::module_& m) {
                 std::vector<std::int64_t> counts;
                 {
                     nb::gil_scoped_release release;
-                    counts = self.plan(roots, count, static_cast<std::uint32_t>(repeats), seed);
+                    counts = self.plan(roots, count, static_cast<std::uint32_t>(repeats), seed,
+                                       by_visits ? PlanBy::visits : PlanBy::value);
                 }
                 return to_numpy<Matrix<std::int64_t>>(std::move(counts), {roots.size(), ACTIONS});
             },
-            "states"_a, "simulations"_a, "repeats"_a, "seed"_a,
-            "Search `repeats` times from each square; return how often each action was best, int64[len(states), 4].\n"
-            "Raises LabError.")
+            "states"_a, "simulations"_a, "repeats"_a, "seed"_a, nb::kw_only(), "by_visits"_a = false,
+            "Search `repeats` times from each square; return how often each action was best, or with `by_visits` the\n"
+            "sum of its visits, int64[len(states), 4]. Raises LabError.")
         .def(
             "best_action",
             [](const LakeSearch& self) {

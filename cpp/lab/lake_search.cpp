@@ -97,12 +97,18 @@ int LakeSearch::best_action() const {
 }
 
 std::vector<std::int64_t> LakeSearch::plan(std::span<const std::int32_t> states, std::uint32_t simulations,
-                                           std::uint32_t repeats, std::uint64_t seed) {
+                                           std::uint32_t repeats, std::uint64_t seed, PlanBy by) {
     std::vector<std::int64_t> counts(states.size() * LAKE_ACTIONS);
     for (std::size_t number = 0; number < states.size(); ++number) {
         for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
             run(states[number], simulations, seed, repeat);
-            ++counts[number * LAKE_ACTIONS + static_cast<std::size_t>(best_action())];
+            std::int64_t* of_state = counts.data() + number * LAKE_ACTIONS;
+            if (by == PlanBy::value) {
+                ++of_state[best_action()];
+            } else {
+                for (int action = 0; action < LAKE_ACTIONS; ++action)
+                    of_state[action] += nodes_.front().action_visits[static_cast<std::size_t>(action)];
+            }
         }
     }
     return counts;

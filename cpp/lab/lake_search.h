@@ -59,6 +59,10 @@ struct LakeNode {
         {};  // 0: none, for the root is no child
 };
 
+// What makes a policy of searches: the action with the highest value of each, or all actions in proportion to their
+// visits.
+enum class PlanBy : std::uint8_t { value, visits };
+
 class LakeSearch {
 public:
     LakeSearch(LakeModel model, const LakeSearchConfig& config) : model_(std::move(model)), config_(config) {}
@@ -69,9 +73,10 @@ public:
     // The action with the highest value at the root; among equals the one with more visits, then the first.
     int best_action() const;
 
-    // Searches `repeats` times from each state and counts the best actions: [states.size() * LAKE_ACTIONS].
+    // Searches `repeats` times from each state and counts the best actions, or the visits of every action at the root:
+    // [states.size() * LAKE_ACTIONS].
     std::vector<std::int64_t> plan(std::span<const std::int32_t> states, std::uint32_t simulations,
-                                   std::uint32_t repeats, std::uint64_t seed);
+                                   std::uint32_t repeats, std::uint64_t seed, PlanBy by = PlanBy::value);
 
     const std::vector<LakeNode>& nodes() const { return nodes_; }
     const LakeModel& model() const { return model_; }

@@ -1685,10 +1685,10 @@ class LakeSearch:
         Build a new tree from a square; equal arguments build equal trees. Raises LabError.
         """
 
-    def plan(self, states: Sequence[int], simulations: int, repeats: int, seed: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+    def plan(self, states: Sequence[int], simulations: int, repeats: int, seed: int, *, by_visits: bool = False) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
         """
-        Search `repeats` times from each square; return how often each action was best, int64[len(states), 4].
-        Raises LabError.
+        Search `repeats` times from each square; return how often each action was best, or with `by_visits` the
+        sum of its visits, int64[len(states), 4]. Raises LabError.
         """
 
     def best_action(self) -> int:

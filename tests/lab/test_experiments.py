@@ -15,10 +15,10 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'"
 from command import Run
 from selfmate.errors import LabError
 from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job
-from selfmate.lab.frozenlake.goals import measure_dry, measure_slippery
+from selfmate.lab.frozenlake.goals import _dry_cells, measure_dry, measure_slippery
 from selfmate.lab.frozenlake.scores import wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
-from selfmate.lab.frozenlake.table import SEED_ROWS
+from selfmate.lab.frozenlake.table import SEED_ROWS, SeedRow, make_table
 
 SMALL = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "mcts.simulations=20", "mcts.repeats=2"])
 
@@ -200,8 +200,48 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slippery.count("| MCTS, best roll-outs, c = 100 |") == 2
     assert "| largest chance | |" in slippery
     dry = measure_dry(results, 1, lambda *_: None)
-    assert re.search(r"\| 4x4 \| episodes \| q-table \| 5 episodes \| \d of 2 \|", dry)
-    assert re.search(r"\| 4x4 \| moves \| dqn, our settings \| 5 episodes \| \d of 2 \|", dry)
+    assert re.search(r"\| 4x4 \| episodes \| q-table \| 5 episodes \| (yes|no) \| [01] of 1 \|", dry)
+    assert re.search(r"\| 4x4 \| moves \| dqn \| 5 episodes \| (yes|no) \| [01] of 1 \|", dry)
+    assert re.search(r"\| 4x4 \| episodes \| dqn, our settings \| 5 episodes \| (yes|no) \| [01] of 1 \|", dry)
     assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations, c = 1 \|", dry)
     assert re.search(r"\| 4x4 \| episodes \| mcts \| 30 simulations, c = 100 \|", dry)
     assert re.search(r"\| dqn, our settings \| 5 episodes \| 2 \| \d \| \d \| \d \|", dry)
+
+
+def test_a_line_of_dry_maps_tells_the_map_from_the_others() -> None:
+    solved, slow = {"chance": 1.0, "moves": 6.0}, {"chance": 1.0, "moves": 8.0}
+    never = [{"chance": 0.0, "moves": None, "learning_goals": count} for count in range(9)]
+    assert _dry_cells([None, 49, 50], [6, 6, 6], [solved, solved, slow]) == (
+        "yes | 1 of 2 | 50: 100 % in 8 moves instead of 6"
+    )
+    assert _dry_cells([None, 49], [6, 8], [never[3], slow]) == "no | 1 of 1 | never: the map (3)"
+    planner = {"chance": 0.0, "moves": None}
+    assert _dry_cells([None, 49], [6, 6], [solved, planner]) == "yes | 0 of 1 | never: 49"
+    many = _dry_cells([None, *range(49, 58)], [6] * 10, [solved, *never])
+    assert many == "yes | 0 of 9 | never: 9 maps (0 to 8)"
+
+
+def test_the_table_has_the_seeds_map_and_the_others_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of each map are made up: its seed in percent, for the seed's map 7."""
+    settings = change(LakeSettings(), ["run.maps=3", "run.seeds=2", "mcts.repeats=1"])
+
+    def run_job(job: LakeJob) -> dict[str, object]:
+        share = (job.arguments["map_seed"] or 7) / 100
+        score = {"chance": share, "reached": 7, "tested": 100, "seconds": 1.5, "values": [[0.0] * 4] * 64}
+        return {str(n): score for n in job.arguments["episodes"]} if "episodes" in job.arguments else score
+
+    monkeypatch.setattr(LakeJob, "run", run_job)
+    monkeypatch.setattr("selfmate.lab.frozenlake.table.SEED_ROWS", (SeedRow(True, 2, 3, 69, 73, 117.4),))
+    lines = make_table(LakeResults(settings, None), 1, lambda *_: None).splitlines()
+    assert lines[2:] == [
+        "| 1 | yes | 2 | 3 | seed 003 | 69 (59 to 77) | 73 (64 to 81) | | | 117.4 |",
+        "| | | | | here, exact |" + " 7.0 (7.0 to 7.0) |" * 4 + " 6.0 |",
+        "| | | | | here, 100 episodes |" + " 7 of 100 (3 to 14) |" * 4 + " |",
+        "| | | | | truth | best policy by return 90.8, largest chance 93.8 | | | | |",
+        "| | | | | 3 other maps, exact |" + " 50.0 (49.0 to 51.0) |" * 4 + " |",
+        lines[7],
+    ]
+    assert re.fullmatch(
+        r"\| \| \| \| \| truth of those \| best policy by return [\d.]+ \([\d.]+ to [\d.]+\), largest chance .* \|",
+        lines[7],
+    )

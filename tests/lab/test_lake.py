@@ -60,6 +60,12 @@ def test_numbers_out_of_range() -> None:
         read_map(Path("no-such-map.txt"))
 
 
+def test_a_share_of_frozen_squares_with_which_no_map_has_a_path() -> None:
+    with pytest.raises(LabError, match=r"with a share of 0\.1 none of 1,000 maps of 8 by 8 squares has a path"):
+        generate_map(8, 1, 0.1)
+    assert generate_map(8, 1, 0.5) == tuple(generate_random_map(8, 0.5, 1))
+
+
 @pytest.mark.parametrize("success_rate", [1 / 3, 0.8, 1.0, 0.0])
 @pytest.mark.parametrize("slippery", [True, False])
 def test_episodes_go_where_gymnasium_goes(success_rate: float, slippery: bool) -> None:

@@ -41,14 +41,14 @@ def test_q_learning_by_a_second_computation(decay: float) -> None:
     """The same random numbers, a dictionary of values, and Gymnasium's environment with its own step limit."""
     from gymnasium.wrappers import TimeLimit
 
-    lake = Lake(SMALL_MAP, step_limit=20)
-    [found] = learn_q_table(lake, QTableSettings(0.9, 0.3, decay), seed=3, episodes=(40,))
+    lake = Lake(SMALL_MAP, success_rate=0.8, step_limit=20)
+    [found] = learn_q_table(lake, QTableSettings(0.9, 0.3, decay), seed=3, episodes=(400,))
     env = TimeLimit(lake.env, max_episode_steps=20)
     draw = random.Random(3)
     values: dict[tuple[int, int], float] = {}
     seen: dict[tuple[int, int], int] = {}
-    moves = 0
-    for episode in range(40):
+    moves = reached = 0
+    for episode in range(400):
         state = env.reset(seed=3 if episode == 0 else None)[0]
         while True:
             here = [values.get((state, action), 0.0) for action in range(4)]
@@ -62,8 +62,10 @@ def test_q_learning_by_a_second_computation(decay: float) -> None:
             moves += 1
             state = after
             if terminated or truncated:
+                reached += state == 15
                 break
-    assert found.moves == moves
+    assert (found.moves, found.reached) == (moves, reached)
+    assert reached > 0
     for (state, action), value in values.items():
         assert found.values[state, action] == pytest.approx(value, abs=1e-12)
 
@@ -205,6 +207,25 @@ def test_targets_by_a_second_computation(double: bool, monkeypatch: pytest.Monke
             wanted.append(0.005 * reward + (0.0 if ends else 0.99 * float(target[after, best])))
         assert [(row[0], row[1]) for row in rows] == list(zip(squares.tolist(), actions.tolist(), strict=True))
         assert targets == pytest.approx(np.array(wanted), abs=1e-6)
+
+
+def test_a_snapshot_counts_the_episodes_that_reached_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    episode = DRY.episode(1)
+    monkeypatch.setattr(DRY, "episode", lambda seed: episode)
+    ends: list[int] = []
+    real = episode.step
+
+    def step(action: int) -> tuple[int, float, bool, bool]:
+        answer = real(action)
+        if answer[2] or answer[3]:
+            ends.append(answer[0])
+        return answer
+
+    monkeypatch.setattr(episode, "step", step)
+    first, last = learn_dqn(DRY, DqnSettings(hidden=16, learn_every=8, reward_scale=0.005), 1, (60, 300))
+    assert len(ends) == 300
+    assert first.reached == ends[:60].count(15)
+    assert 0 < last.reached == ends.count(15) < 300
 
 
 def test_the_memory_is_a_ring() -> None:

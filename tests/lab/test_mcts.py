@@ -69,8 +69,22 @@ def test_plans_count_the_best_actions() -> None:
         assert found[row].tolist() == counts
     policy = plan(ICE, MctsSettings(50, 100.0, repeats=4), 1, BEST)
     assert policy.sum(1) == pytest.approx(np.ones(64))
+    assert policy[9] == pytest.approx(search.plan([9], 50, 4, seed=1)[0] / 4)
     assert reachable(ICE).sum() < 64
     assert not reachable(ICE)[ICE.is_over].any()
+
+
+def test_plans_by_visits_are_the_shares_of_all_actions() -> None:
+    policy = plan(ICE, MctsSettings(60, 100.0, repeats=3, choose="visits"), 5, BEST)
+    search = PlainSearch(ICE, c=100.0, policy=BEST)
+    for square in (0, 9):
+        shares = []
+        for stream in range(3):
+            search.run(square, 60, 5, stream)
+            shares.append(search.visit_shares())
+            assert shares[-1] == [visits / 60 for visits in search.nodes[0].action_visits]
+        assert policy[square] == pytest.approx(np.mean(shares, 0), abs=1e-12)
+        assert policy[square].min() > 0
 
 
 def test_one_simulation_in_a_world_without_chance() -> None:

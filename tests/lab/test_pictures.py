@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[lab]'")
 
@@ -22,7 +23,7 @@ from selfmate.lab.frozenlake.planner import MctsSettings, make_search
 from selfmate.lab.frozenlake.scene import EXPANSION, FILLS, as_svg, draw_strip, frames_of, make_scene
 from selfmate.lab.frozenlake.settings import LakeSettings, change
 from selfmate.lab.frozenlake.trace import DEMO, record
-from selfmate.lab.frozenlake.watch import draw_text
+from selfmate.lab.frozenlake.watch import draw_text, watch
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,8 @@ def test_what_is_too_large_to_be_drawn() -> None:
         record(LakeSettings(), seed=1)
     with pytest.raises(LabError, match="a picture shows at most 16 squares of a side, not 20"):
         record(change(LakeSettings(), ["lake.size=20", "mcts.simulations=20"]), seed=1)
+    with pytest.raises(LabError, match="a picture shows the choice by value, not by visits"):
+        record(change(LakeSettings.model_validate(DEMO), ["mcts.choose=visits"]), seed=1)
 
 
 def test_scenes(trace: dict[str, Any]) -> None:
@@ -100,6 +103,20 @@ def test_the_text(trace: dict[str, Any]) -> None:
     assert re.search(r"→ square 15, \d+ visits, goal", text)
     assert ", 1 visit, return " in text
     assert "10 moves: goal" in draw_text(trace, 10, 0)
+
+
+@pytest.mark.parametrize("height", [24, 12])
+def test_the_text_fits_a_small_terminal(trace: dict[str, Any], height: int) -> None:
+    out = io.StringIO()
+    watch(trace, Console(file=out, force_terminal=True, width=80, height=height, color_system=None), delay=0)
+    _, *pictures = out.getvalue().split("\x1b[2J\x1b[H")
+    assert len(pictures) == 211
+    assert max(picture.count("\n") for picture in pictures) == height - 1
+    assert max(len(line) for picture in pictures for line in picture.splitlines()) <= 80
+    assert re.search(r"return -?[\d.]+\n… \d+ more\n$", pictures[20])
+    whole = draw_text(trace, 0, 20, 100).splitlines()
+    shown = pictures[20].splitlines()
+    assert int(shown[-1].split()[1]) == len(whole) - (len(shown) - 1)
 
 
 def test_the_gif(trace: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ def search_settings(settings: LakeSettings) -> MctsSettings:
     """Return what the search needs."""
     part = settings.mcts
     steps = 0 if part.rollout == "exact" else part.rollout_steps
-    return MctsSettings(part.simulations, part.c, settings.learning.gamma, steps, part.repeats)
+    return MctsSettings(part.simulations, part.c, settings.learning.gamma, steps, part.repeats, part.choose)
 
 
 def plan_policy(settings: LakeSettings, lake: Lake, seed: int, values: NDArray[np.float64] | None) -> Policy:

@@ -146,7 +146,7 @@ def learn_dqn(lake: Lake, settings: DqnSettings, seed: int, episodes: Sequence[i
     rewards, goes_on = (np.zeros(settings.replay, np.float32) for _ in range(2))
     gamma = np.float32(settings.gamma)
     episode = lake.episode(seed)
-    moves = steps = 0
+    moves = steps = reached = 0
     began = time.perf_counter()
     target = net.averaged_values()
     for number in range(1, max(episodes) + 1):
@@ -177,6 +177,7 @@ def learn_dqn(lake: Lake, settings: DqnSettings, seed: int, episodes: Sequence[i
             steps += 1
             if steps % settings.target_every == 0:
                 target = net.averaged_values()
+        reached += state == lake.goal
         if number in episodes:
             found = net.averaged_values().astype(np.float64) / settings.reward_scale
-            yield Snapshot(number, moves, found, time.perf_counter() - began)
+            yield Snapshot(number, moves, found, time.perf_counter() - began, reached)

@@ -68,6 +68,7 @@ def _learn(
             **worth.as_dict(),
             "values": np.round(each.values, 6).tolist(),
             "learning_moves": each.moves,
+            "learning_goals": each.reached,
             "seconds": round(each.seconds, 3),
         }
     return found

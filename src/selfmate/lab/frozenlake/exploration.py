@@ -38,3 +38,5 @@ class Snapshot(NamedTuple):
     """float64[S, 4]: the return that it expects after each action on each square."""
     seconds: float
     """Since the learning began."""
+    reached: int
+    """Episodes so far that ended at the goal."""

@@ -71,27 +71,33 @@ class DryKind(NamedTuple):
     learner: str
     changes: tuple[str, ...]
     tag: str
+    decays: tuple[str, ...] = ("episodes", "moves")
+    """What its exploration is counted by."""
 
 
 DRY_KINDS: Final = (
     DryKind("q-table", "q-table", (), "dry"),
     DryKind("dqn", "dqn", (), "dry"),
-    DryKind("dqn, our settings", "dqn", OUR_DQN, "dry, our settings"),
+    DryKind("dqn, our settings", "dqn", OUR_DQN, "dry, our settings", ("episodes",)),
 )
 
 
 def measure_dry(results: LakeResults, workers: int, tell: Tell, learners: tuple[str, ...] = LEARNERS) -> str:
-    """Return, as Markdown, on how many dry maps an agent reaches the goal in the fewest moves; others are named."""
+    """Return, as Markdown, on which dry maps an agent reaches the goal in the fewest moves: the map, and the others.
+
+    Maps on which it does not are named; for a learner that never reaches the goal, in brackets, with the episodes of
+    its learning that reached it.
+    """
     base = change(results.settings, ["lake.slippery=false"])
     kinds = [kind for kind in DRY_KINDS if kind.learner in learners]
     lines = [
-        "| size | exploration by | agent | after | goal in fewest moves | otherwise |",
-        "|---|---|---|---|---|---|",
+        "| size | exploration by | agent | after | the map | others | otherwise |",
+        "|---|---|---|---|---|---|---|",
     ]
     for size in (SMALL, 8):
         for by in ("episodes", "moves"):
             settings = change(base, [f"lake.size={size}", f"learning.epsilon_by={by}"])
-            lines += _dry_lines(results, settings, workers, tell, kinds)
+            lines += _dry_lines(results, settings, workers, tell, [kind for kind in kinds if by in kind.decays])
     lines += [
         "",
         "| agent, the map | after | seeds | goal in fewest moves | goal | never |",
@@ -137,7 +143,7 @@ def _dry_lines(
     for name, jobs in learning.items():
         for count in DRY_EPISODES:
             scores = [learned[job.name][str(count)] for job in jobs]
-            yield _dry_line(size, by, name, f"{count:,} episodes", maps, shortest, scores)
+            yield f"| {size}x{size} | {by} | {name} | {count:,} episodes | {_dry_cells(maps, shortest, scores)} |"
     if by == "moves":
         return
     # Planners, by the settings, and on a small lake with the c and the simulations that it needs
@@ -152,8 +158,8 @@ def _dry_lines(
                 planning.append(plan_job(chosen, seed, tag, known, map_seed))
             done = results.do(planning, workers, tell)
             scores = [done[job.name] for job in planning]
-            after = f"{part.simulations:,} simulations, c = {part.c:g}"
-            yield _dry_line(size, by, f"{name}+mcts".strip("+"), after, maps, shortest, scores)
+            agent, after = f"{name}+mcts".strip("+"), f"{part.simulations:,} simulations, c = {part.c:g}"
+            yield f"| {size}x{size} | {by} | {agent} | {after} | {_dry_cells(maps, shortest, scores)} |"
 
 
 def _is_shortest(score: dict[str, Any], fewest: float) -> bool:
@@ -161,27 +167,24 @@ def _is_shortest(score: dict[str, Any], fewest: float) -> bool:
     return bool(score["chance"] > 1 - CERTAIN and abs(score["moves"] - fewest) < CERTAIN)
 
 
-def _dry_line(
-    size: int,
-    by: str,
-    agent: str,
-    after: str,
-    maps: list[int | None],
-    shortest: list[float],
-    scores: list[dict[str, Any]],
-) -> str:
-    others, never = [], []
-    for map_seed, fewest, score in zip(maps, shortest, scores, strict=True):
-        if _is_shortest(score, fewest):
-            continue
-        name = "the map" if map_seed is None else str(map_seed)
-        if score["moves"] is None:
-            never.append(name)
-        else:
-            others.append(
-                f"{name}: {100 * score['chance']:.0f} % in {score['moves']:.0f} moves instead of {fewest:.0f}"
-            )
-    count = len(maps) - len(others) - len(never)
-    if never:
-        others.append(f"never: {', '.join(never)}" if len(never) <= MOST_NAMED else f"never: {len(never)} maps")
-    return f"| {size}x{size} | {by} | {agent} | {after} | {count} of {len(maps)} | {'; '.join(others)} |"
+def _dry_cells(maps: list[int | None], shortest: list[float], scores: list[dict[str, Any]]) -> str:
+    """Return three cells: whether the map is solved, on how many others it is, and what happens elsewhere."""
+    solved = [_is_shortest(score, fewest) for fewest, score in zip(shortest, scores, strict=True)]
+    failed = [
+        ("the map" if map_seed is None else str(map_seed), fewest, score)
+        for map_seed, fewest, score, is_solved in zip(maps, shortest, scores, solved, strict=True)
+        if not is_solved
+    ]
+    notes = [
+        f"{name}: {100 * score['chance']:.0f} % in {score['moves']:.0f} moves instead of {fewest:.0f}"
+        for name, fewest, score in failed
+        if score["moves"] is not None
+    ]
+    never = {name: score.get("learning_goals") for name, _, score in failed if score["moves"] is None}
+    if len(never) > MOST_NAMED:
+        counts = [count for count in never.values() if count is not None]
+        notes.append(f"never: {len(never)} maps" + (f" ({min(counts)} to {max(counts)})" if counts else ""))
+    elif never:
+        names = (name if count is None else f"{name} ({count})" for name, count in never.items())
+        notes.append(f"never: {', '.join(names)}")
+    return f"{'yes' if solved[0] else 'no'} | {sum(solved[1:])} of {len(maps) - 1} | {'; '.join(notes)}"

@@ -51,6 +51,8 @@ SMALLEST, LARGEST = 2, 64
 TILES: Final = "SFHG"
 SEED_MAP_SEED: Final = 48
 SEED_MAP_SIZE: Final = 8
+MOST_DRAWN: Final = 1000
+"""Maps that are drawn before a share of frozen squares is refused."""
 
 
 class LakeArrays(NamedTuple):
@@ -250,6 +252,16 @@ def generate_map(size: int, seed: int, frozen: float = 0.8) -> tuple[str, ...]:
     if (size, seed, frozen) == (SEED_MAP_SIZE, SEED_MAP_SEED, 0.8):
         return seed_map()
     lake = need("gymnasium.envs.toy_text.frozen_lake")
+    # The generator draws maps until one has a path: where hardly any has, it would never return.
+    draw = np.random.default_rng(seed)
+    for _ in range(MOST_DRAWN):
+        board = np.where(draw.random((size, size)) < frozen, "F", "H")
+        board[0, 0], board[-1, -1] = "S", "G"
+        if lake.is_valid(board, size):
+            break
+    else:
+        hint = f"none of {MOST_DRAWN:,} maps of {size} by {size} squares has a path; the share must be larger"
+        raise LabError(f"frozen: with a share of {frozen:g} {hint}", str(frozen))
     return tuple(str(row) for row in lake.generate_random_map(size=size, p=frozen, seed=seed))
 
 

@@ -173,6 +173,11 @@ class PlainSearch:
         tried = [action for action in range(len(ACTIONS)) if root.action_visits[action]]
         return max(tried, key=lambda action: (self.value(root, action), root.action_visits[action]))
 
+    def visit_shares(self) -> list[float]:
+        """Return the share of each action in the visits of the root: a policy that may be drawn from."""
+        visits = self.nodes[0].action_visits
+        return [count / sum(visits) for count in visits]
+
     def value(self, node: LakeNode, action: int) -> float:
         """Return the mean return of an action that has visits."""
         return node.value_sums[action] / node.action_visits[action]

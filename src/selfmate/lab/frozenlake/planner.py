@@ -1,8 +1,8 @@
 """The planner: the fast search from every square, as a policy.
 
 A search draws random numbers, so that the same square may give another action the next time. The planner searches
-several times from every square and counts the best actions: that mixture is its policy, and `truth.evaluate_policy`
-says exactly what it is worth.
+several times from every square and counts the best actions, or adds up the visits of all actions: that mixture is its
+policy, and `truth.evaluate_policy` says exactly what it is worth.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class MctsSettings(NamedTuple):
     gamma: float = 0.99
     rollout_steps: int = 50
     repeats: int = 20
+    choose: str = "value"
+    """What acts: the action with the highest value, or (visits) each action in proportion to its visits."""
 
 
 def make_search(
@@ -53,13 +55,13 @@ def plan(
     rollout: NDArray[np.int8] | None = None,
     leaf_values: NDArray[np.float64] | None = None,
 ) -> Policy:
-    """Search `repeats` times from every square that can be reached; return the shares of the best actions."""
+    """Search `repeats` times from every square that can be reached; return the shares of the actions."""
     squares = np.flatnonzero(reachable(lake))
     counts = make_search(lake, settings, rollout, leaf_values).plan(
-        squares.tolist(), settings.simulations, settings.repeats, seed
+        squares.tolist(), settings.simulations, settings.repeats, seed, by_visits=settings.choose == "visits"
     )
     policy = np.full((lake.states, len(ACTIONS)), 1.0 / len(ACTIONS))
-    policy[squares] = counts / settings.repeats
+    policy[squares] = counts / counts.sum(1, keepdims=True)
     return policy
 
 

@@ -48,7 +48,7 @@ def learn_q_table(
     visits = [[0] * len(ACTIONS) for _ in range(lake.states)]
     draw = random.Random(seed)
     episode = lake.episode(seed)
-    moves, began = 0, time.perf_counter()
+    moves, reached, began = 0, 0, time.perf_counter()
     for number in range(1, max(episodes) + 1):
         state = episode.reset()
         is_over = is_cut = False
@@ -66,5 +66,6 @@ def learn_q_table(
             visits[state][action] += 1
             values[action] += rate * (target - values[action])
             state = after
+        reached += state == lake.goal
         if number in episodes:
-            yield Snapshot(number, moves, np.array(q), time.perf_counter() - began)
+            yield Snapshot(number, moves, np.array(q), time.perf_counter() - began, reached)

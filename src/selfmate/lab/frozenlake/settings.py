@@ -95,7 +95,10 @@ class MctsPart(Part):
         "what roll-outs follow: what was learned, chance, the truth's policy; or its exact value without any", "learned"
     )
     rollout_steps: Annotated[int, whole(0, 100_000)] = key("moves of a roll-out", 50)
-    repeats: Annotated[int, whole(1, 100_000)] = key("searches from each square, whose best actions are a policy", 20)
+    repeats: Annotated[int, whole(1, 100_000)] = key("searches from each square, which together are a policy", 20)
+    choose: Literal["value", "visits"] = key(
+        "what acts: the action with the highest value, or each in proportion to its visits", "value"
+    )
 
 
 class RunPart(Part):

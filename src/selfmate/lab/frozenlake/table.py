@@ -128,12 +128,13 @@ def _lines(
         seconds = sum(median(score["seconds"] for score in column) for column in found)
         yield f"| | | | | here, exact | {' | '.join(map(_spread, found))} | {seconds:.1f} |"
         yield f"| | | | | here, {settings.run.test_episodes} episodes | {' | '.join(map(_tested, found))} | |"
+        dynamics = _dynamics(settings, row)
+        yield f"| | | | | truth | {_truth([truth_of(dynamics)])} | | | | |"
         if others:
-            whole = list(cells([first[0], *others]))
-            yield f"| | | | | {len(others) + 1} maps, exact | {' | '.join(map(_spread, whole))} | |"
-        best = truth_of(_dynamics(settings, row))
-        truth = f"best policy by return {_percent(best['chance_of_best_return'])}, largest chance "
-        yield f"| | | | | truth | {truth}{_percent(best['best_chance'])} | | | | |"
+            name = f"{len(others)} other map{'s' * (len(others) > 1)}"
+            yield f"| | | | | {name}, exact | {' | '.join(map(_spread, cells(others)))} | |"
+            truths = [truth_of(dynamics, place.map_seed) for place in others]
+            yield f"| | | | | truth of those | {_truth(truths)} | | | | |"
 
 
 def _percent(share: float) -> str:
@@ -145,9 +146,22 @@ def _interval(percent: int) -> str:
     return f"{percent} ({100 * low:.0f} to {100 * high:.0f})"
 
 
+def _truth(truths: list[dict[str, float]]) -> str:
+    best, largest = (_quartiles([each[key] for each in truths]) for key in ("chance_of_best_return", "best_chance"))
+    return f"best policy by return {best}, largest chance {largest}"
+
+
 def _spread(scores: list[dict[str, Any]]) -> str:
-    """Return the median of exact chances, with the quartiles where there are several."""
-    chances = sorted(score["chance"] for score in scores)
+    return _quartiles([score["chance"] for score in scores])
+
+
+def _quartiles(shares: list[float]) -> str:
+    """Return the median of shares in percent, with the quartiles where there are several.
+
+    >>> _quartiles([0.5]), _quartiles([0.1, 0.9, 0.3, 0.2, 0.4])
+    ('50.0', '30.0 (20.0 to 40.0)')
+    """
+    chances = sorted(shares)
     if len(chances) == 1:
         return _percent(chances[0])
     low, high = chances[len(chances) // 4], chances[-1 - len(chances) // 4]

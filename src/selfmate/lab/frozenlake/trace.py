@@ -47,6 +47,8 @@ def record(settings: LakeSettings, seed: int, learner: str = "q-table") -> dict[
         raise LabError(f"mcts.simulations: a picture shows at most {MOST_SIMULATIONS}, not {part.simulations}")
     if lake.size > LARGEST:
         raise LabError(f"lake.size: a picture shows at most {LARGEST} squares of a side, not {lake.size}")
+    if part.choose != "value":
+        raise LabError(f"mcts.choose: a picture shows the choice by value, not by {part.choose}", "mcts.choose")
     search = _search(settings, lake, seed, learner)
     episode = lake.episode(seed)
     state = episode.reset()

@@ -12,24 +12,27 @@ from selfmate.lab.frozenlake.scene import frames_of
 
 __all__ = ["draw_text", "watch"]
 
-MOST_LINES = 24
+MOST_LINES, FEWEST_LINES = 24, 5
+"""Of the tree; a terminal with few lines shows fewer, so that the lake stays in sight."""
 STYLES = {"goal": "bold green", "hole": "bold red", "new": "bold bright_blue", "frozen": ""}
 
 
 def watch(trace: dict[str, Any], console: Console, delay: float) -> None:
     """Print the pictures of a trace; in a terminal each replaces the one before, elsewhere only each move's last."""
+    others = len(trace["rows"]) + 3  # the heading, an empty line, and the cursor's
+    lines = min(max(console.height - others, FEWEST_LINES), MOST_LINES) if console.is_terminal else MOST_LINES
     for move, done in frames_of(trace):
         is_last = done == trace["simulations"] or move == len(trace["moves"])
         if not console.is_terminal and not is_last:
             continue
         if console.is_terminal:
             console.clear()
-        console.print(draw_text(trace, move, done))
+        console.print(draw_text(trace, move, done, lines))
         time.sleep(delay * (4 if is_last else 1))
 
 
-def draw_text(trace: dict[str, Any], move: int, done: int) -> str:
-    """Return one picture, with rich's markup."""
+def draw_text(trace: dict[str, Any], move: int, done: int, most_lines: int = MOST_LINES) -> str:
+    """Return one picture, with rich's markup; its tree has at most so many lines."""
     moves = trace["moves"]
     is_end = move == len(moves)
     here = moves[-1]["next"] if is_end else moves[move]["state"]
@@ -37,7 +40,9 @@ def draw_text(trace: dict[str, Any], move: int, done: int) -> str:
     path = "".join(ARROWS[each["action"]] for each in moves[:move])
     lines = [f"{head}   path {path}" if path else head, *_lake_lines(trace, here), ""]
     if not is_end:
-        lines += _tree_lines(moves[move], done)
+        tree = _tree_lines(moves[move], done)
+        kept = most_lines - 1
+        lines += tree if len(tree) <= most_lines else [*tree[:kept], f"… {len(tree) - kept} more"]
     return "\n".join(lines)
 
 
@@ -83,4 +88,4 @@ def _tree_lines(move: dict[str, Any], done: int) -> list[str]:
                 add(child)
 
     add(0)
-    return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], f"… {len(lines) - MOST_LINES + 1} more"]
+    return lines
