@@ -158,8 +158,7 @@ def test_an_engine_that_does_not_start_ends_the_match_in_one_line(
     dispatcher = MatchDispatcher(fleet, EngineMatch(broken, "cpu"), say=lines.append, times=QUICK)
     with pytest.raises(ClusterError, match="each has failed 5 times"):
         dispatcher.play(on_finished=lambda games: None, stopping=lambda: False)
-    assert "e20: engine" in lines[0]
-    assert "cannot find my weights" in lines[0]
+    assert "e20: python exited with code 7: cannot find my weights" in lines[0]
 
 
 def test_a_match_resumes_from_one_file(match: EngineGames, expected: dict[int, Any], tmp_path: Path) -> None:

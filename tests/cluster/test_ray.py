@@ -50,7 +50,9 @@ def wait_for(condition: object, driver: subprocess.Popen[str], what: str) -> Non
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert driver.poll() is None, f"the driver has ended before: {what}\n{driver.communicate()}"
-        assert time.monotonic() < deadline, what
+        if time.monotonic() > deadline:
+            driver.kill()
+            raise AssertionError(f"not within {PATIENCE} s: {what}\n{driver.communicate()}")
         time.sleep(0.02)
 
 

@@ -78,12 +78,12 @@ def check_builds(machine: str, theirs: Sequence[EngineBuild], ours: Sequence[Eng
     for their, our in zip(theirs, ours, strict=True):
         program = next(iter(our.digests))
         if their.problem:
-            raise ClusterError(f"{machine} cannot use {clip(program)}: {their.problem}; install it there", machine)
+            raise ClusterError(f"{machine} cannot use {clip(Path(program).name)}: {their.problem}; install it there", machine)
         for file, digest in our.digests.items():
             if their.digests.get(file) != digest or their.name != our.name:
                 found = their.digests.get(file, "none")
                 raise ClusterError(
-                    f"{machine} has another {clip(file)} ({clip(their.name)}, sha256 {found[:12]}) than this machine "
+                    f"{machine} has another {clip(Path(file).name)} ({clip(their.name)}, sha256 {found[:12]}) than this machine "
                     f"({clip(our.name)}, sha256 {digest[:12]}); install the same build on both",
                     machine,
                 )

@@ -100,9 +100,8 @@ class LeasedEngineGames:
 
     def __init__(self, setup: bytes) -> None:
         self.setup = msgspec.msgpack.decode(setup, type=EngineSetup)
-        self._folder = tempfile.TemporaryDirectory(prefix="selfmate-nets-")  # engines of ours read their nets there
-        self._players: list[Player | None] = []
-        self._plan: MatchPlan | None = None
+        self._nets: dict[str, bytes] = {}
+        self._players: list[Player | None] | None = None
 
     def exchange(self, message: bytes, net: bytes | memoryview | None = None) -> bytes:
         """Play the games of a message, tuples (number, opening, white, black); return `PlayedEngineGames`.
@@ -112,32 +111,42 @@ class LeasedEngineGames:
         """
         games = [ScheduledGame(*each) for each in msgspec.msgpack.decode(message, type=list[tuple[int, str, int, int]])]
         if net is not None:
-            self._load(msgspec.msgpack.decode(net, type=dict[str, bytes]))
-        assert self._plan is not None
+            self._nets = msgspec.msgpack.decode(net, type=dict[str, bytes])
         played: list[PlayedGame] = []
         unavailable: dict[int, str] = {}
-        count = play_engines_here(
-            EngineGames(plan=self._plan, players=self._players, games=games, processors=self.setup.lanes),
-            on_finished=played.extend,
-            stopping=lambda: False,
-            unavailable=unavailable,
-        )
+        with tempfile.TemporaryDirectory(prefix="selfmate-nets-") as folder:  # engines of ours read their nets there
+            unpack_nets(self._nets, Path(folder))
+            count = play_engines_here(
+                EngineGames(
+                    plan=self._plan(Path(folder)),
+                    players=self._open_players(Path(folder)),
+                    games=games,
+                    processors=self.setup.lanes,
+                ),
+                on_finished=played.extend,
+                stopping=lambda: False,
+                unavailable=unavailable,
+            )
         for index, reason in unavailable.items():
             raise ClusterError(f"{self.setup.seats[index].name}: {reason}")
         return PlayedEngineGames(
             games=[_describe(game) for _, game in played], evaluations=count.leaves, batches=count.batches
         ).to_bytes()
 
-    def _load(self, nets: dict[str, bytes]) -> None:
-        setup, folder = self.setup, Path(self._folder.name)
-        unpack_nets(nets, folder)
-        self._players = [
-            None if seat.command is not None or seat.seat is None else open_seat(seat.seat, folder, setup.device)
-            for seat in setup.seats
-        ]
-        self._plan = MatchPlan(
+    def _open_players(self, nets: Path) -> list[Player | None]:
+        """Return the players that search in a pool, which are opened once; None is an engine."""
+        if self._players is None:
+            self._players = [
+                None if seat.command is not None or seat.seat is None else open_seat(seat.seat, nets, self.setup.device)
+                for seat in self.setup.seats
+            ]
+        return self._players
+
+    def _plan(self, nets: Path) -> MatchPlan:
+        setup = self.setup
+        return MatchPlan(
             variant=setup.variant,
-            contestants=tuple(self._contestant(seat) for seat in setup.seats),
+            contestants=tuple(_contestant(seat, nets) for seat in setup.seats),
             openings=(),
             referee=setup.referee,
             seed=setup.seed,
@@ -146,18 +155,18 @@ class LeasedEngineGames:
             searches=tuple(SearchConfig(**each) for each in setup.searches),
         )
 
-    def _contestant(self, seat: EngineSeat) -> Contestant:
-        engine = None
-        if seat.command is not None:
-            command, options = tuple(seat.command), tuple(seat.options)
-            if not command:
-                assert seat.seat is not None
-                command = (sys.executable, "-m", "selfmate", "uci")
-                net = seat.seat.player or str(Path(self._folder.name, seat.seat.net, seat.seat.file or ""))
-                options = ((WEIGHTS, net), *options)
-            directory = None if seat.directory is None else Path(seat.directory)
-            engine = EngineSpec(command=command, options=options, directory=directory, environment=seat.environment)
-        return Contestant(spec="", player="", engine=engine, limit=seat.limit, name=seat.name, named=True)
+
+def _contestant(seat: EngineSeat, nets: Path) -> Contestant:
+    engine = None
+    if seat.command is not None:
+        command, options = tuple(seat.command), tuple(seat.options)
+        if not command:
+            assert seat.seat is not None
+            command = (sys.executable, "-m", "selfmate", "uci")
+            options = ((WEIGHTS, seat.seat.player or str(Path(nets, seat.seat.net, seat.seat.file or ""))), *options)
+        directory = None if seat.directory is None else Path(seat.directory)
+        engine = EngineSpec(command=command, options=options, directory=directory, environment=seat.environment)
+    return Contestant(spec="", player="", engine=engine, limit=seat.limit, name=seat.name, named=True)
 
 
 def _describe(game: FinishedGame) -> RefereedMoves:
