@@ -316,7 +316,7 @@ class ReplayWorker:
         while self.queue and time.monotonic() < deadline:
             time.sleep(0.005)
         now = time.monotonic()
-        self.owed = min(self.owed + self.rate * (now - self.last), 2 * self.rate)
+        self.owed = min(self.owed + self.rate * (now - self.last), 2 * self.rate * max(1.0, orders.seconds))
         self.last = now
         count = min(len(self.queue), int(self.owed))
         self.owed -= count

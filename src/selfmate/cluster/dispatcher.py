@@ -167,10 +167,20 @@ class Dispatcher:
             with self.changed:
                 self.changed.wait(timeout=self.times.report)
             return
-        replies = self.fleet.replies(self.times.report)
-        for reply in replies:
+        for reply in self.fleet.replies(self._patience()):
             self._read(reply)
         self._watch()
+
+    def _patience(self) -> float:
+        """Return for how long to wait for reports: until the first one is due, or shortly where a worker is idle.
+
+        A look without a result costs a fifth of a report.
+        """
+        now = time.monotonic()
+        due = [each.called + each.interval - now for each in self.workers.values() if each.called is not None]
+        if len(due) < len(self.workers):
+            return self.times.report
+        return min(max(min(due), self.times.report), max(self.times.seats, self.times.report))
 
     # 1. Machines
 

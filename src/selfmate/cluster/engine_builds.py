@@ -57,7 +57,7 @@ def build_of(question: EngineQuestion) -> EngineBuild:
         for file in question.files:
             path = _path(file, spec.directory)
             if not _is_file(path):
-                return EngineBuild(problem=f"there is no file {clip(file)}")
+                return EngineBuild(problem=f"there is no file {file}")
             digests[file] = _digest(path)
         with UciClient(spec) as engine:
             return EngineBuild(name=engine.name, digests=digests)
@@ -78,7 +78,9 @@ def check_builds(machine: str, theirs: Sequence[EngineBuild], ours: Sequence[Eng
     for their, our in zip(theirs, ours, strict=True):
         program = next(iter(our.digests))
         if their.problem:
-            raise ClusterError(f"{machine} cannot use {clip(Path(program).name)}: {their.problem}; install it there", machine)
+            raise ClusterError(
+                f"{machine} cannot use {clip(Path(program).name)}: {their.problem}; install it there", machine
+            )
         for file, digest in our.digests.items():
             if their.digests.get(file) != digest or their.name != our.name:
                 found = their.digests.get(file, "none")

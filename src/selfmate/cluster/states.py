@@ -15,9 +15,9 @@ class Times(NamedTuple):
 
     report: float = 0.25
     """Between two reports of a worker, at least."""
-    report_games: int = 256
-    """Games of a report that is worth its call."""
-    longest: float = 4.0
+    report_games: int = 128
+    """Games of a report that is worth its call: those of Gardner have 84 kB, and Ray sends 100 kB at most in one piece."""
+    longest: float = 2.0
     """For which a worker waits for so many games: a stop and a new net reach it with its next report."""
     report_per_worker: float = 0.01
     """Between two reports of a worker for each worker, so that many of them do not keep the driver busy."""
@@ -38,7 +38,7 @@ class Times(NamedTuple):
         """Return the seconds until the next report of one of so many workers; it finishes `rate` games a second.
 
         >>> [Times().interval(rate, 1) for rate in (0.0, 10.0, 128.0, 10_000.0)], Times().interval(10.0, 1000)
-        ([0.25, 4.0, 2.0, 0.25], 10.0)
+        ([0.25, 2.0, 1.0, 0.25], 10.0)
         """
         wanted = self.report_games / rate if rate else self.report
         return max(self.report, min(wanted, self.longest), self.report_per_worker * workers)
