@@ -173,7 +173,7 @@ def play_all(fleet: Any, recipe: Recipe, net: Path, games: int, times: Times) ->
 def measure_costs(recipe: Recipe, games: Sequence[bytes], net: Path) -> Costs:
     """Fit the costs of a report, a game and a worker to runs of different sizes; measure the others."""
     rows, spent = [], []
-    quick = Times(report=0.01, report_per_worker=0.0, seats=1e6, silence=1e6, loss=1e6, start=1e6)
+    quick = Times(report=0.01, longest=0.01, report_per_worker=0.0, seats=1e6, silence=1e6, loss=1e6, start=1e6)
     for workers, batch, count in (
         (1, 1, 600),
         (1, 16, 3200),
@@ -252,7 +252,7 @@ def simulate(
     longer than an interval.
     """
     own = math.ceil(workers / collectors)
-    interval = max(times.report, times.report_per_worker * own)
+    interval = times.interval(rate, own)
     chance = np.random.default_rng(1)
     events = [(float(first), index) for index, first in enumerate(chance.uniform(0, interval, own))]
     heapq.heapify(events)
@@ -316,7 +316,7 @@ class ReplayWorker:
         while self.queue and time.monotonic() < deadline:
             time.sleep(0.005)
         now = time.monotonic()
-        self.owed = min(self.owed + self.rate * (now - self.last), 2 * self.rate)
+        self.owed = min(self.owed + self.rate * (now - self.last), 2 * self.rate * max(1.0, orders.seconds))
         self.last = now
         count = min(len(self.queue), int(self.owed))
         self.owed -= count

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include "util/error.h"
 
@@ -96,11 +97,17 @@ std::uint8_t weight_code(float weight) {
 }
 float weight_of(std::uint8_t code) { return static_cast<float>(code) * static_cast<float>(code) / (255 * 255); }
 
-// The legal moves in an order that does not depend on the generator. A move is stored as its index among them.
+// Appends the legal moves in an order that does not depend on the generator. A move is stored as its index among them.
+void append_sorted_moves(const Variant& variant, const State& state, std::vector<Move>& moves) {
+    MoveList legal;
+    variant.legal_moves(state, legal);
+    const auto first = moves.insert(moves.end(), legal.begin(), legal.end());
+    std::sort(first, moves.end(), [](Move a, Move b) { return a.bits() < b.bits(); });
+}
+
 std::vector<Move> sorted_moves(const Position& position) {
-    const MoveList legal = position.legal_moves();
-    std::vector<Move> moves(legal.begin(), legal.end());
-    std::sort(moves.begin(), moves.end(), [](Move a, Move b) { return a.bits() < b.bits(); });
+    std::vector<Move> moves;
+    append_sorted_moves(position.variant(), position.state(), moves);
     return moves;
 }
 
@@ -110,18 +117,34 @@ std::size_t index_of(Move move, const std::vector<Move>& moves) {
     return static_cast<std::size_t>(found - moves.begin());
 }
 
-// Reads the moves of a record and returns the sorted legal moves of every position, [plies + 1].
-std::vector<std::vector<Move>> read_moves(Reader& in, GameRecord& record, std::size_t plies) {
-    std::vector<std::vector<Move>> legal;
+// The sorted legal moves of every position of a game, [plies + 1], one after the other: one allocation, not one a ply.
+struct LegalMoves {
+    std::vector<Move> moves;
+    std::vector<std::size_t> starts;
+
+    std::span<const Move> at(std::size_t ply) const {
+        const std::size_t end = ply + 1 < starts.size() ? starts[ply + 1] : moves.size();
+        return std::span(moves).subspan(starts[ply], end - starts[ply]);
+    }
+};
+
+// Reads the moves of a record and returns the legal moves of its positions.
+LegalMoves read_moves(Reader& in, GameRecord& record, std::size_t plies) {
+    LegalMoves legal;
+    legal.moves.reserve(32 * (plies + 1));
+    legal.starts.reserve(plies + 1);
+    record.moves.reserve(plies);
     try {
-        Position position(parse_fen(*record.variant, record.chess960, record.start_fen), false);
+        // Without the history that a position keeps: nothing here asks for repetitions or takes moves back.
+        State state = Position(parse_fen(*record.variant, record.chess960, record.start_fen), false).state();
         for (std::size_t ply = 0;; ++ply) {
-            legal.push_back(sorted_moves(position));
+            legal.starts.push_back(legal.moves.size());
+            append_sorted_moves(*record.variant, state, legal.moves);
             if (ply == plies) break;
             const std::uint32_t index = in.count();
-            if (index >= legal.back().size()) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
-            record.moves.push_back(legal.back()[index]);
-            position.play(record.moves.back());
+            if (index >= legal.at(ply).size()) Reader::fail("move " + std::to_string(ply + 1) + " is not legal");
+            record.moves.push_back(legal.at(ply)[index]);
+            record.variant->play(state, record.moves.back());
         }
     } catch (const Error& error) {
         if (std::string_view(error.kind()) == "RecordError") throw;
@@ -254,7 +277,7 @@ GameRecord read_record(std::string_view bytes) {
     if (plies + trained > in.left() || trained > plies + 1) Reader::fail("it is truncated");
 
     // 2. The moves, each an index into the sorted legal moves
-    const std::vector<std::vector<Move>> legal = read_moves(in, record, plies);
+    const LegalMoves legal = read_moves(in, record, plies);
 
     // 3. The trained positions
     record.positions.resize(trained);
@@ -269,9 +292,11 @@ GameRecord read_record(std::string_view bytes) {
     for (TrainedPosition& position : record.positions)
         position.draw = std::min(has_draws ? draw_of(in.number<std::uint8_t>()) : 1, 1 - std::abs(position.value));
     for (TrainedPosition& position : record.positions) position.net_value = value_of(in.number<std::int8_t>());
-    for (TrainedPosition& position : record.positions)
-        for (const Move move : legal[position.ply])
-            position.targets.push_back({.move = move, .visits = in.count(), .weight = 0});
+    for (TrainedPosition& position : record.positions) {
+        const std::span<const Move> moves = legal.at(position.ply);
+        position.targets.reserve(moves.size());
+        for (const Move move : moves) position.targets.push_back({.move = move, .visits = in.count(), .weight = 0});
+    }
     for (TrainedPosition& position : record.positions) {
         for (Target& target : position.targets) target.weight = weight_of(in.number<std::uint8_t>());
         std::erase_if(position.targets, [](const Target& target) { return !target.visits && target.weight == 0; });

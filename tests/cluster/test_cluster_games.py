@@ -26,7 +26,9 @@ from selfmate.rundir.games import unpack_games
 from selfmate.train.selfplay import CycleGames, SelfPlay
 from thread_fleet import Fault, ThreadFleet
 
-QUICK = Times(report=0.02, report_per_worker=0, silence=0.6, loss=3, start=60, seats=0.05, rest=20, retry=0.01)
+QUICK = Times(
+    report=0.02, longest=0.02, report_per_worker=0, silence=0.6, loss=3, start=60, seats=0.05, rest=20, retry=0.01
+)
 SETTINGS = ("selfplay.max_plies=16", "selfplay.games=24", "selfplay.slots=6")
 SEED = 7
 

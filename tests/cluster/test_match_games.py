@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,11 @@ import pytest
 
 from selfmate._core import GameRecord, ScoreRules
 from selfmate.cli.main import main
-from selfmate.cluster import match_games as module
-from selfmate.cluster.fleet import Seat
+from selfmate.cluster import pool_match as module
 from selfmate.cluster.match_games import MatchDispatcher
-from selfmate.cluster.match_worker import LeasedMatches, PlayedGames, read_played
+from selfmate.cluster.match_worker import PlayedGames, read_played
 from selfmate.cluster.messages import ClusterError
+from selfmate.cluster.pool_match import PoolMatch
 from selfmate.cluster.states import Times
 from selfmate.ladder import curve
 from selfmate.match.openings import balanced_openings
@@ -31,38 +30,12 @@ from selfmate.nn.net import Net, rounded
 from selfmate.rundir.games import encode_games, pack_games
 from selfmate.search.config import play_config
 from selfmate.search.player import Player
-from thread_fleet import ThreadFleet
+from thread_fleet import MatchFleet
 
 QUICK = Times(report=0.02, silence=-29.6, loss=2, start=60, seats=0.05, retry=0.01)
 PATIENT = QUICK._replace(silence=0, loss=60)
 """Where no worker is to be given up, however busy the machine is."""
 """Silent after three leases of ten seconds and minus 29.6 s, which is 0.4 s."""
-
-
-class MatchFleet(ThreadFleet):
-    """Threads with workers of matches; a fault gets the bytes of a report."""
-
-    def __init__(self, seats: int = 1, spoil: Callable[[str, int, bytes], object] | None = None) -> None:
-        super().__init__(seats)
-        self.spoil = spoil or (lambda worker, call, report: report)
-
-    def start(self, worker: str, seat: Seat, setup: bytes) -> None:
-        super_workers: Any = self.workers
-        self.calls[worker] = 0
-        super_workers[worker] = LeasedMatches(setup)
-        self._executors[worker] = ThreadPoolExecutor(1)
-
-    def _exchange(self, worker: str, orders: bytes, net: bytes | None) -> object:
-        report = self.workers[worker].exchange(orders, net)
-        self.calls[worker] += 1
-        answer = self.spoil(worker, self.calls[worker], report)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-    def close(self) -> None:
-        for executor in self._executors.values():
-            executor.shutdown(wait=False)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +81,7 @@ def play(
     """Return the games by number, and what was said; fail for a game that came twice."""
     found: list[GameRecord] = []
     lines: list[str] = []
-    dispatcher = MatchDispatcher(fleet, match, "cpu", say=lines.append, times=times)
+    dispatcher = MatchDispatcher(fleet, PoolMatch(match, "cpu"), say=lines.append, times=times)
     counted = dispatcher.play(on_finished=found.extend, stopping=lambda: stopping(len(found)))
     assert len({record.game_id for record in found}) == len(found)
     assert counted.leaves > 0 or not found
@@ -221,14 +194,6 @@ def test_no_machine_that_can_play_is_an_error(match: PoolGames) -> None:
         play(match, MatchFleet(1, lambda worker, call, report: RuntimeError("no")))
 
 
-def test_engines_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["arena", "heuristic-1", "uci:stockfish?nodes=10", "--games", "2", "--pgn", str(tmp_path / "a"), "--ray"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "selfmate: engines play on one machine: leave out --ray, or the engine\n"
-    assert not (tmp_path / "a").exists()
-
-
 @pytest.mark.ray
 def test_an_arena_on_ray_writes_the_games_of_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("ray", reason="Ray is not installed; run: make testray")
@@ -251,7 +216,7 @@ def test_the_progress_of_a_run_is_the_same_on_a_cluster(match: PoolGames, tmp_pa
         return Player(each.spec or net.path, threads=1)
 
     def on_cluster(match: PoolGames, **options: Any) -> EvaluationCount:
-        return MatchDispatcher(MatchFleet(2), match, "cpu", say=print, times=QUICK).play(**options)
+        return MatchDispatcher(MatchFleet(2), PoolMatch(match, "cpu"), say=print, times=QUICK).play(**options)
 
     folders: dict[str, PlayPool] = {"here": play_here, "there": on_cluster}
     for name, play_pool in folders.items():

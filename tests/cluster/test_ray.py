@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from network_namespaces import NetworkPair, why_not
 from ray_cluster import RayCluster, ray_cluster
 from selfmate.rundir.format import read_state
 
@@ -48,14 +50,28 @@ def wait_for(condition: object, driver: subprocess.Popen[str], what: str) -> Non
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert driver.poll() is None, f"the driver has ended before: {what}\n{driver.communicate()}"
-        assert time.monotonic() < deadline, what
+        if time.monotonic() > deadline:
+            driver.kill()
+            raise AssertionError(f"not within {PATIENCE} s: {what}\n{driver.communicate()}")
         time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
-    with ray_cluster(tmp_path_factory.mktemp("ray"), nodes=2) as made:
-        yield made
+    """Two nodes in two network namespaces, where those can be made; else in one."""
+    folder = tmp_path_factory.mktemp("ray")
+    with contextlib.ExitStack() as stack:
+        network = None if why_not() else stack.enter_context(NetworkPair())
+        yield stack.enter_context(ray_cluster(folder, nodes=2, network=network))
+
+
+def test_the_nodes_are_in_two_network_namespaces(cluster: RayCluster) -> None:
+    """So that they speak over a network, as two machines do; the tests below use them."""
+    if cluster.network is None:
+        pytest.skip(f"network namespaces cannot be made here: {why_not()}")
+    spaces = {Path(f"/proc/{node.pid}/ns/net").readlink() for node in cluster.nodes}
+    assert len(spaces) == 2
+    assert Path("/proc/self/ns/net").readlink() not in spaces
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +88,7 @@ def test_a_run_with_killed_workers_and_a_killed_node_is_the_run_of_one_machine(
     """Bit for bit: games, nets and learner."""
     directory = tmp_path / "run"
     driver = subprocess.Popen(
-        command(directory, "--ray", cluster.address),
+        cluster.inside(command(directory, "--ray", cluster.address)),
         env=cluster.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -98,7 +114,7 @@ def test_a_killed_driver_resumes_where_its_last_commit_was(cluster: RayCluster, 
     directory = tmp_path / "run"
     for number in (signal.SIGKILL, signal.SIGINT):
         driver = subprocess.Popen(
-            command(directory, "--ray", cluster.address),
+            cluster.inside(command(directory, "--ray", cluster.address)),
             env=cluster.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -115,7 +131,7 @@ def test_a_killed_driver_resumes_where_its_last_commit_was(cluster: RayCluster, 
             time.sleep(0.05)
     assert f"--ray {cluster.address}" in out
     done = subprocess.run(
-        command(directory, "--ray", cluster.address),
+        cluster.inside(command(directory, "--ray", cluster.address)),
         env=cluster.environment,
         capture_output=True,
         text=True,

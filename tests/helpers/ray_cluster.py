@@ -1,4 +1,7 @@
-"""A cluster of Ray on this machine: every node is a `ray start --block` of its own, which can be killed or stopped."""
+"""A cluster of Ray on this machine: every node is a `ray start --block` of its own, which can be killed or stopped.
+
+With a `NetworkPair` the head and the driver are in one network namespace, and the other nodes in the second.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
+
+from network_namespaces import ADDRESSES, NetworkPair
 
 RAY: Final = Path(sys.executable).with_name("ray")
 STORE: Final = 80 << 20
@@ -45,10 +50,11 @@ def free_port() -> int:
 class RayCluster:
     """A context manager: a head with `cpus` cores; `add` joins another node, `kill` ends one with all its processes."""
 
-    def __init__(self, folder: Path, cpus: int = 1) -> None:
+    def __init__(self, folder: Path, cpus: int = 1, network: NetworkPair | None = None) -> None:
         self.folder = folder
+        self.network = network
         self.port = free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{'127.0.0.1' if network is None else ADDRESSES[0]}:{self.port}"
         self.environment = os.environ | {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(16),
@@ -60,7 +66,8 @@ class RayCluster:
 
     def __enter__(self) -> Self:
         try:
-            self._start("--head", f"--port={self.port}", f"--num-cpus={self._cpus}", "--include-dashboard=false")
+            head = ["--head", f"--port={self.port}", f"--num-cpus={self._cpus}", "--include-dashboard=false"]
+            self._start(0, *head)
         except BaseException:
             self.close()
             raise
@@ -71,10 +78,16 @@ class RayCluster:
 
     def add(self, cpus: int = 1) -> subprocess.Popen[bytes]:
         """Join another node, and wait until it has joined."""
-        return self._start(f"--address={self.address}", f"--num-cpus={cpus}")
+        return self._start(1, f"--address={self.address}", f"--num-cpus={cpus}")
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def inside(self, command: list[str], place: int = 0) -> list[str]:
+        """Return a command as it runs on the head's side of the network, or on the other one."""
+        return command if self.network is None else [*self.network.prefix(place), *command]
+
+    def _start(self, place: int, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(RAY), "start", "--block", "--disable-usage-stats", f"--object-store-memory={STORE}", *arguments]
+        if self.network is not None:
+            command = self.inside([*command, f"--node-ip-address={ADDRESSES[place]}"], place)
         path = self.folder / f"node{len(self.nodes)}.log"
         for _ in range(ATTEMPTS):  # on a busy machine Ray's own limit of 15 s for its agents may be too short
             with path.open("wb") as log:
@@ -119,9 +132,9 @@ class RayCluster:
 
 
 @contextlib.contextmanager
-def ray_cluster(folder: Path, nodes: int = 1) -> Iterator[RayCluster]:
+def ray_cluster(folder: Path, nodes: int = 1, network: NetworkPair | None = None) -> Iterator[RayCluster]:
     """Yield a cluster of so many nodes with a core each."""
-    with RayCluster(folder) as cluster:
+    with RayCluster(folder, network=network) as cluster:
         for _ in range(nodes - 1):
             cluster.add()
         yield cluster

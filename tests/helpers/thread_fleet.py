@@ -6,8 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
 
 from selfmate.cluster.fleet import Reply, Seat
+from selfmate.cluster.match_worker import LeasedMatches
 from selfmate.cluster.messages import Report, read_report
 from selfmate.cluster.worker import LeasedPlay
 
@@ -92,3 +94,35 @@ class ThreadFleet:
             executor.shutdown(wait=False)
         for worker in self.workers.values():
             worker._thread.stopping = lambda: True
+
+
+class MatchFleet(ThreadFleet):
+    """Threads with workers of matches; a fault gets the bytes of a report."""
+
+    def __init__(
+        self,
+        seats: int = 1,
+        spoil: Callable[[str, int, bytes], object] | None = None,
+        worker: Callable[[bytes], Any] = LeasedMatches,
+    ) -> None:
+        super().__init__(seats)
+        self.worker = worker
+        self.spoil = spoil or (lambda worker, call, report: report)
+
+    def start(self, worker: str, seat: Seat, setup: bytes) -> None:
+        super_workers: Any = self.workers
+        self.calls[worker] = 0
+        super_workers[worker] = self.worker(setup)
+        self._executors[worker] = ThreadPoolExecutor(1)
+
+    def _exchange(self, worker: str, orders: bytes, net: bytes | None) -> object:
+        report = self.workers[worker].exchange(orders, net)
+        self.calls[worker] += 1
+        answer = self.spoil(worker, self.calls[worker], report)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        for executor in self._executors.values():
+            executor.shutdown(wait=False)

@@ -15,6 +15,7 @@ from selfmate.match.match_file import MatchFile
 from selfmate.match.options import MatchOptions
 from selfmate.match.plan import make_plan
 from selfmate.match.report import CSV_HEADINGS, MatchReport, as_csv, progress_notes, show
+from selfmate.match.spec import other_engines
 from selfmate.match.tournament import play
 from selfmate.util.files import check_target, write_output
 from selfmate.util.signals import Interrupt
@@ -35,13 +36,11 @@ def run(options: MatchOptions) -> int:
         _check_csv(csv, pgn, force=options.force)
     # On a cluster the nets are opened here only to be checked.
     plan, players = make_plan(options if options.ray is None else replace(options, device="cpu"), notice)
-    if options.ray is not None and None in players:
-        raise SelfmateError("engines play on one machine: leave out --ray, or the engine")
     different = len(set(plan.openings))
     if different < len(plan.openings):
         notice(f"only {many(different, 'different opening')}; the others repeat {'it' if different == 1 else 'them'}")
     with contextlib.ExitStack() as stack:
-        play_pool = stack.enter_context(match_games(options.ray, options.device))
+        played = stack.enter_context(match_games(options.ray, options.device, other_engines(plan.contestants)))
         file = None if pgn is None else stack.enter_context(MatchFile(pgn, plan.settings, restart=options.force))
         # 2. Play.
         with Interrupt() as interrupt, progress_bar() as bar:
@@ -50,7 +49,15 @@ def run(options: MatchOptions) -> int:
             def tell(report: MatchReport) -> None:
                 bar.update(task, completed=len(report.entries), total=report.games, note=progress_notes(report))
 
-            report = play(plan, players, file, play_pool=play_pool, stopping=interrupt, tell=tell)
+            report = play(
+                plan,
+                players,
+                file,
+                play_pool=played.play_pool,
+                play_engines=played.play_engines,
+                stopping=interrupt,
+                tell=tell,
+            )
     # 3. Report.
     if csv is not None:
         write_output(csv, as_csv(report).encode())

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from selfmate.board.position import Position
-    from selfmate.match.pool_games import PlayPool
+    from selfmate.match.games import MatchGames
+    from selfmate.match.uci_client import EngineSpec
 
 __all__ = [
     "INTERRUPTED",
@@ -163,20 +164,23 @@ def unquoted_fen(arguments: Sequence[str]) -> str | None:
 
 
 @contextlib.contextmanager
-def match_games(ray: str | None, device: str) -> Iterator[PlayPool]:
-    """Yield what plays the games of matches within a block: this machine, or the cluster at an address."""
-    from selfmate.match.pool_games import play_here
+def match_games(ray: str | None, device: str, engines: Sequence[EngineSpec] = ()) -> Iterator[MatchGames]:
+    """Yield what plays the games of matches within a block: this machine, or the cluster at an address.
+
+    Every machine of a cluster must have these `engines`.
+    """
+    from selfmate.match.games import games_here
     from selfmate.util.packages import install_hint
 
     if ray is None:
-        yield play_here
+        yield games_here()
         return
     try:
         from selfmate.cluster.session import match_cluster
     except ModuleNotFoundError as error:
         raise SelfmateError(install_hint(error.name)) from error
-    with match_cluster(ray, device, notice) as play:
-        yield play
+    with match_cluster(ray, device, notice, engines) as games:
+        yield games
 
 
 @contextlib.contextmanager

@@ -45,7 +45,8 @@ def _type_name(parameter: Any) -> str:
 def with_address(arguments: list[str]) -> list[str]:
     """Return arguments in which `--ray` has a value: `local` where no address follows it.
 
-    typer has no options with an optional value. An address is `local`, `auto` or HOST:PORT.
+    typer has no options with an optional value. An address is `local`, `auto` or HOST:PORT; a player may have a colon,
+    too.
 
     >>> with_address(["gardner", "--ray"]), with_address(["--ray", "gardner"]), with_address(["--ray", "head:6379"])
     (['gardner', '--ray', 'local'], ['--ray', 'local', 'gardner'], ['--ray', 'head:6379'])
@@ -54,9 +55,20 @@ def with_address(arguments: list[str]) -> list[str]:
     for index, word in enumerate(arguments):
         words.append(word)
         following = arguments[index + 1] if index + 1 < len(arguments) else ""
-        if word == "--ray" and following not in ("local", "auto") and ":" not in following:
+        if word == "--ray" and not _is_address(following):
             words.append("local")
     return words
+
+
+def _is_address(word: str) -> bool:
+    """Return whether a word is meant as the address of a cluster, rather than as a player.
+
+    >>> [_is_address(word) for word in ("head:6379", "auto", "uci:stockfish?nodes=1", "runs/mine:untrained")]
+    [True, True, False, False]
+    """
+    if word in ("local", "auto") or "://" in word:
+        return True
+    return ":" in word and "/" not in word and not word.startswith("uci:")
 
 
 class Command(TyperCommand):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import sys
+from dataclasses import replace
 
 import msgspec
 from rich.console import Console
 
-from selfmate.cli.common import INTERRUPTED, check_device, notice, progress_bar
+from selfmate.cli.common import INTERRUPTED, check_device, match_games, notice, progress_bar
 from selfmate.errors import SelfmateError
 from selfmate.ladder import ladder, plot
 from selfmate.ladder.calibration import write_calibration
@@ -56,7 +58,7 @@ def _check(options: LadderOptions) -> None:
 
 def _rate(options: LadderOptions) -> bool:
     """Rate a player; return whether it was interrupted."""
-    report = ladder.rate(options, progress_bar, notice)
+    report = ladder.rate(_opened_here(options), progress_bar, notice, where=_where(options))
     if options.plot is not None:
         plot.write_picture(options.plot, plot.draw(report))
     if options.as_json:
@@ -66,11 +68,20 @@ def _rate(options: LadderOptions) -> bool:
     return report.stopped
 
 
+def _opened_here(options: LadderOptions) -> LadderOptions:
+    """Return the options with which players are opened here: on a cluster, only to be checked."""
+    return options if options.ray is None else replace(options, device="cpu")
+
+
+def _where(options: LadderOptions) -> ladder.Where:
+    return functools.partial(match_games, options.ray, options.device)
+
+
 def _measure(options: LadderOptions) -> bool:
     """Calibrate a ladder; return whether it was interrupted."""
     assert options.spacing is not None
     command = shlex.join(["selfmate", *sys.argv[1:]])
-    calibration, stopped = ladder.measure(options, command, progress_bar, notice)
+    calibration, stopped = ladder.measure(_opened_here(options), command, progress_bar, notice, where=_where(options))
     write_calibration(options.spacing, calibration)
     if options.as_json:
         print(json.dumps(msgspec.to_builtins(calibration), indent=2))

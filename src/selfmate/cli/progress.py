@@ -46,7 +46,7 @@ def _play(
         here = device if ray is None else "cpu"  # on a cluster the nets are opened here only to be checked
         return Player(spec, device=here, threads=1 if here == "cpu" else None)
 
-    with Interrupt() as interrupt, progress_bar() as bar, match_games(ray, device) as play_pool:
+    with Interrupt() as interrupt, progress_bar() as bar, match_games(ray, device) as played:
         task = bar.add_task("progress", total=None, note="")
 
         def tell(done: int, total: int) -> None:
@@ -58,7 +58,7 @@ def _play(
             curve.pairings(chosen, state.champion, visits),
             curve.openings_for(manifest.variant, games),
             player,
-            play_pool=play_pool,
+            play_pool=played.play_pool,
             stopping=interrupt,
             tell=tell,
         )

@@ -69,6 +69,12 @@ def train(
         ),
     ] = 30,
     ray: RayAddress = None,
+    learners: Annotated[
+        int,
+        typer.Option(
+            "--learners", min=1, max=64, help="Processes that share every batch, each on a GPU (docs/cluster.md)."
+        ),
+    ] = 1,
     show_list: Annotated[bool, typer.Option("--list", help="List the recipes and exit.")] = False,
     key: Annotated[
         str | None,
@@ -99,7 +105,7 @@ def train(
     if recipe is None:
         raise SelfmateError("give the name of a recipe or a TOML file; selfmate train --list lists the recipes")
     common = {"run": run, "minutes": minutes, "overrides": settings or (), "smoke": smoke, "seed": seed}
-    more = {"device": device, "source": source, "learn_only": learn_only, "watchdog": watchdog}
+    more = {"device": device, "source": source, "learn_only": learn_only, "watchdog": watchdog, "learners": learners}
     summary = choose_trainer(ray)(recipe, **common, **more)
     if summary.signal is not None:
         sys.exit(128 + summary.signal)  # the session has printed how to resume

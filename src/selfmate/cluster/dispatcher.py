@@ -10,7 +10,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -22,6 +22,7 @@ from selfmate.cluster.messages import ClusterError, Orders, Report, Setup, read_
 from selfmate.cluster.states import Counts, SeatState, Shares, Task, Times, WorkerState
 from selfmate.cluster.worker import pack_records, read_records
 from selfmate.errors import SelfmateError
+from selfmate.train.status import MachineStatus
 from selfmate.util.text import many
 
 __all__ = ["Dispatcher"]
@@ -53,6 +54,8 @@ class Dispatcher:
         self.say = say
         self.times = times
         self.beat: Callable[[], None] = lambda: None
+        self.show: Callable[[Sequence[MachineStatus]], None] = lambda machines: None
+        """Gets the state of all machines every `times.seats` seconds."""
         self.changed = threading.Condition()
         self.finished: dict[int, GameRecord] = {}
         """Games that have arrived and were not fetched yet, by id."""
@@ -113,6 +116,25 @@ class Dispatcher:
             self._thread.join()
         self.fleet.close()
 
+    def machines(self) -> list[MachineStatus]:
+        """Return what every machine does that has or had workers, in the order of their names."""
+        found: dict[str, MachineStatus] = {}
+        with self.changed:
+            for state in self._seats.values():
+                before = found.get(state.machine) or MachineStatus(state.machine, 0, 0.0, 0.0, 0, 0.0, 0)
+                found[state.machine] = before._replace(lost=before.lost + state.lost)
+            for worker in self.workers.values():
+                machine = worker.seat.machine or worker.seat.name
+                before = found[machine]
+                found[machine] = before._replace(
+                    workers=before.workers + 1,
+                    games_per_second=before.games_per_second + worker.rate,
+                    evaluations_per_second=before.evaluations_per_second + worker.evaluation_rate,
+                    games=before.games + self.leases.out(worker.name),
+                    lease_age=max(before.lease_age, self.leases.age(worker.name)),
+                )
+        return [found[name] for name in sorted(found)]
+
     def _able(self) -> list[WorkerState]:
         return [worker for worker in self.workers.values() if not worker.is_silent and worker.slots]
 
@@ -145,10 +167,20 @@ class Dispatcher:
             with self.changed:
                 self.changed.wait(timeout=self.times.report)
             return
-        replies = self.fleet.replies(self.times.report)
-        for reply in replies:
+        for reply in self.fleet.replies(self._patience()):
             self._read(reply)
         self._watch()
+
+    def _patience(self) -> float:
+        """Return for how long to wait for reports: until the first one is due, or shortly where a worker is idle.
+
+        A look without a result costs a fifth of a report.
+        """
+        now = time.monotonic()
+        due = [each.called + each.interval - now for each in self.workers.values() if each.called is not None]
+        if len(due) < len(self.workers):
+            return self.times.report
+        return min(max(min(due), self.times.report), max(self.times.seats, self.times.report))
 
     # 1. Machines
 
@@ -162,7 +194,7 @@ class Dispatcher:
         for line in self.fleet.notices():
             self.say(line)
         for seat in self._present:
-            state = self._seats.setdefault(seat.key, SeatState())
+            state = self._seats.setdefault(seat.key, SeatState(machine=seat.machine or seat.name))
             if state.worker is None and state.failures < MAX_FAILURES and now >= state.not_before:
                 name = f"{seat.name}-{next(self._numbers)}"
                 setup = msgspec.structs.replace(self.setup, lanes=seat.lanes, pools=seat.pools)
@@ -178,6 +210,7 @@ class Dispatcher:
             raise ClusterError(
                 f"no machine of the cluster can play: each has failed {MAX_FAILURES} times (reasons: console.log)"
             )
+        self.show(self.machines())
 
     # 2. Orders
 
@@ -199,12 +232,12 @@ class Dispatcher:
             net=task.net,
             games=games,
             begun=pack_records(begun),
-            seconds=self._report_seconds(),
+            seconds=self._interval(worker),
             rest=self._resting,
         )
 
-    def _report_seconds(self) -> float:
-        return max(self.times.report, self.times.report_per_worker * len(self.workers))
+    def _interval(self, worker: WorkerState) -> float:
+        return self.times.interval(worker.rate, len(self.workers))
 
     def _shares(self) -> Shares:
         """Return what the share of a worker in the games that are left is computed from."""
@@ -217,7 +250,7 @@ class Dispatcher:
         When fewer games are left than there are slots, each worker gets a share by its speed, so that all end together.
         """
         busy = max(worker.unfinished, self.leases.out(worker.name))
-        room = slots + math.ceil(2 * self._report_seconds() * worker.rate) - busy
+        room = slots + math.ceil(2 * self._interval(worker) * worker.rate) - busy
         share = 1 / max(1, shares.workers)
         if shares.rate:
             share = 0.0 if worker.is_silent else worker.rate / shares.rate
@@ -230,6 +263,7 @@ class Dispatcher:
             worker.nets = [*worker.nets[-1:], task.net]
         self.fleet.call(worker.name, orders.to_bytes(), block)
         worker.called, worker.is_told_to_rest = time.monotonic(), orders.rest
+        worker.interval = orders.seconds
 
     # 3. Reports
 
@@ -279,8 +313,9 @@ class Dispatcher:
 
     def _update(self, worker: WorkerState, new: int, report: Report) -> None:
         now = time.monotonic()
-        speed = new / max(now - worker.reported, 1e-3)
-        worker.rate = speed if not worker.rate else 0.8 * worker.rate + 0.2 * speed
+        seconds = max(now - worker.reported, 1e-3)
+        worker.rate = _averaged(worker.rate, new / seconds)
+        worker.evaluation_rate = _averaged(worker.evaluation_rate, report.evaluations / seconds)
         worker.reported, worker.called, worker.unfinished = now, None, report.unfinished
         worker.is_silent = worker.is_starting = False
         worker.rests = worker.is_told_to_rest
@@ -304,7 +339,7 @@ class Dispatcher:
         for worker in list(self.workers.values()):
             if worker.called is None:
                 continue
-            silence = now - worker.called - self._report_seconds()
+            silence = now - worker.called - worker.interval
             if silence > (self.times.start if worker.is_starting else self.times.loss):
                 self._drop(worker, f"it has been silent for {silence:.0f} s")
             elif silence > self.times.silence and not worker.is_silent and not worker.is_starting:
@@ -326,7 +361,13 @@ class Dispatcher:
         state = self._seats[worker.seat.key]
         state.worker = None
         state.failures += 1
+        state.lost += 1
         state.not_before = time.monotonic() + self.times.retry * 2 ** (state.failures - 1)
         what = f"; {many(given, 'game')} are given out again" if given else ""
         end = f"; {worker.seat.name} is not used any more" if state.failures >= MAX_FAILURES else ""
         self.say(f"Lost worker {worker.name}: {reason}{what}{end}.")
+
+
+def _averaged(before: float, now: float) -> float:
+    """Return a speed averaged over about five reports; the first one counts alone."""
+    return now if not before else 0.8 * before + 0.2 * now

@@ -17,6 +17,8 @@ class Seat(NamedTuple):
     lanes: int
     pools: int = 1
     """Workers of the machine."""
+    machine: str = ""
+    """Its name, for the view of machines."""
 
 
 class Reply(NamedTuple):

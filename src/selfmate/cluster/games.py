@@ -20,6 +20,7 @@ from selfmate.rundir.live import Watch
 from selfmate.train.judge import judge_games
 from selfmate.train.selfplay import Concurrency, CycleGames, is_over, native_evaluator
 from selfmate.train.starts import StartPositions
+from selfmate.train.status import MachineStatus
 
 __all__ = ["ClusterGames"]
 
@@ -46,6 +47,7 @@ class ClusterGames:
         continuous: bool | None = None,
         starts: Sequence[str] = (),
         times: Times = Times(),  # noqa: B008  immutable
+        show: Callable[[Sequence[MachineStatus]], None] = lambda machines: None,
     ) -> None:
         self.recipe = recipe
         self.continuous = device != "cpu" if continuous is None else continuous
@@ -63,6 +65,7 @@ class ClusterGames:
         )
         begun = {record.game_id: record for record in in_flight}
         self.dispatcher = Dispatcher(fleet, setup, self._problem, say=say, begun=begun, times=times)
+        self.dispatcher.show = show
         self._net: tuple[str, Any] = ("", None)
         self._queued = 0  # one above the largest id that was asked for
         self._told: set[int] = set()  # finished games of later cycles that were counted already
@@ -160,6 +163,10 @@ class ClusterGames:
                 "reports_refused": counts.refused,
                 "dispatcher_seconds": round(counts.dispatcher_seconds, 3),
             }
+
+    def machines(self) -> list[MachineStatus]:
+        """Return what the machines of the cluster do."""
+        return self.dispatcher.machines()
 
     def pause(self) -> None:
         """Do nothing: the workers have devices of their own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 import selfmate
+from selfmate.cluster.engine_builds import EngineBuild, EngineQuestion, build_of, check_builds
 from selfmate.cluster.messages import ClusterError, one_line
 from selfmate.recipe.schema import Recipe
 from selfmate.train.memory import check_trees
@@ -34,10 +35,11 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
     sources: str = ""  # digest of the package's sources
     memory: int = 0  # bytes
     gpus: int = 0  # that torch sees
+    engines: tuple[EngineBuild, ...] = ()  # those that were asked for
 
 
-def describe_machine() -> dict[str, Any]:
-    """Return the facts of this machine (`MachineFacts`)."""
+def describe_machine(engines: Sequence[EngineQuestion] = ()) -> dict[str, Any]:
+    """Return the facts of this machine (`MachineFacts`), with those of engines."""
     import torch
 
     return {
@@ -46,6 +48,7 @@ def describe_machine() -> dict[str, Any]:
         "sources": _source_digest(),
         "memory": memory_bytes(),
         "gpus": torch.cuda.device_count(),
+        "engines": [msgspec.to_builtins(build_of(each)) for each in engines],
     }
 
 
@@ -63,11 +66,12 @@ def _source_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def make_probe() -> Callable[[], str]:
-    """Return a function that runs on a machine and returns its facts as JSON.
+def make_probe(engines: Sequence[EngineQuestion] = ()) -> Callable[[], str]:
+    """Return a function that runs on a machine and returns its facts, with those of engines, as JSON.
 
     It is sent by value, as a function within a function, so that it also runs where Selfmate is missing or another one.
     """
+    asked = msgspec.json.encode(engines).decode()
 
     def probe() -> str:
         import json
@@ -75,9 +79,12 @@ def make_probe() -> Callable[[], str]:
 
         python = platform.python_version()
         try:
+            import msgspec
+
+            from selfmate.cluster.engine_builds import EngineQuestion
             from selfmate.cluster.identity import describe_machine
 
-            return json.dumps(describe_machine())
+            return json.dumps(describe_machine(msgspec.json.decode(asked, type=list[EngineQuestion])))
         except Exception as error:
             return json.dumps({"python": python, "problem": f"{type(error).__name__}: {error}"})
 
@@ -130,5 +137,6 @@ def check_machine(
             f"{name}: Ray counts a GPU there, and torch sees none; install a torch with CUDA, or give --device cpu",
             name,
         )
+    check_builds(name, facts.engines, ours.engines)
     if recipe is not None:
         check_trees(recipe, facts.memory, name, pools)

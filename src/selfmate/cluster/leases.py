@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 __all__ = ["Arrival", "Leases"]
@@ -33,13 +34,14 @@ class Leases:
     (2, [0, 2], 3)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._floor = 0  # games below it belong to cycles that are over
         self._wanted: set[int] = set()  # not taken yet
         self._taken: set[int] = set()
         self._pending: list[int] = []  # a heap of games that are not out; some were taken meanwhile
         self._holders: dict[int, str] = {}  # of games that are out
-        self._out: dict[str, set[int]] = {}  # the same by worker
+        self._out: dict[str, dict[int, float]] = {}  # the same by worker, with the time since when, oldest first
         self._claims: dict[str, set[int]] = {}  # by worker: every game that it ever had, and may yet send
 
     @property
@@ -66,9 +68,10 @@ class Leases:
         self._taken = {game for game in self._taken if game >= floor}
         self._pending = sorted(game for game in self._pending if game in self._wanted)
         self._holders = {game: worker for game, worker in self._holders.items() if game >= floor}
-        for sets in (self._out, self._claims):
-            for worker in sets:
-                sets[worker] = {game for game in sets[worker] if game >= floor}
+        for worker, out in self._out.items():
+            self._out[worker] = {game: since for game, since in out.items() if game >= floor}
+        for worker, claims in self._claims.items():
+            self._claims[worker] = {game for game in claims if game >= floor}
 
     def hand_out(self, worker: str, count: int) -> list[int]:
         """Return a lease of at most `count` games for a worker, lowest ids first."""
@@ -78,13 +81,18 @@ class Leases:
             if game in self._wanted and game not in self._holders:
                 self._holders[game] = worker
                 lease.append(game)
-        self._out.setdefault(worker, set()).update(lease)
+        self._out.setdefault(worker, {}).update(dict.fromkeys(lease, self._clock()))
         self._claims.setdefault(worker, set()).update(lease)
         return lease
 
     def out(self, worker: str) -> int:
         """Return the number of games that are out with a worker."""
         return len(self._out.get(worker, ()))
+
+    def age(self, worker: str) -> float:
+        """Return for how many seconds the oldest game that is out with a worker has been so; 0 if none is."""
+        since = next(iter(self._out.get(worker, {}).values()), None)
+        return 0.0 if since is None else self._clock() - since
 
     def take(self, worker: str, game: int) -> Arrival:
         """Count a game that a worker has sent; only `Arrival.NEW` is to be used."""
@@ -93,14 +101,14 @@ class Leases:
         if game not in self._claims.get(worker, ()):
             return Arrival.FOREIGN
         if (holder := self._holders.pop(game, None)) is not None:
-            self._out[holder].discard(game)
+            self._out[holder].pop(game, None)
         self._wanted.discard(game)
         self._taken.add(game)
         return Arrival.NEW
 
     def release(self, worker: str) -> int:
         """Make the games of a silent worker available to others; return their number. What it sends is still taken."""
-        games = self._out.pop(worker, set())
+        games = self._out.pop(worker, {})
         for game in games:
             del self._holders[game]
             heapq.heappush(self._pending, game)

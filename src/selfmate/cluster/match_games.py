@@ -6,37 +6,53 @@ A lease is a few seconds of work: what is in flight when the match is stopped is
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from selfmate._core import GameRecord, ScoreRules
 from selfmate.cluster.dispatcher import MAX_FAILURES
 from selfmate.cluster.fleet import Fleet, Seat
 from selfmate.cluster.leases import Arrival, Leases
-from selfmate.cluster.match_worker import MatchSeat, MatchSetup, read_played
-from selfmate.cluster.messages import ClusterError, pack_net
+from selfmate.cluster.messages import ClusterError
 from selfmate.cluster.states import SeatState, Times
 from selfmate.errors import SelfmateError
-from selfmate.match.pool_games import PoolGames
 from selfmate.match.runner import EvaluationCount
 from selfmate.match.schedule import ScheduledGame
-from selfmate.search.player import Player
 from selfmate.util.text import many
 
-__all__ = ["MatchDispatcher"]
+__all__ = ["LeasedMatch", "MatchDispatcher"]
 
 LEASE_SECONDS: Final = 10.0
 """Work of a lease, by the speed of its worker: short beside a match, long beside the start of a pool."""
-FIRST_GAMES: Final = 8
-"""Games for each lane in the first lease of a worker, whose speed is not known yet."""
+
+T = TypeVar("T")
+
+
+class LeasedMatch(Protocol[T]):
+    """Games of a match that workers play: with what they are set up, and how their answers are read."""
+
+    games: Sequence[ScheduledGame]
+    nets: bytes
+    """Of all players, for every worker once."""
+    first_games: int
+    """For each lane in the first lease of a worker, whose speed is not known yet."""
+
+    def setup(self, lanes: int) -> bytes:
+        """Return the message with which a worker of so many lanes starts."""
+        ...
+
+    def read(self, message: object) -> tuple[list[tuple[int, T]], EvaluationCount]:
+        """Return the played games by number; raise `SelfmateError` for anything else."""
+        ...
+
+    def problem(self, game: ScheduledGame, played: T) -> str:
+        """Return why it is not the game that was scheduled; empty if it may be."""
+        ...
 
 
 @dataclass
@@ -51,14 +67,13 @@ class MatchWorkerState:
     is_silent: bool = False
 
 
-class MatchDispatcher:
+class MatchDispatcher(Generic[T]):
     """Plays the games of one match on a fleet: `play` once, in the thread that calls it."""
 
     def __init__(
         self,
         fleet: Fleet,
-        match: PoolGames,
-        device: str,
+        match: LeasedMatch[T],
         *,
         say: Callable[[str], None],
         times: Times = Times(),  # noqa: B008  immutable
@@ -71,14 +86,13 @@ class MatchDispatcher:
         for place, game in enumerate(match.games):
             self._games[place] = game
             self._places[game.number] = place
-        self._setup, nets = describe_match(match, device)
-        self._block = fleet.put(nets)
+        self._block = fleet.put(match.nets)
         self._workers: dict[str, MatchWorkerState] = {}
         self._seats: dict[str, SeatState] = {}
         self._looked = -math.inf
         self._numbers = itertools.count(1)
 
-    def play(self, *, on_finished: Callable[[list[GameRecord]], None], stopping: Callable[[], bool]) -> EvaluationCount:
+    def play(self, *, on_finished: Callable[[list[T]], None], stopping: Callable[[], bool]) -> EvaluationCount:
         """Play until every game has come back or `stopping` is true; return what was evaluated."""
         self.leases.want(self._games)
         try:
@@ -95,7 +109,7 @@ class MatchDispatcher:
                     if reply.error:
                         self._drop(found, reply.error)
                         continue
-                    new: list[GameRecord] = []
+                    new: list[T] = []
                     try:
                         self._take(found, reply.report, new)
                     except SelfmateError as error:
@@ -120,7 +134,7 @@ class MatchDispatcher:
             state = self._seats.setdefault(seat.key, SeatState())
             if state.worker is None and state.failures < MAX_FAILURES and now >= state.not_before:
                 name = f"{seat.name}-{next(self._numbers)}"
-                self.fleet.start(name, seat, msgspec.structs.replace(self._setup, lanes=seat.lanes).to_bytes())
+                self.fleet.start(name, seat, self.match.setup(seat.lanes))
                 state.worker = name
                 self._workers[name] = MatchWorkerState(name, seat)
         keys = {seat.key for seat in seats}
@@ -132,7 +146,9 @@ class MatchDispatcher:
 
     def _call(self, worker: MatchWorkerState) -> None:
         """Give a worker a lease of some seconds; near the end of the match, a share of what is left."""
-        wanted = max(2, round(LEASE_SECONDS * worker.rate)) if worker.rate else FIRST_GAMES * worker.seat.lanes
+        wanted = (
+            max(2, round(LEASE_SECONDS * worker.rate)) if worker.rate else self.match.first_games * worker.seat.lanes
+        )
         share = math.ceil(self.leases.pending / max(1, len(self._workers)))
         places = self.leases.hand_out(worker.name, min(wanted, share))
         if not places:
@@ -141,45 +157,35 @@ class MatchDispatcher:
         self.fleet.call(worker.name, message, None if worker.has_nets else self._block)
         worker.has_nets, worker.called, worker.lease = True, time.monotonic(), len(places)
 
-    def _take(self, worker: MatchWorkerState, message: object, new: list[GameRecord]) -> None:
+    def _take(self, worker: MatchWorkerState, message: object, new: list[T]) -> None:
         """Add the games of a report to `new`, each once; raise for one that the worker cannot have made."""
-        played = read_played(message)
-        records = played.records()
-        for record in records:
-            place = self._places.get(record.game_id)
-            if place is None or (problem := self._problem(record, self._games[place])):
-                raise ClusterError(f"game {record.game_id} {problem if place is not None else 'is not of this match'}")
+        played, evaluated = self.match.read(message)
+        for number, game in played:
+            place = self._places.get(number)
+            if place is None or (problem := self.match.problem(self._games[place], game)):
+                raise ClusterError(f"game {number} {problem if place is not None else 'is not of this match'}")
             arrival = self.leases.take(worker.name, place)
             if arrival is Arrival.FOREIGN:
-                raise ClusterError(f"game {record.game_id} was not given to it")
+                raise ClusterError(f"game {number} was not given to it")
             if arrival is Arrival.NEW:
-                new.append(record)
+                new.append(game)
         assert worker.called is not None
-        if len(records) < worker.lease:
-            raise ClusterError(f"{many(worker.lease - len(records), 'game')} of its lease are missing")
-        worker.rate = len(records) / max(time.monotonic() - worker.called, 1e-3)
+        if len(played) < worker.lease:
+            raise ClusterError(f"{many(worker.lease - len(played), 'game')} of its lease are missing")
+        worker.rate = len(played) / max(time.monotonic() - worker.called, 1e-3)
         worker.called, worker.is_silent = None, False
         self._seats[worker.seat.key].failures = 0
-        self.evaluated += EvaluationCount(played.evaluations, played.batches)
-
-    def _problem(self, record: GameRecord, game: ScheduledGame) -> str:
-        """Return why a record is not that of a scheduled game; empty if it may be."""
-        name = f"{record.variant}960" if record.chess960 else record.variant
-        if name != self.match.variant:
-            return f"is one of {name}"
-        if game.opening and record.start_fen != game.opening:
-            return "has another opening"
-        if (record.white_seat, record.black_seat) != (game.white, game.black):
-            return "has other players"
-        return "" if record.outcome is not None or len(record.moves) >= self.match.max_plies else "is not over"
+        self.evaluated += evaluated
 
     def _watch(self) -> None:
         now = time.monotonic()
         for worker in list(self._workers.values()):
             if worker.called is None:
                 continue
-            # The first lease includes the start of a process and of its nets, and its length is not known.
-            patience = 3 * LEASE_SECONDS + self.times.silence if worker.rate else self.times.start
+            # The first lease includes the start of a process and of its nets, and its length is not known. A later one
+            # has two games at least, which may take longer than the seconds of a lease.
+            expected = max(LEASE_SECONDS, worker.lease / worker.rate) if worker.rate else 0.0
+            patience = 3 * expected + self.times.silence if worker.rate else self.times.start
             silence = now - worker.called - patience
             if silence > self.times.loss:
                 self._drop(worker, f"it has been silent for {now - worker.called:.0f} s")
@@ -198,43 +204,3 @@ class MatchDispatcher:
         state.not_before = time.monotonic() + self.times.retry * 2 ** (state.failures - 1)
         what = f"; {many(given, 'game')} are given out again" if given else ""
         self.say(f"Lost worker {worker.name}: {reason}{what}.")
-
-
-def describe_match(match: PoolGames, device: str) -> tuple[MatchSetup, bytes]:
-    """Return the setup of the workers of a match, and the nets of its players as one block of bytes."""
-    nets: dict[str, bytes] = {}
-    seats = []
-    for player, visits, search in zip(match.players, match.visits, match.searches, strict=True):
-        name, net, file = _source(player)
-        found: dict[str, Any] = {}
-        if net is not None:
-            key, data = pack_net(net) if file is None else _pack_file(net)
-            nets[key] = data
-            found = {"net": key, "file": file}
-        seats.append(MatchSeat(player=name, visits=visits, search=search.__getstate__(), **found))
-    setup = MatchSetup(
-        variant=match.variant,
-        seats=seats,
-        seed=match.seed,
-        max_plies=match.max_plies,
-        rules=(match.rules or ScoreRules()).__getstate__(),
-        device=device,
-        lanes=1,
-    )
-    return setup, msgspec.msgpack.encode(nets)
-
-
-def _source(player: Player | None) -> tuple[str, Path | None, str | None]:
-    """Return the name of a player of the core, or the folder of its net, or the file and its name."""
-    if player is None:
-        raise ClusterError("engines play on one machine: leave out --ray, or the engine")
-    if isinstance(player.evaluator, str):
-        return player.evaluator, None, None
-    if player.path is None:
-        raise ClusterError(f"{player.name} is a net in memory, which a cluster cannot open")
-    return "", player.path, None if player.path.is_dir() else "net.onnx"
-
-
-def _pack_file(path: Path) -> tuple[str, bytes]:
-    data = msgspec.msgpack.encode({"net.onnx": path.read_bytes()})
-    return hashlib.sha256(data).hexdigest(), data

@@ -17,7 +17,15 @@ from selfmate.rundir.format import FileName
 from selfmate.rundir.games import decode_games, encode_games, pack_games, unpack_games
 from selfmate.search.player import Player
 
-__all__ = ["LeasedMatches", "MatchSeat", "MatchSetup", "PlayedGames", "read_played"]
+__all__ = [
+    "LeasedMatches",
+    "MatchSeat",
+    "MatchSetup",
+    "PlayedGames",
+    "open_seat",
+    "read_played",
+    "unpack_nets",
+]
 
 Rule: TypeAlias = tuple[int, int, int] | None
 
@@ -122,13 +130,19 @@ class LeasedMatches:
         ).to_bytes()
 
     def _load(self, nets: dict[str, bytes]) -> None:
-        options: dict[str, Any] = {"device": self.setup.device}
-        if self.setup.device == "cpu":
-            options["threads"] = 1
         with tempfile.TemporaryDirectory(prefix="selfmate-nets-") as folder:
-            for name, data in nets.items():
-                (Path(folder) / name).mkdir()
-                unpack_net(name, data, Path(folder) / name)
-            for seat in self.setup.seats:
-                source: str | Path = seat.player or Path(folder, seat.net, seat.file or "")
-                self._players.append(Player(source, **options))
+            unpack_nets(nets, Path(folder))
+            self._players = [open_seat(seat, Path(folder), self.setup.device) for seat in self.setup.seats]
+
+
+def unpack_nets(nets: dict[str, bytes], folder: Path) -> None:
+    """Write the nets of a match into folders with their names."""
+    for name, data in nets.items():
+        (folder / name).mkdir()
+        unpack_net(name, data, folder / name)
+
+
+def open_seat(seat: MatchSeat, nets: Path, device: str) -> Player:
+    """Return the player of a seat; `nets` is the folder of `unpack_nets`."""
+    source: str | Path = seat.player or Path(nets, seat.net, seat.file or "")
+    return Player(source, device=device, threads=1 if device == "cpu" else None)

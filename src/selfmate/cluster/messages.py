@@ -18,6 +18,7 @@ from selfmate.rundir.format import FileName
 
 __all__ = [
     "ClusterError",
+    "Count",
     "Orders",
     "Report",
     "Setup",

@@ -7,7 +7,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from selfmate.cluster.engine_builds import EngineQuestion
+from selfmate.cluster.engine_worker import LeasedEngineGames
 from selfmate.cluster.fleet import Reply, Seat
 from selfmate.cluster.identity import MachineFacts, make_probe, read_facts
 from selfmate.cluster.match_worker import LeasedMatches
@@ -23,7 +25,7 @@ from selfmate.cluster.worker import LeasedPlay
 from selfmate.search.autotune import GPU_LANES
 from selfmate.util.cpu import cores
 
-__all__ = ["LOCAL", "RayFleet", "RayMatchWorker", "connect", "ray_nodes"]
+__all__ = ["LOCAL", "RayEngineWorker", "RayFleet", "RayMatchWorker", "connect", "ray_nodes"]
 
 LOCAL: Final = "local"
 """Address of a cluster on this machine alone, for this session."""
@@ -42,10 +44,11 @@ GET_SECONDS: Final = 30.0
 
 
 @contextlib.contextmanager
-def connect(address: str) -> Iterator[None]:
+def connect(address: str, gpus: Sequence[str] | None = None) -> Iterator[None]:
     """Connect to the cluster at an address within a block: `local`, `auto`, or HOST:PORT of its head.
 
-    Raises `ClusterError` in one line if there is none, or one of another version.
+    A local one has these `gpus`, as CUDA_VISIBLE_DEVICES names them; all of this machine when None. Raises
+    `ClusterError` in one line if there is no cluster, or one of another version.
     """
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -53,17 +56,33 @@ def connect(address: str) -> Iterator[None]:
             # Ray gives a local cluster a token, and would write it to a file that every user of the machine can read.
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
         options = {"num_cpus": cores(), "include_dashboard": False, "object_store_memory": STORE_BYTES}
+        options |= {} if gpus is None else {"num_gpus": len(gpus)}
     else:
         _reach(address)
         options = {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
+        with _visible(gpus if address == LOCAL else None):
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
     except (ConnectionError, OSError, RayError, RuntimeError, ValueError) as error:
         raise ClusterError(f"{address}: {_explain(error)}", address) from None
     try:
         yield
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _visible(gpus: Sequence[str] | None) -> Iterator[None]:
+    """Let Ray, which reads CUDA_VISIBLE_DEVICES when it starts, see these GPUs alone; None: as it is."""
+    before = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if gpus is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    try:
+        yield
+    finally:
+        if gpus is not None:
+            del os.environ["CUDA_VISIBLE_DEVICES"]
+            os.environ |= {} if before is None else {"CUDA_VISIBLE_DEVICES": before}
 
 
 def _reach(address: str) -> None:
@@ -112,7 +131,7 @@ class RayNode(NamedTuple):
             return []
         lanes = self.cpus // count if device == "cpu" else GPU_LANES
         names = [self.name if count == 1 else f"{self.name}.{index}" for index in range(count)]
-        return [Seat(f"{self.key}/{index}", name, lanes, count) for index, name in enumerate(names)]
+        return [Seat(f"{self.key}/{index}", name, lanes, count, self.name) for index, name in enumerate(names)]
 
 
 def ray_nodes() -> list[RayNode]:
@@ -143,18 +162,31 @@ class RayMatchWorker(LeasedMatches):
         return super().exchange(message, None if net is None else memoryview(net))
 
 
+class RayEngineWorker(LeasedEngineGames):
+    """The actor of matches with engines."""
+
+    def exchange(self, message: bytes, net: Any = None) -> bytes:
+        """As of `LeasedEngineGames`."""
+        return super().exchange(message, None if net is None else memoryview(net))
+
+
 class RayFleet:
     """The machines of the cluster that this process is connected to. `check` raises for one that cannot be used.
 
-    `worker` is the class of the actors.
+    `worker` is the class of the actors, and `engines` what every machine is asked about.
     """
 
     def __init__(
-        self, device: str, check: Callable[[RayNode, MachineFacts], None], worker: type[Any] = RayWorker
+        self,
+        device: str,
+        check: Callable[[RayNode, MachineFacts], None],
+        worker: type[Any] = RayWorker,
+        engines: Sequence[EngineQuestion] = (),
     ) -> None:
         self.device = device
         self.check = check
         self.worker = worker
+        self.engines = engines
         self._good: dict[str, bool] = {}  # machines that have answered
         self._probes: dict[str, Any] = {}
         self._notices: list[str] = []
@@ -202,7 +234,7 @@ class RayFleet:
 
     def _probe(self, node: RayNode) -> None:
         if node.seats(self.device) and node.key not in self._probes:
-            remote = ray.remote(make_probe()).options(
+            remote = ray.remote(make_probe(self.engines)).options(
                 num_cpus=0, max_retries=0, scheduling_strategy=_on(node.key), runtime_env=None
             )
             self._probes[node.key] = remote.remote()

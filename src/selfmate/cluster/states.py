@@ -14,9 +14,13 @@ class Times(NamedTuple):
     """Seconds that the dispatcher waits for; tests have shorter ones."""
 
     report: float = 0.25
-    """Between two reports of a worker."""
+    """Between two reports of a worker, at least."""
+    report_games: int = 128
+    """Games of a report that is worth its call: those of Gardner have 84 kB, and Ray sends 100 kB at most in one piece."""
+    longest: float = 2.0
+    """For which a worker waits for so many games: a stop and a new net reach it with its next report."""
     report_per_worker: float = 0.01
-    """The same for each worker, so that many of them do not keep the driver busy."""
+    """Between two reports of a worker for each worker, so that many of them do not keep the driver busy."""
     silence: float = 30.0
     """Beyond the time of its report, after which the games of a worker are given to others."""
     loss: float = 120.0
@@ -29,6 +33,15 @@ class Times(NamedTuple):
     """For the games in flight at the end of a session."""
     retry: float = 1.0
     """Until a seat gets its next worker after a failure; twice that after the second, and so on."""
+
+    def interval(self, rate: float, workers: int) -> float:
+        """Return the seconds until the next report of one of so many workers; it finishes `rate` games a second.
+
+        >>> [Times().interval(rate, 1) for rate in (0.0, 10.0, 128.0, 10_000.0)], Times().interval(10.0, 1000)
+        ([0.25, 2.0, 1.0, 0.25], 10.0)
+        """
+        wanted = self.report_games / rate if rate else self.report
+        return max(self.report, min(wanted, self.longest), self.report_per_worker * workers)
 
 
 class Task(NamedTuple):
@@ -60,6 +73,8 @@ class WorkerState:
     began: float
     called: float | None = None
     """When it got its orders; None while it has none."""
+    interval: float = 0.0
+    """Seconds in which its report is due."""
     is_starting: bool = True
     """Until its first report, and while it loads its first net."""
     nets: list[str] = field(default_factory=list)
@@ -69,6 +84,8 @@ class WorkerState:
     unfinished: int = 0
     rate: float = 0.0
     """Games per second, averaged over reports."""
+    evaluation_rate: float = 0.0
+    """Evaluations per second, the same."""
     reported: float = 0.0
     is_silent: bool = False
     is_told_to_rest: bool = False
@@ -80,7 +97,10 @@ class WorkerState:
 class SeatState:
     """What happened in a seat."""
 
+    machine: str = ""
     failures: int = 0
+    lost: int = 0
+    """Workers, in all."""
     not_before: float = 0.0
     worker: str | None = None
 

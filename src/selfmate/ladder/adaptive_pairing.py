@@ -24,6 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from selfmate.match.games import MatchGames, games_here
 from selfmate.match.match_file import GameEntry, MatchFile
 from selfmate.match.plan import MatchPlan
 from selfmate.match.report import faults
@@ -151,6 +152,7 @@ def play_adaptively(
     file: MatchFile | None,
     design: PairingDesign,
     *,
+    where: MatchGames | None = None,
     stopping: Callable[[], bool],
     tell: Callable[[Results], None],
 ) -> tuple[tuple[GameEntry, ...], dict[int, str]]:
@@ -158,7 +160,9 @@ def play_adaptively(
 
     Returns all games, those of the file included, and the players that could not continue, with the reason. Unless
     stopped, all games of a batch are finished: the first games to end are short ones, which are not like the others.
+    They are played on this machine, unless `where` says otherwise.
     """
+    where = where or games_here()
     entries: tuple[GameEntry, ...] = tuple(file.entries) if file is not None else ()
     unavailable: dict[int, str] = {}
     while not stopping():
@@ -175,6 +179,8 @@ def play_adaptively(
             file,
             games=games,
             before=entries,
+            play_pool=where.play_pool,
+            play_engines=where.play_engines,
             stopping=stopping,
             tell=lambda report: tell(results_of(report.entries, plan.labels)),
         )

@@ -35,12 +35,14 @@ from selfmate.ladder.options import LadderOptions
 from selfmate.ladder.players import FAIRY, MOVES, NATIVE, STOCKFISH, LadderPlayer, ladder_players
 from selfmate.ladder.reference_engines import Fingerprint, ReferenceEngine, find_fairy, find_stockfish
 from selfmate.ladder.report import LadderReport, ladder_rating, short_rating
+from selfmate.match.games import MatchGames, on_this_machine
 from selfmate.match.match_file import GameEntry, MatchFile
 from selfmate.match.openings import balanced_openings
 from selfmate.match.plan import MatchPlan, check_engines
 from selfmate.match.referee import RefereeSettings
 from selfmate.match.report import faults, score
-from selfmate.match.spec import Contestant, on_device, read_contestant
+from selfmate.match.spec import Contestant, on_device, other_engines, read_contestant
+from selfmate.match.uci_client import EngineSpec
 from selfmate.rating.elo import Results, fit
 from selfmate.rating.match_stats import Z95
 from selfmate.search.limit import Limit
@@ -53,9 +55,11 @@ from selfmate.util.text import many, rounded
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["measure", "rate"]
+__all__ = ["Where", "measure", "rate"]
 
 ProgressBar = Callable[[], "AbstractContextManager[Progress]"]
+Where = Callable[[Sequence[EngineSpec]], AbstractContextManager[MatchGames]]
+"""Opens what plays the games, on machines that must have these engines."""
 Notice = Callable[[str], None]
 """Shows a line to the user."""
 OPENINGS: Final = 300
@@ -92,10 +96,13 @@ class _Challenge:
     engines: Mapping[str, ReferenceEngine]
 
 
-def rate(options: LadderOptions, progress: ProgressBar, notice: Notice = lambda text: None) -> LadderReport:
+def rate(
+    options: LadderOptions, progress: ProgressBar, notice: Notice = lambda text: None, *, where: Where = on_this_machine
+) -> LadderReport:
     """Rate the player `options.net` on the ladder of its variant; raises `SelfmateError` before the first game.
 
-    `progress` makes the progress bar; `notice` shows a line when an engine takes long to reply.
+    `progress` makes the progress bar; `notice` shows a line when an engine takes long to reply; `where` opens what
+    plays the games.
     """
     began = time.monotonic()
     challenge = _challenge(options, notice)
@@ -104,6 +111,7 @@ def rate(options: LadderOptions, progress: ProgressBar, notice: Notice = lambda 
     plan = _plan(challenge.variant, contestants, options.seed)
     names = plan.labels
     with ExitStack() as stack:
+        games = stack.enter_context(where(other_engines(contestants)))
         file = _open_file(stack, options, plan, challenge.engines)
         interrupt, bar = stack.enter_context(Interrupt()), stack.enter_context(progress())
         task = bar.add_task("ladder", total=options.most_games, note="")
@@ -118,7 +126,8 @@ def rate(options: LadderOptions, progress: ProgressBar, notice: Notice = lambda 
             plan,
             [challenge.player, *_pool_players(plan.contestants[1:])],
             file,
-            _rating_design(options, challenge, names),
+            _rating_design(options, challenge, names, games.cores),
+            where=games,
             stopping=interrupt,
             tell=tell,
         )
@@ -170,8 +179,10 @@ def _challenge(options: LadderOptions, notice: Notice) -> _Challenge:
     )
 
 
-def _rating_design(options: LadderOptions, challenge: _Challenge, names: Sequence[str]) -> PairingDesign:
-    """Pair the player with the opponents that inform most about its rating."""
+def _rating_design(
+    options: LadderOptions, challenge: _Challenge, names: Sequence[str], processors: int
+) -> PairingDesign:
+    """Pair the player with the opponents that inform most about its rating, on so many cores."""
     calibration, label = challenge.calibration, challenge.contestant.label
     prior, deadline = _prior(names, calibration), _deadline(options.most_minutes)
 
@@ -189,7 +200,7 @@ def _rating_design(options: LadderOptions, challenge: _Challenge, names: Sequenc
         return games >= options.most_games or time.monotonic() >= deadline or (sure and games >= FEWEST_GAMES)
 
     def pairs(now: Posterior, results: Results) -> int:
-        wanted = FEW_PAIRS if now.covariance[0, 0] > COARSE**2 else MANY_PAIRS
+        wanted = FEW_PAIRS if now.covariance[0, 0] > COARSE**2 else MANY_PAIRS * _machines(processors)
         return min(wanted, math.ceil((options.most_games - _count(results)) / 2))
 
     return PairingDesign(
@@ -199,7 +210,7 @@ def _rating_design(options: LadderOptions, challenge: _Challenge, names: Sequenc
         posterior=posterior,
         enough=enough,
         pairs=pairs,
-        budget=BATCH_SECONDS * cores(),
+        budget=BATCH_SECONDS * processors,
     )
 
 
@@ -238,19 +249,25 @@ def _all_faults(entries: Sequence[GameEntry], players: int) -> dict[str, int]:
 
 
 def measure(
-    options: LadderOptions, command: str, progress: ProgressBar, notice: Notice = lambda text: None
+    options: LadderOptions,
+    command: str,
+    progress: ProgressBar,
+    notice: Notice = lambda text: None,
+    *,
+    where: Where = on_this_machine,
 ) -> tuple[Calibration, bool]:
     """Calibrate the ladder of the variant `options.measure`; also returns whether it was interrupted.
 
-    `command` is the command line, for the file. `progress` and `notice` are as in `rate`.
+    `command` is the command line, for the file. `progress`, `notice` and `where` are as in `rate`.
     """
     assert options.measure is not None
     variant = options.measure
     Position(variant)  # raises if the variant is unknown
     players, engines = _available_players(variant, options, notice)
     plan = _plan(variant, [player.contestant(engines) for player in players], options.seed)
-    design = _calibration_design(options, players)
     with ExitStack() as stack:
+        games = stack.enter_context(where(other_engines(plan.contestants)))
+        design = _calibration_design(options, players, games.cores)
         file = _open_file(stack, options, plan, engines)
         interrupt, bar = stack.enter_context(Interrupt()), stack.enter_context(progress())
         task = bar.add_task(f"ladder of {variant}", total=options.most_games, note="")
@@ -259,7 +276,9 @@ def measure(
             note = f"worst ± {rounded(_worst_error(design.posterior(results)))}"
             bar.update(task, completed=min(_count(results), options.most_games), note=note)
 
-        entries, _ = play_adaptively(plan, _pool_players(plan.contestants), file, design, stopping=interrupt, tell=tell)
+        entries, _ = play_adaptively(
+            plan, _pool_players(plan.contestants), file, design, where=games, stopping=interrupt, tell=tell
+        )
     calibration = calibrate(
         results_of(entries, plan.labels),
         variant=variant,
@@ -271,8 +290,8 @@ def measure(
     return calibration, interrupt()
 
 
-def _calibration_design(options: LadderOptions, players: Sequence[LadderPlayer]) -> PairingDesign:
-    """Pair ladder players so that all their ratings become known."""
+def _calibration_design(options: LadderOptions, players: Sequence[LadderPlayer], processors: int) -> PairingDesign:
+    """Pair ladder players so that all their ratings become known, on so many cores."""
     names = [player.name for player in players]
     guess = np.array([player.guess for player in players])
     prior = Posterior(guess, np.diag([0.0 if name == RANDOM else UNKNOWN**2 for name in names]))
@@ -300,9 +319,16 @@ def _calibration_design(options: LadderOptions, players: Sequence[LadderPlayer])
         targets=range(len(players)),
         posterior=posterior,
         enough=enough,
-        pairs=lambda now, results: min(2 * MANY_PAIRS, math.ceil((options.most_games - _count(results)) / 2)),
-        budget=BATCH_SECONDS * cores(),
+        pairs=lambda now, results: min(
+            2 * MANY_PAIRS * _machines(processors), math.ceil((options.most_games - _count(results)) / 2)
+        ),
+        budget=BATCH_SECONDS * processors,
     )
+
+
+def _machines(processors: int) -> int:
+    """Return how many machines like this one so many cores are, one at least: a batch grows with them."""
+    return max(1, processors // cores())
 
 
 def _worst_error(posterior: Posterior) -> float:

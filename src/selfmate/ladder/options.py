@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from typer import Argument, Option
 
-from selfmate.match.options import MOST_VISITS, PLAYER_HELP, read_seed
+from selfmate.match.options import MOST_VISITS, PLAYER_HELP, RayAddress, read_seed
 
 __all__ = ["LadderOptions"]
 
@@ -77,6 +77,7 @@ class LadderOptions:
     note: Annotated[str, Option("--note", help="With --measure: a note on machine and engine build.")] = ""
     seed: Annotated[int, Option("--seed", parser=read_seed, metavar="N", help="Random seed of the openings.")] = 0
     device: Annotated[str, Option("--device", help="Where the net computes: cpu or cuda.")] = "cpu"
+    ray: RayAddress = None
     pgn: Annotated[
         Path | None, Option("--pgn", help="Keep the games in this file; run the same command again to resume.")
     ] = None

@@ -21,6 +21,7 @@ import difflib
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -32,10 +33,12 @@ from selfmate.search.limit import Clock, Limit
 from selfmate.search.spec import RANDOM, find_player
 
 __all__ = [
+    "WEIGHTS",
     "Contestant",
     "ContestantError",
     "go_command",
     "on_device",
+    "other_engines",
     "read_contestant",
     "split_command",
 ]
@@ -142,6 +145,11 @@ def read_contestant(text: str, default: Limit) -> Contestant:
     engine.program()  # raises if there is no such program
     name = own.name or Path(engine.command[0]).name
     return Contestant(spec=text, player="", engine=engine, limit=limit, name=name, named=bool(own.name))
+
+
+def other_engines(contestants: Iterable[Contestant]) -> list[EngineSpec]:
+    """Return the engines of other programs, which a machine must have to play."""
+    return [each.engine for each in contestants if each.engine is not None and not each.player]
 
 
 def on_device(contestant: Contestant, device: str) -> Contestant:

@@ -10,30 +10,22 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from selfmate._core import GameRecord, Termination
-from selfmate.match.engine_games import EngineLauncher, EngineWorkers, play_engine_games
+from selfmate._core import GameRecord
+from selfmate.match.engine_match import EngineGames, PlayEngines, finished_game, play_engines_here
 from selfmate.match.match_file import GameEntry, MatchFile
 from selfmate.match.plan import MatchPlan
-from selfmate.match.pool import make_match_pool
 from selfmate.match.pool_games import PlayPool, PoolGames, play_here
-from selfmate.match.referee import ADJUDICATION, NORMAL, FinishedGame, MoveInfo, RefereedGame, Verdict
+from selfmate.match.referee import FinishedGame
 from selfmate.match.report import MatchReport
-from selfmate.match.runner import EvaluationCount, play_games
+from selfmate.match.runner import EvaluationCount
 from selfmate.match.schedule import ScheduledGame, schedule
-from selfmate.match.uci_parse import EngineScore
 from selfmate.rating.sprt import SprtTracker
 from selfmate.search.config import play_config
 from selfmate.search.player import Player
-from selfmate.util.cpu import cores
 
 __all__ = ["play"]
 
 EVENT: Final = "selfmate arena"
-GAMES_PER_CORE: Final = 8
-"""Games at once between nets and engines: enough for a batch, and not too many processes."""
-MOST_GAMES: Final = 64
-SEARCHES_PER_CORE: Final = 4
-"""Engines that search at once without a clock: pipes and the start of a search leave a core idle."""
 REPORT_SHARE: Final = 20
 """Reports take at most this part of the time."""
 
@@ -46,39 +38,36 @@ def play(
     games: Sequence[ScheduledGame] | None = None,
     before: Sequence[GameEntry] = (),
     play_pool: PlayPool = play_here,
+    play_engines: PlayEngines = play_engines_here,
     stopping: Callable[[], bool] = lambda: False,
     tell: Callable[[MatchReport], None] = lambda report: None,
 ) -> MatchReport:
     """Play what is missing of a match and return its report; `tell` gets reports while games end.
 
     `players` search in a pool, None is an engine. `games` are those of `schedule` when None. Games in the file and in
-    `before` are not played again. `play_pool` plays the games without engines.
+    `before` are not played again. `play_pool` plays the games without engines, and `play_engines` those with them.
     """
     log = _MatchLog(plan, file, tell)
 
     def halted() -> bool:
         return log.decided or stopping()
 
-    launcher = EngineLauncher(plan.contestants, plan.variant, plan.referee, halted)
-    log.unavailable = launcher.unavailable
-    # 1. What is missing, by the number of engines in a game
+    # 1. What is missing, without engines and with them
     log.add((*(file.entries if file is not None else ()), *before))
-    by_engines: list[list[ScheduledGame]] = [[], [], []]
+    without: list[ScheduledGame] = []
+    engines: list[ScheduledGame] = []
     for game in schedule(len(players), plan.openings) if games is None else games:
         if game.number not in log.entries:
-            by_engines[sum(players[index] is None for index in (game.white, game.black))].append(game)
-    without, mixed, between = by_engines
+            (engines if None in (players[game.white], players[game.black]) else without).append(game)
     # 2. Play.
     if without and not halted():
         _play_without_engines(plan, players, without, log, halted, play_pool)
-    if mixed and not halted():
-        _play_with_engines(plan, players, mixed, log, halted, _engine_workers(plan, launcher, mixed))
-    if between and not halted():
-        play_engine_games(
-            launcher,
-            between,
-            concurrency=plan.concurrency or max(1, cores() // plan.threads),
-            on_finished=lambda scheduled, game: log.write([(scheduled, game.finished())]),
+    if engines and not halted():
+        log.evaluated += play_engines(
+            EngineGames(plan=plan, players=players, games=engines),
+            on_finished=log.write,
+            stopping=halted,
+            unavailable=log.unavailable,
         )
     return log.report()
 
@@ -157,7 +146,7 @@ def _play_without_engines(
 
     def on_finished(records: list[GameRecord]) -> None:
         scheduled = [(record, by_number[record.game_id]) for record in records]
-        log.write((game, _finished(record, game, plan, None)) for record, game in scheduled)
+        log.write((game, finished_game(record, game, plan, None)) for record, game in scheduled)
 
     match = PoolGames(
         variant=plan.variant,
@@ -174,40 +163,6 @@ def _play_without_engines(
     log.evaluated += play_pool(match, on_finished=on_finished, stopping=stopping)
 
 
-def _play_with_engines(
-    plan: MatchPlan,
-    players: Sequence[Player | None],
-    games: Sequence[ScheduledGame],
-    log: _MatchLog,
-    stopping: Callable[[], bool],
-    workers: EngineWorkers,
-) -> None:
-    """Play games of which one side searches in a pool; `workers` play the engines' moves."""
-    # A sequential test takes games in order: no more at once than it is expected to need, none far ahead of the oldest.
-    needed = len(games) if plan.sprt is None else min(len(games), 2 * plan.sprt.expected_pairs)
-    pool = make_match_pool(
-        plan.variant,
-        players,
-        [contestant.limit.visits or 0 for contestant in plan.contestants],
-        needed,
-        search=plan.searches or play_config(gumbel=plan.gumbel),
-        seed=plan.seed,
-        max_plies=plan.referee.max_plies,
-        rules=plan.referee.score_rules,
-        slots=workers.concurrency,
-        lanes=workers.lanes,
-        in_order=plan.sprt is not None,
-    )
-    by_number = {game.number: game for game in games}
-
-    def on_finished(records: list[GameRecord]) -> None:
-        scheduled = [(record, by_number[record.game_id]) for record in records]
-        log.write((game, _finished(record, game, plan, workers.games.pop(game.number, None)))
-                  for record, game in scheduled)  # fmt: skip
-
-    log.evaluated += play_games(pool, games, on_finished=on_finished, stopping=stopping, workers=workers)
-
-
 def _entry(scheduled: ScheduledGame, game: FinishedGame) -> GameEntry:
     verdict = game.verdict
     return GameEntry(
@@ -218,53 +173,4 @@ def _entry(scheduled: ScheduledGame, game: FinishedGame) -> GameEntry:
         reason=verdict.kind,
         fault=None if verdict.fault is None else str(verdict.fault),
         plies=len(game.moves),
-    )
-
-
-def _finished(
-    record: GameRecord, scheduled: ScheduledGame, plan: MatchPlan, refereed: RefereedGame | None
-) -> FinishedGame:
-    """Join the pool's record of a game with what the referee knows of the engine's moves (`match.engine_games`)."""
-    moves = record.moves
-    infos = list(refereed.infos) if refereed is not None else []
-    infos += [MoveInfo()] * (len(moves) - len(infos))
-    infos = [
-        info if info.score or score is None else MoveInfo(score=EngineScore(cp=score))
-        for info, score in zip(infos, record.scores, strict=True)
-    ]
-    if refereed is not None and refereed.verdict is not None and refereed.verdict.fault is not None:
-        verdict = refereed.verdict
-    elif record.outcome is None:
-        verdict = Verdict.cut_off(len(moves))
-    else:
-        by_score = record.outcome.termination == Termination.ADJUDICATED
-        verdict = Verdict(result=record.result, reason=record.reason, termination=ADJUDICATION if by_score else NORMAL)
-    return FinishedGame(
-        number=scheduled.number,
-        variant=plan.variant,
-        start=record.start_fen,
-        moves=moves,
-        infos=infos,
-        limits=(plan.contestants[scheduled.white].limit, plan.contestants[scheduled.black].limit),
-        verdict=verdict,
-    )
-
-
-def _engine_workers(plan: MatchPlan, launcher: EngineLauncher, games: Sequence[ScheduledGame]) -> EngineWorkers:
-    """Choose how many games with an engine are played at once, and how many engines search at once.
-
-    Batches of nets need many games; an idle engine costs memory but no time. On a clock, engines must not compete
-    with the searches of nets for the processor.
-    """
-    playing = {index for game in games for index in (game.white, game.black)}
-    searching, lanes = SEARCHES_PER_CORE * cores() // plan.threads, cores()
-    if any(plan.contestants[index].engine and plan.contestants[index].limit.is_timed for index in playing):
-        searching, lanes = (cores() - 1) // plan.threads, 1
-    concurrency = min(plan.concurrency or min(GAMES_PER_CORE * cores(), MOST_GAMES), len(games))
-    return EngineWorkers(
-        launcher,
-        games,
-        concurrency=concurrency,
-        searching=max(1, min(searching, concurrency)),
-        lanes=max(1, min(lanes, concurrency // 4)),
     )

@@ -57,6 +57,9 @@ ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
 class Norm(nn.BatchNorm2d):
     """Batch norm with running statistics, but without the count of batches, which is not used."""
 
+    shared: Callable[[Norm, Tensor], Tensor] | None = None
+    """What computes it in training where processes share a batch (train/learner_group.py); None: one has it all."""
+
     def __init__(self, channels: int) -> None:
         super().__init__(channels, eps=NORM_EPSILON, momentum=NORM_MOMENTUM)
         self.register_buffer("num_batches_tracked", None)
@@ -66,6 +69,10 @@ class Norm(nn.BatchNorm2d):
         for tensor, number in ((self.weight, 1.0), (self.bias, 0.0), (self.running_mean, 0.0), (self.running_var, 1.0)):
             assert tensor is not None
             nn.init.constant_(tensor, number)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map [B, C, R, F] to the same shape: by the statistics of the batch in training, else by the running ones."""
+        return super().forward(x) if self.shared is None or not self.training else self.shared(self, x)
 
 
 class ConvNorm(nn.Module):

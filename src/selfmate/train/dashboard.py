@@ -265,6 +265,7 @@ def _rows(status: TrainingStatus) -> list[tuple[str, str]]:
             ("speed", f"{status.games_per_second:.1f} games/s, {status.positions_per_second:,.0f} positions/s"),
             ("", f"{status.evaluations_per_second:,.0f} evaluations/s"),
         ]
+    rows += [(each.name, str(each)) for each in status.machines]
     if status.goal:
         rows.append(("step", f"{status.step:,} of {status.goal:,}, rate {status.learning_rate:.2g}"))
     for name, losses in (("loss", status.losses), ("learned", status.learned), ("held out", status.held_out)):

@@ -12,6 +12,7 @@ from selfmate.rundir.games import decode_games
 from selfmate.rundir.live import Watch
 from selfmate.train.selfplay import Concurrency, CycleGames, SelfPlay
 from selfmate.train.starts import StartPositions
+from selfmate.train.status import MachineStatus
 from selfmate.util.random_streams import stream
 
 __all__ = ["GameSource", "MakeGames", "games_in_flight", "local_games", "play_seed"]
@@ -41,6 +42,8 @@ class GameSource(Protocol):
     ) -> CycleGames: ...
 
     def metrics(self) -> dict[str, float]: ...
+
+    def machines(self) -> Sequence[MachineStatus]: ...
 
     def pause(self) -> None: ...
 

@@ -60,7 +60,7 @@ def grown_learner(old: Learner, config: NetConfig, cycle: int, *, compile: bool 
     """
     net = Net(config, seed=stream(old.seed, "net", cycle) >> 1)  # torch's generator takes 63 bits
     grow(old.net, net)
-    learner = Learner(net, old.part, old.seed, str(old.device), compile=compile)
+    learner = Learner(net, old.part, old.seed, str(old.device), compile=compile, group=old.group)
     grow(old.average, learner.average)
     learner.step, learner.rate_scale, learner.adjust = old.step, old.rate_scale, old.adjust
     return learner

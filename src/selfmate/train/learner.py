@@ -19,10 +19,9 @@ from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,7 +37,9 @@ from selfmate.train.cuda_step import CudaSteps
 from selfmate.train.formulas import cooldown, cosine, ema_decay, learning_rate, swa_share
 from selfmate.train.heads import TrainingHeads, TrainingNet, heads_of
 from selfmate.train.learner_card import FORMAT, LearnerCard, LearnerError, read_learner_card
-from selfmate.train.losses import Losses, compute_losses, is_taught, losses_with_heads
+from selfmate.train.learner_group import LearnerGroup, LearnerState
+from selfmate.train.loss_means import Diverged, LossMeans, StepResult
+from selfmate.train.losses import Losses, Mean, alone, compute_losses, is_taught, losses_with_heads
 from selfmate.train.optimizer import empty_state, make_optimizer
 from selfmate.train.sampling import Sampler, needs_endings
 from selfmate.util.files import write_file
@@ -53,56 +54,6 @@ STEPS_AHEAD: Final = 4
 """Steps that are launched on a GPU before the losses of the first are read."""
 
 
-class Diverged(Exception):
-    """The loss or the gradient is not finite."""
-
-    def __init__(self, step: int) -> None:
-        super().__init__(f"the loss is not finite at step {step}")
-        self.step = step
-
-
-class _StepResult(NamedTuple):
-    """What a step computed: `numbers` are its losses and the norm of its gradient."""
-
-    step: int
-    numbers: Tensor
-    written: torch.cuda.Event | None
-    """On a GPU, the event after which the numbers are valid."""
-
-
-class _LossMeans:
-    """Reads the results of steps in order, and sums their losses up."""
-
-    def __init__(self, tell: Callable[[int, Losses], None]) -> None:
-        self._tell = tell
-        self._pending: deque[_StepResult] = deque()
-        self._sums = [0.0] * len(Losses._fields)
-        self._steps = 0
-
-    def add(self, result: _StepResult, ahead: int) -> None:
-        """Add the result of a step, and read all but the newest `ahead` results."""
-        self._pending.append(result)
-        self.read(ahead)
-
-    def read(self, ahead: int = 0) -> None:
-        """Read all but the newest `ahead` results; raise `Diverged` for one that is not finite."""
-        while len(self._pending) > ahead:
-            step, numbers, written = self._pending.popleft()
-            if written is not None:
-                written.synchronize()
-            values = numbers.tolist()
-            if not np.isfinite(values).all():
-                raise Diverged(step)
-            losses = Losses(*values[:-1])
-            self._tell(step + 1, losses)
-            self._sums = [total + loss for total, loss in zip(self._sums, losses, strict=True)]
-            self._steps += 1
-
-    def mean(self) -> Losses | None:
-        """Return the mean losses of the steps read so far; None before the first."""
-        return Losses(*(total / self._steps for total in self._sums)) if self._steps else None
-
-
 class Learner:
     """A net in training, its average, its optimizer and its step.
 
@@ -113,11 +64,23 @@ class Learner:
     0
     """
 
-    def __init__(self, net: Net, part: LearnerPart, seed: int, device: str = "cpu", *, compile: bool = False) -> None:
+    def __init__(
+        self,
+        net: Net,
+        part: LearnerPart,
+        seed: int,
+        device: str = "cpu",
+        *,
+        compile: bool = False,
+        group: LearnerGroup | None = None,
+    ) -> None:
         self.part = part
         self.seed = seed
-        self.device = torch.device(device)
-        self.gpu = CudaSteps(self.device) if self.device.type == "cuda" else None
+        self.group = group
+        """The processes that share every batch; None: this one has it all."""
+        self.device = torch.device(device) if group is None else group.device
+        # Steps that wait for other processes are not captured as graphs.
+        self.gpu = CudaSteps(self.device) if self.device.type == "cuda" and group is None else None
         self.step = 0
         self.rate_scale = 1.0
         self.adjust: Callable[[Samples], None] = lambda samples: None
@@ -136,7 +99,10 @@ class Learner:
             self.heads.to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
             whole = TrainingNet(self.net, self.heads)
         self._parameters = list(whole.parameters())
-        self._forward: Callable[..., Any] = torch.compile(whole, dynamic=False) if compile else whole
+        if group is not None:
+            group.share_norms(whole)
+        is_compiled = compile and group is None
+        self._forward: Callable[..., Any] = torch.compile(whole, dynamic=False) if is_compiled else whole
         # A CUDA graph reads the learning rate from memory.
         rate = 0.0 if self.gpu is None else torch.zeros((), device=self.device)
         self.optimizer = make_optimizer(part, self._named_parameters(), rate)
@@ -161,16 +127,18 @@ class Learner:
         step, and `keep` every `keep_every` steps. Returns None when no step was made; raises `Diverged` when a loss is
         not finite.
         """
-        means = _LossMeans(tell)
+        means = LossMeans(tell)
         self._span = (self.step if first is None else first, goal)
+        if self.group is not None:
+            self.group.begin(self._description(cycle), self._tensors())
         if self.gpu is not None:
             self.gpu.stream.wait_stream(torch.cuda.current_stream())
         with closing(self._sample_batches(buffer, goal, cycle, stopping)) as batches:
             for samples in batches:
                 self.adjust(samples)
                 if self.gpu is None:
-                    numbers = self._compute_gradient(as_tensors(samples), cycle)
-                    means.add(_StepResult(self.step, numbers, None), ahead=0)
+                    numbers = self._compute_gradient(self._own_part(samples), cycle)
+                    means.add(StepResult(self.step, numbers, None), ahead=0)
                     self._set_rate(cycle)
                     self.optimizer.step()
                     self._finish_step()
@@ -210,18 +178,29 @@ class Learner:
                 for each in coming:
                     each.cancel()
 
+    def follow(self, batch: Batch, cycle: int) -> None:
+        """Make a step with this process's part of a batch, while the first process of the group learns."""
+        self._compute_gradient(Batch(*(tensor.to(self.device) for tensor in batch)), cycle)
+        self._set_rate(cycle)
+        self.optimizer.step()
+        self._finish_step()
+
     def _compute_gradient(self, batch: Batch, cycle: int) -> Tensor:
         """Compute the clipped gradient; return the losses and the norm before clipping as one tensor."""
         self.net.train()
         if self.heads is not None:
             self.heads.train()
         self.optimizer.zero_grad(set_to_none=True)
-        losses = self._losses(self._forward, batch, cycle)
+        losses = self._losses(self._forward, batch, cycle, alone if self.group is None else self.group.mean)
         losses[0].backward()  # type: ignore[no-untyped-call]
+        shown = torch.stack([loss.detach() for loss in losses])
+        if self.group is not None:
+            self.group.average_gradients(self._parameters)
+            shown = self.group.mean(shown)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, at(self.part.clip, cycle))
-        return torch.stack([*(loss.detach() for loss in losses), norm])
+        return torch.cat([shown, norm[None]])
 
-    def _step_on_gpu(self, samples: Samples, cycle: int) -> _StepResult:
+    def _step_on_gpu(self, samples: Samples, cycle: int) -> StepResult:
         """Launch a step and return its result, which is valid later."""
         assert self.gpu is not None
 
@@ -233,7 +212,7 @@ class Learner:
         with device_errors(), torch.cuda.stream(self.gpu.stream):
             self._set_rate(cycle)
             numbers, written = self.gpu.step(samples, self._constants(cycle), compute)
-            result = _StepResult(self.step, numbers, written)
+            result = StepResult(self.step, numbers, written)
             self._finish_step()
         return result
 
@@ -272,13 +251,19 @@ class Learner:
         """Return samples as tensors on the device."""
         return Batch(*(tensor.to(self.device) for tensor in as_tensors(samples)))
 
-    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int) -> tuple[Tensor, ...]:
+    def _own_part(self, samples: Samples) -> Batch:
+        """Return what this process learns from: all samples, or its part after the others have got theirs."""
+        if self.group is None:
+            return self._bring(samples)
+        return Batch(*(tensor.to(self.device) for tensor in self.group.share(as_tensors(samples))))
+
+    def _losses(self, net: Callable[..., Any], batch: Batch, cycle: int, mean: Mean = alone) -> tuple[Tensor, ...]:
         """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             outputs = net(batch.bits, batch.scalars)
         if len(outputs) > 3:
-            return losses_with_heads(outputs[:3], outputs[3], batch, self.part, cycle)
-        return compute_losses(outputs, batch, self.part, cycle)
+            return losses_with_heads(outputs[:3], outputs[3], batch, self.part, cycle, mean)
+        return compute_losses(outputs, batch, self.part, cycle, mean)
 
     @torch.no_grad()
     def validate(self, buffer: Buffer, cycle: int, batches: int = 4) -> Losses | None:
@@ -300,6 +285,26 @@ class Learner:
         return all(bool(tensor.isfinite().all()) for tensor in self.average.state_dict().values())
 
     # -- state ------------------------------------------------------------------------------------
+
+    def _description(self, cycle: int) -> LearnerState:
+        """Return what another process needs beside the tensors to make the same steps."""
+        return LearnerState(
+            net=self.net.config.to_dict(),
+            part=self.part.model_dump_json(),
+            seed=self.seed,
+            cycle=cycle,
+            step=self.step,
+            rate_scale=self.rate_scale,
+            span=self._span,
+            cooling=self.cooling,
+            has_moments=bool(self.optimizer.state),
+        )
+
+    def take(self, state: LearnerState) -> dict[str, Tensor]:
+        """Become the learner of a description; return the tensors that its own ones are to be copied to."""
+        self.step, self.rate_scale, self._span, self.cooling = state.step, state.rate_scale, state.span, state.cooling
+        self._prepare_optimizer(state.has_moments)
+        return self._tensors()
 
     def save(self, folder: Path) -> None:
         """Write everything that decides how training continues, as safetensors and JSON."""

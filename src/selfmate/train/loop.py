@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from selfmate._core import GameRecord
-from selfmate.nn.config import NetConfig
 from selfmate.nn.net import Net
 from selfmate.nn.transfer import CarriedWeights
 from selfmate.rating.match_stats import Match
 from selfmate.recipe.schedule import at
-from selfmate.recipe.schema import Recipe
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import Parent
 from selfmate.rundir.games import shard_rows
@@ -36,6 +34,7 @@ from selfmate.train.gate import Matches
 from selfmate.train.growth import grow_net
 from selfmate.train.learner import Learner, Losses
 from selfmate.train.learner_card import read_learner_config
+from selfmate.train.learner_group import LearnerGroup
 from selfmate.train.lessons import Lessons
 from selfmate.train.metrics import MetricsLog, describe_games, name_losses
 from selfmate.train.selfplay import CycleGames, lanes_on, native_evaluator, should_compile
@@ -50,17 +49,7 @@ from selfmate.util.random_streams import stream
 from selfmate.util.signals import Stop
 from selfmate.util.text import many
 
-__all__ = ["Trainer", "net_config"]
-
-
-def net_config(recipe: Recipe) -> NetConfig:
-    """Return the net that a recipe describes.
-
-    >>> from selfmate.recipe.reader import load
-    >>> net_config(load("gardner-laptop")).policy_size
-    1225
-    """
-    return recipe.net_config()
+__all__ = ["Trainer"]
 
 
 class CycleTask(NamedTuple):
@@ -76,7 +65,8 @@ class Trainer:
     """A run in training: `begin`, then `run_cycle` until it is complete, then `save_in_flight`.
 
     `source` is the run whose weights a new one begins with, as far as they fit. With `learn_only` no game of self-play
-    is played: every cycle learns from the games that there are. `make_games` makes the source of its games.
+    is played: every cycle learns from the games that there are. `make_games` makes the source of its games. `group` are
+    the processes that learn together.
     """
 
     def __init__(
@@ -91,6 +81,7 @@ class Trainer:
         learn_only: bool = False,
         watchdog: Watchdog | None = None,
         make_games: MakeGames = local_games,
+        group: LearnerGroup | None = None,
     ) -> None:
         self.run = run
         self.recipe = run.recipe
@@ -121,7 +112,7 @@ class Trainer:
         config = saved or self.recipe.net_config(run.state.cycle)
         net = Net(config, seed=stream(seed, "net") >> 1)  # torch's generator takes 63 bits
         self.compiled = should_compile(self.recipe, device)
-        self.learner = Learner(net, self.recipe.learner, seed, device, compile=self.compiled)
+        self.learner = Learner(net, self.recipe.learner, seed, device, compile=self.compiled, group=group)
         self.lessons = Lessons(run, self.learner, stop, status, view, self.log, watchdog)
         self._work_ended = time.monotonic()  # end of the last games and steps: the pause begins there
         self._evaluations_per_second = 0.0  # the best of the session's cycles
@@ -297,6 +288,7 @@ class Trainer:
             status.games = before + len(games.records)
             self._show_rates(games, games.seconds)
             status.latest_game = games.finished[-1] if games.finished else None
+            status.machines = self.selfplay.machines()
             use.sample()
 
         return show

@@ -9,7 +9,8 @@ is a scalar gives it in place of the three logits.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ from selfmate.train.batch import Batch
 
 __all__ = [
     "Losses",
+    "Mean",
+    "alone",
     "compute_losses",
     "is_taught",
     "losses_with_heads",
@@ -29,6 +32,15 @@ __all__ = [
     "shaped_value",
     "value_target",
 ]
+
+
+Mean: TypeAlias = Callable[[Tensor], Tensor]
+"""Averages a tensor over the processes that share a batch, each with an equal part (train/learner_group.py)."""
+
+
+def alone(tensor: Tensor) -> Tensor:
+    """Return the tensor: the mean over one process, which has the whole batch."""
+    return tensor
 
 
 SOFT_TEMPERATURE: Final = 4.0
@@ -51,15 +63,21 @@ class Losses(NamedTuple):
 
 
 def compute_losses(
-    outputs: tuple[Tensor | None, Tensor, Tensor | None], batch: Batch, part: LearnerPart, cycle: int
+    outputs: tuple[Tensor | None, Tensor, Tensor | None],
+    batch: Batch,
+    part: LearnerPart,
+    cycle: int,
+    mean: Mean = alone,
 ) -> tuple[Tensor, ...]:
     """Return the total loss and its terms, in the order of `Losses`; each is the mean over the batch.
+
+    Where processes share the batch, the mean of what they return is: positions are weighed by the weights of all.
 
     `outputs` are those of the net: logits `[B, policy]`, win-draw-loss logits `[B, 3]` or values `[B]`, and plies left
     `[B]`. A net without a policy or without plies has None there, and no loss of it.
     """
     logits, value, plies = outputs
-    weights = position_weights(batch, part)
+    weights = position_weights(batch, part, mean)
     nothing = value.new_zeros(())
 
     # 1. Policy: the search's weights against the softmax
@@ -70,13 +88,13 @@ def compute_losses(
 
     # 2. Value: games without a result have no target
     known = batch.value_weight if weights is None else batch.value_weight * weights
-    value_loss = weighted_mean(value_losses(value, batch, part, cycle), known)
+    value_loss = weighted_mean(value_losses(value, batch, part, cycle), known, mean)
 
     # 3. Plies left, in the unit in which the net predicts them; a taught position of a truncated game has none
     plies_loss = nothing
     if plies is not None:
         errors = functional.huber_loss(plies / PLIES_UNIT, batch.plies / PLIES_UNIT, reduction="none")
-        plies_loss = weighted_mean(errors, known * batch.wdl.sum(1) if is_taught(part, cycle) else known)
+        plies_loss = weighted_mean(errors, known * batch.wdl.sum(1) if is_taught(part, cycle) else known, mean)
 
     # 4. The weighted sum
     total = policy_loss + at(part.value_weight, cycle) * value_loss + at(part.plies_weight, cycle) * plies_loss
@@ -84,21 +102,28 @@ def compute_losses(
 
 
 def losses_with_heads(
-    outputs: tuple[Any, ...], heads: dict[str, Tensor], batch: Batch, part: LearnerPart, cycle: int
+    outputs: tuple[Any, ...],
+    heads: dict[str, Tensor],
+    batch: Batch,
+    part: LearnerPart,
+    cycle: int,
+    mean: Mean = alone,
 ) -> tuple[Tensor, ...]:
     """Return what `compute_losses` returns with the weighted losses of heads that only train, and then these losses.
 
     `heads` are their outputs by name (`TrainingHeads`).
     """
-    total, *terms = compute_losses((outputs[0], outputs[1], outputs[2]), batch, part, cycle)
-    weights, nothing = position_weights(batch, part), total.new_zeros(())
-    extra = {name: head_loss(name, output, batch, part, weights) for name, output in heads.items()}
+    total, *terms = compute_losses((outputs[0], outputs[1], outputs[2]), batch, part, cycle, mean)
+    weights, nothing = position_weights(batch, part, mean), total.new_zeros(())
+    extra = {name: head_loss(name, output, batch, part, weights, mean) for name, output in heads.items()}
     for name, loss in extra.items():
         total = total + at(getattr(part, f"{name}_weight"), cycle) * loss
     return total, *terms, *(extra.get(name, nothing) for name in TRAINING_HEADS)
 
 
-def head_loss(name: str, output: Tensor, batch: Batch, part: LearnerPart, weights: Tensor | None) -> Tensor:
+def head_loss(
+    name: str, output: Tensor, batch: Batch, part: LearnerPart, weights: Tensor | None, mean: Mean = alone
+) -> Tensor:
     """Return the mean loss of a head that only trains; `weights` [B] are those of positions."""
     ones = torch.ones_like(batch.value_weight) if weights is None else weights
     if name == "soft":
@@ -109,17 +134,21 @@ def head_loss(name: str, output: Tensor, batch: Batch, part: LearnerPart, weight
         return ((normaliser * target.sum(1) - weighed) * ones).mean()
     if name == "reply":
         rows = functional.cross_entropy(output, batch.reply_index.long(), reduction="none")
-        return weighted_mean(rows, batch.reply_weight * ones)
-    return weighted_mean((output - batch.value_ahead).square().mean(1), batch.ahead_weight * ones)
+        return weighted_mean(rows, batch.reply_weight * ones, mean)
+    return weighted_mean((output - batch.value_ahead).square().mean(1), batch.ahead_weight * ones, mean)
 
 
-def weighted_mean(rows: Tensor, weights: Tensor) -> Tensor:
-    """Return the mean of `[B]` numbers with weights of zero or more; 0 where all weights are 0."""
-    count = weights.sum()
+def weighted_mean(rows: Tensor, weights: Tensor, mean: Mean = alone) -> Tensor:
+    """Return the mean of `[B]` numbers with weights of zero or more; 0 where all weights are 0.
+
+    Where processes share the batch, their sums are divided by the mean of their weights, so that the mean over the
+    processes is that of all numbers, though one of them may have more weights than another.
+    """
+    count = mean(weights.sum())
     return (rows * weights).sum() / count.where(count > 0, 1.0)
 
 
-def position_weights(batch: Batch, part: LearnerPart) -> Tensor | None:
+def position_weights(batch: Batch, part: LearnerPart, mean: Mean = alone) -> Tensor | None:
     """Return how much each position counts, `[B]` with mean 1; None where all count alike.
 
     Positions of long games, or late positions, count in proportion to the length in plies. The first ply is number 1.
@@ -127,7 +156,7 @@ def position_weights(batch: Batch, part: LearnerPart) -> Tensor | None:
     if part.weigh_by == "none":
         return None
     length = batch.played + batch.plies if part.weigh_by == "game" else batch.played + 1
-    return length / length.mean()
+    return length / mean(length.mean())
 
 
 def policy_losses(logits: Tensor, batch: Batch, part: LearnerPart, cycle: int) -> Tensor:

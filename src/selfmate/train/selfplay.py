@@ -18,6 +18,7 @@ from selfmate.train.judge import judge_games
 from selfmate.train.memory import most_visits
 from selfmate.train.pool_thread import PoolThread, open_champion
 from selfmate.train.starts import StartPositions
+from selfmate.train.status import MachineStatus
 from selfmate.util.cpu import cores
 from selfmate.util.text import many
 
@@ -278,6 +279,10 @@ class SelfPlay:
     def metrics(self) -> dict[str, float]:
         """Return what is to stand in metrics.jsonl beside the games: nothing."""
         return {}
+
+    def machines(self) -> Sequence[MachineStatus]:
+        """Return the machines of a cluster: none."""
+        return ()
 
     def pause(self) -> None:
         """Let the pool rest until the next `play`: the device is needed for something else, or the session ends."""

@@ -28,7 +28,8 @@ from selfmate.train.dashboard import View, make_view
 from selfmate.train.engines import check_engines
 from selfmate.train.game_source import MakeGames, local_games
 from selfmate.train.gate import ANCHOR, UNTRAINED
-from selfmate.train.loop import Trainer, net_config
+from selfmate.train.learner_processes import check_learners, learner_processes
+from selfmate.train.loop import Trainer
 from selfmate.train.memory import check_memory
 from selfmate.train.starts import describe_starts, read_starts
 from selfmate.train.status import TrainingStatus
@@ -72,6 +73,7 @@ def train(
     watchdog: float = WATCHDOG_MINUTES,
     make_games: MakeGames = local_games,
     ray: str | None = None,
+    learners: int = 1,
 ) -> Summary:
     """Train by a recipe until the run is complete, `minutes` have passed or a stop was requested.
 
@@ -80,14 +82,16 @@ def train(
     games, and weights as far as they fit, a new run begins with; it is not given again to resume. With `learn_only` the
     session plays no games of self-play: its cycles learn from the games that there are. A lane or the learner that has
     stood still for `watchdog` minutes (0: any time) ends the session. `make_games` makes the source of the games; one
-    that plays on a cluster of Ray gives the `ray` address, for the command that resumes.
+    that plays on a cluster of Ray gives the `ray` address, for the command that resumes. So many `learners` share every
+    batch, each on a GPU or core of its own.
     """
     began = time.monotonic()
     # 1. Check the arguments before anything is written
     name = Path(recipe).stem if str(recipe).endswith(".toml") else str(recipe)
     wanted = smoke_recipe(load(recipe)) if smoke else load(recipe)
     changed = change(wanted, overrides)
-    for check in (net_config, check_memory, check_engines):
+    changed.net_config()  # raises for a net that cannot be
+    for check in (check_memory, check_engines):
         check(changed)
     directory = Path(run) if run is not None else Path("runs") / name
     given = None if source is None else Path(source)
@@ -96,14 +100,16 @@ def train(
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
     starts = read_starts(changed) if begins else None
-    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name(), ray)
+    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name(), ray, learners)
     device = find_device(device)
+    check_learners(learners, device, changed.learner)
     # 2. Lock the directory, then train
     fens = () if starts is None else starts.fens
     with Run.open(
         directory, wanted, name=name, seed=seed, settings=overrides, smoke=smoke, parent=parent, starts=fens
     ) as opened:
         check_memory(opened.recipe)  # with what --set changed in earlier sessions, maybe on another machine
+        check_learners(learners, device, opened.recipe.learner)
         if given is not None:
             inherit(opened, given)
         elif opened.manifest.parent is not None and not opened.state.shards and opened.state.learner is None:
@@ -120,11 +126,17 @@ def train(
         with make_view(status) as shown, LoggedView(shown, status, directory / CONSOLE_LOG) as view:
             guard = Watchdog(60 * watchdog, stop, say=view.say, write=view.write, close=view.close)
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
-            with stop_on_signals(stop, view.say, view.close), shared_processor(), guard:
+            with (
+                stop_on_signals(stop, view.say, view.close),
+                shared_processor(),
+                guard,
+                learner_processes(learners, device) as group,
+            ):
                 _say_where(opened, view)
                 if starts is not None:
                     view.say(describe_starts(opened.recipe.selfplay, starts))
                 options: dict[str, Any] = {"source": given, "learn_only": learn_only, "make_games": make_games}
+                options["group"] = group
                 trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
                 scores = _train(trainer)
             return _summarise(trainer, scores, command)
@@ -215,6 +227,7 @@ def command_line(
     device: str = "auto",
     program: str = "selfmate",
     ray: str | None = None,
+    learners: int = 1,
 ) -> str:
     """Return the command that resumes a run as it was called, quoted for a shell.
 
@@ -228,6 +241,7 @@ def command_line(
     words += [] if seed is None else ["--seed", str(seed)]
     words += [] if device == "auto" else ["--device", device]
     words += [] if ray is None else ["--ray", ray]
+    words += [] if learners == 1 else ["--learners", str(learners)]
     return shlex.join(words + ["--smoke"] * smoke)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from selfmate.rating.match_stats import Match
     from selfmate.train.learner import Losses
 
-__all__ = ["CompletedCycle", "MeasuredElo", "TrainingStatus"]
+__all__ = ["CompletedCycle", "MachineStatus", "MeasuredElo", "TrainingStatus"]
 
 
 class MeasuredElo(NamedTuple):
@@ -28,6 +29,26 @@ class MeasuredElo(NamedTuple):
 
     def __str__(self) -> str:
         return f"{rounded(self.elo)} ± {rounded(self.error)} ({many(self.games, 'game')} in {self.seconds:.0f} s)"
+
+
+class MachineStatus(NamedTuple):
+    """What a machine of a cluster does; speeds are averages over some seconds."""
+
+    name: str
+    workers: int
+    games_per_second: float
+    evaluations_per_second: float
+    games: int
+    """Given to it and not returned."""
+    lease_age: float
+    """Seconds since the oldest of them was given to it."""
+    lost: int
+    """Workers that it has lost in this session."""
+
+    def __str__(self) -> str:
+        lost = f", {many(self.lost, 'worker')} lost" if self.lost else ""
+        speed = f"{self.games_per_second:.1f} games/s, {self.evaluations_per_second:,.0f} evaluations/s"
+        return f"{many(self.workers, 'worker')}, {speed}, oldest game {self.lease_age:.0f} s{lost}"
 
 
 class CompletedCycle(NamedTuple):
@@ -66,6 +87,8 @@ class TrainingStatus:
     positions_per_second: float = 0.0
     evaluations_per_second: float = 0.0
     latest_game: GameRecord | None = None
+    machines: Sequence[MachineStatus] = ()
+    """Of a cluster."""
     # The learner
     step: int = 0
     goal: int = 0
