@@ -32,8 +32,11 @@ help:  ## list the targets
 
 # -- building ---------------------------------------------------------------------------------
 
+# Where Python has a pip, it installs another into the environment in half of the time of ensurepip.
 .venv/tools: constraints.txt
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --without-pip .venv
+	@$(PYTHON) -m pip --python .venv/bin/python install --quiet --no-compile --constraint constraints.txt pip \
+		2>/dev/null || .venv/bin/python -m ensurepip
 	$(INSTALL) cmake nanobind ninja scikit-build-core
 	@touch $@
 
