@@ -15,8 +15,10 @@ unexport PYTHONDONTWRITEBYTECODE
 CPP := $(shell find cpp -name '*.h' -o -name '*.c' -o -name '*.cpp' | sort)
 # Python compiles a module when it is first imported: compiling all of PyTorch takes half a minute.
 INSTALL := .venv/bin/python -m pip install --quiet --no-compile --constraint constraints.txt
-# No build isolation and one build folder: a change of one C++ file compiles one file.
-EDITABLE := $(INSTALL) --no-build-isolation --config-settings=build-dir=build/dev --editable
+# No build isolation and one build folder: a change of one C++ file compiles that file and its neighbours.
+EDITABLE := $(INSTALL) --no-deps --no-build-isolation --config-settings=build-dir=build/dev --editable .
+# $(call install,EXTRAS,SETTINGS): packages are installed while the core is compiled; pip alone does one after the other.
+install = $(INSTALL) $$(.venv/bin/python tools/requirements.py $(1)) & $(EDITABLE) $(2) && wait $$!
 BOTH_CORES := --config-settings=cmake.define.SELFMATE_CORES='v2;v3'
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
@@ -30,11 +32,12 @@ help:  ## list the targets
 
 # -- building ---------------------------------------------------------------------------------
 
-# setuptools: python-chess is published as source and built without isolation; the setuptools of a new venv is too old
-# to write wheels.
+# Where Python has a pip, it installs another into the environment in half of the time of ensurepip.
 .venv/tools: constraints.txt
-	$(PYTHON) -m venv .venv
-	$(INSTALL) cmake nanobind ninja scikit-build-core setuptools
+	$(PYTHON) -m venv --without-pip .venv
+	@$(PYTHON) -m pip --python .venv/bin/python install --quiet --no-compile --constraint constraints.txt pip \
+		2>/dev/null || .venv/bin/python -m ensurepip
+	$(INSTALL) cmake nanobind ninja scikit-build-core
 	@touch $@
 
 # An editable install maps the Python files that existed when it was made: install again when one is added or removed.
@@ -50,17 +53,17 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-file
 # To play: no PyTorch, and the core for this machine alone, which takes half of the time of both.
 .venv/installed-play: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute)"
-	$(EDITABLE) . --config-settings=cmake.define.SELFMATE_CORES=native
+	$(call install,,--config-settings=cmake.define.SELFMATE_CORES=native)
 	@touch $@
 
 .venv/installed: .venv/tools $(SOURCES)
 	@echo "Building the core into build/dev (a minute or two)"
-	$(EDITABLE) '.[train]' $(BOTH_CORES)
+	$(call install,train,$(BOTH_CORES))
 	@touch .venv/installed-play $@
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(EDITABLE) '.[dev,envs,frames,lab,openvino,train,tune]' $(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON
+	$(call install,dev envs frames lab openvino train tune,$(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON)
 	@touch .venv/installed-play .venv/installed $@
 
 .PHONY: build run first
@@ -71,7 +74,7 @@ run: .venv/installed-play  ## build, then open the studio in the browser; Ctrl-C
 
 first: .venv/installed-play  ## train Gardner chess for two minutes in the terminal, then play against it
 	@python -c 'import torch' 2>/dev/null || { echo "Installing PyTorch (several hundred MB)"; \
-		$(INSTALL) $$(python -m selfmate.util.packages train); }
+		$(INSTALL) $$(python tools/requirements.py train); }
 	@echo "Ctrl-C stops the training; run the same command again to resume."
 	selfmate train gardner-laptop --run runs/first --minutes 2
 	@echo "Your turn. quit ends the game; make first trains two minutes more."

@@ -2,6 +2,7 @@
 
     python bench/studio.py                # needs Chromium and playwright (make teststudio)
     python bench/studio.py --no-page      # what needs no browser
+    python bench/studio.py --clone        # before that, `make run` in a fresh clone of the last commit
 
 Each figure is printed with the bound of the issue that asked for it. On a busy machine, wall times say little: where it
 matters, the processor time of the server is printed beside them.
@@ -15,6 +16,8 @@ import contextlib
 import gzip
 import http.client
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +66,32 @@ def cpu_seconds(process: int) -> float:
 def rss_mb(process: int) -> float:
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def measure_clone() -> None:
+    """Print the seconds from `make run` in a fresh clone to a playable board, as on a machine that has only README's."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone, home = Path(folder) / "selfmate", Path(folder) / "home"
+        home.mkdir()
+        subprocess.run(["git", "clone", "--quiet", Path(__file__).parents[1], clone], check=True)
+        python = str(Path(sys.base_prefix) / "bin" / "python3")
+        environment = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHON": python}
+        for name, value in os.environ.items():  # how this machine reaches its package index
+            if name.startswith("PIP_") or any(word in name.upper() for word in ("PROXY", "SSL", "CERT")):
+                environment[name] = value
+        before = os.times()
+        answer = subprocess.run(
+            [python, "tools/check_studio.py", "make", "run"],
+            cwd=clone, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
+        after = os.times()
+        seconds = re.search(r"A playable board after ([\d.]+ s)", answer.stdout)
+        if answer.returncode or seconds is None:
+            raise SystemExit(answer.stdout)
+        report("`make run` in a fresh clone to a board", seconds[1], "90 s")
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        report("processor time of that", f"{used:.0f} s", "-")
 
 
 def measure_page(browser: Any, server_began: float) -> None:
@@ -224,7 +253,8 @@ def measure_server(server: int, *, trains: bool) -> None:
     report("growth of memory after 1, 2, 3 times", ", ".join(f"{each:+.0f}" for each in grown) + " MB", "flat")
     if trains:
         share, events = asyncio.run(spectate(cookie, asyncio.run(start_run(cookie)), server))
-        report(f"{SPECTATORS} spectators of a training", f"{share:.2%} of a core", "3 % of the cores")
+        cores = len(os.sched_getaffinity(0))
+        report(f"{SPECTATORS} spectators of a training", f"{share / cores:.2%} of {cores} cores", "3 %")
         report("events that they received", f"{events / SPECTATED_SECONDS:.0f} a second", "-")
 
 
@@ -232,7 +262,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-page", action="store_true", help="leave out what needs Chromium")
     parser.add_argument("--no-training", action="store_true", help="leave out what needs PyTorch and two minutes")
+    parser.add_argument("--clone", action="store_true", help="build a fresh clone by `make run` first")
     given = parser.parse_args()
+    if given.clone:
+        measure_clone()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as browsing:
         browser = None if given.no_page else browsing.enter_context(open_browser())  # not part of the studio's start
         began = time.perf_counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 __all__ = ["extra_requirements", "install_hint", "pip_command"]
 
@@ -58,7 +57,3 @@ def _requirements() -> list[tuple[str, str | None]]:
         return []
     found = (re.fullmatch(r"([\w.-]+).*?(?:extra == [\"']([\w-]+)[\"'])?", line) for line in lines)
     return [(each[1], each[2]) for each in found if each is not None]
-
-
-if __name__ == "__main__":  # `python -m selfmate.util.packages train`, for the Makefile
-    print(*extra_requirements(sys.argv[1]))
