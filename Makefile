@@ -239,7 +239,7 @@ crash: .venv/installed-dev  ## kill a tiny run 100 times, fill the disk, damage 
 chaos: .venv/installed-dev  ## faults of a cluster of Ray while a run trains on it, about an hour
 	$(INSTALL) ray
 	pytest -m ray tests/cluster
-	PYTHONPATH=tests/helpers python tests/soak/chaos.py --workers 50 --drivers 20 --nodes 10 --stops 3
+	PYTHONPATH=tests/helpers python tests/soak/chaos.py --workers 50 --drivers 20 --nodes 10 --stops 3 --hangs 3 --slow 3 --stores 3
 
 bench: .venv/installed  ## speed of move generation beside installed engines
 	selfmate bench movegen

@@ -23,7 +23,9 @@ from selfmate.recipe.reader import change, load
 from selfmate.recipe.reader import smoke as smoke_recipe
 from selfmate.recipe.schema import Recipe
 from selfmate.rundir.games import unpack_games
+from selfmate.train import dashboard
 from selfmate.train.selfplay import CycleGames, SelfPlay
+from selfmate.train.status import MachineStatus, TrainingStatus
 from thread_fleet import Fault, ThreadFleet
 
 QUICK = Times(
@@ -368,3 +370,55 @@ def test_continuous_self_play_begins_later_games_and_takes_the_next_net(
     worker = next(iter(source.fleet.workers.values()))
     assert worker._pool is None  # at rest
     assert source.counts.lost == source.counts.refused == 0
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def test_every_machine_is_shown_with_its_speed_and_losses(make: Callable[..., Source]) -> None:
+    shown: list[dict[str, MachineStatus]] = []
+
+    def show(machines: Sequence[MachineStatus]) -> None:
+        shown.append({each.name: each for each in machines})
+
+    source = make(fails_on(3, lambda report: RuntimeError("its process has ended")), seats=2, show=show)
+    source.play(range(60))
+    now = {each.name: each for each in source.games.machines()}
+    assert set(now) == {"machine0", "machine1"}
+    assert [now[name].lost for name in sorted(now)] == [1, 0]
+    assert now["machine1"].games_per_second > 0
+    assert now["machine1"].evaluations_per_second > now["machine1"].games_per_second
+    assert [each.games for each in now.values()] == [0, 0]  # all have come back
+    during = [each["machine1"] for each in shown if "machine1" in each]
+    assert max(each.games for each in during) > 0
+    assert max(each.lease_age for each in during) > 0
+    status = TrainingStatus(machines=[MachineStatus("node1", 2, 12.5, 3000.0, 64, 7.0, 1)])
+    line = "2 workers, 12.5 games/s, 3,000 evaluations/s, oldest game 7 s, 1 worker lost"
+    assert ("node1", line) in dashboard._rows(status)
+
+
+@pytest.mark.ray
+def test_machines_are_among_the_metrics_of_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed; run: make testray")
+    from selfmate.cluster import ray_metrics
+
+    values: dict[tuple[str, str], float] = {}
+
+    class Recorder:
+        def __init__(self, name: str, description: str, tag_keys: tuple[str, ...]) -> None:
+            assert (bool(description), tag_keys) == (True, ("machine",))
+            self.name = name
+
+        def set(self, value: float, tags: dict[str, str]) -> None:
+            values[self.name, tags["machine"]] = value
+
+    monkeypatch.setattr(ray_metrics, "Gauge", Recorder)
+    ray_metrics.RayMetrics().show([MachineStatus("node1", 2, 12.5, 3000.0, 64, 7.0, 1)])
+    assert values == {
+        ("selfmate_workers", "node1"): 2,
+        ("selfmate_games_per_second", "node1"): 12.5,
+        ("selfmate_evaluations_per_second", "node1"): 3000,
+        ("selfmate_games_out", "node1"): 64,
+        ("selfmate_lease_age_seconds", "node1"): 7,
+        ("selfmate_workers_lost", "node1"): 1,
+    }

@@ -165,9 +165,9 @@ def test_a_match_resumes_from_one_file(match: EngineGames, expected: dict[int, A
     """Games that are in the file are not played again, here or there."""
     path, plan, leases = tmp_path / "games.pgn", match.plan, list[int]()
 
-    def play_engines(part: EngineGames, **options: Any) -> EvaluationCount:
-        leases.append(len(part.games))
-        leased = EngineMatch(part, "cpu")
+    def play_engines(match: EngineGames, **options: Any) -> EvaluationCount:
+        leases.append(len(match.games))
+        leased = EngineMatch(match, "cpu")
         dispatcher = MatchDispatcher(MatchFleet(1, worker=LeasedEngineGames), leased, say=print, times=QUICK)
         finish = options["on_finished"]
         return dispatcher.play(

@@ -100,3 +100,21 @@ def test_whatever_happens_each_game_is_taken_once_and_can_still_be_finished(
     for worker in WORKERS:
         leases.lose(worker)
     assert leases.hand_out("last", 99) == sorted(wanted - set(taken))
+
+
+def test_the_age_of_a_lease_is_that_of_its_oldest_game() -> None:
+    now = [0.0]
+    leases = Leases(clock=lambda: now[0])
+    leases.want(range(5))
+    assert leases.age("a") == 0.0
+    leases.hand_out("a", 2)
+    now[0] = 3.0
+    leases.hand_out("a", 2)
+    now[0] = 10.0
+    assert leases.age("a") == 10.0
+    leases.take("a", 0)
+    assert leases.age("a") == 10.0
+    leases.take("a", 1)
+    assert leases.age("a") == 7.0
+    leases.release("a")
+    assert leases.age("a") == 0.0

@@ -81,6 +81,14 @@ def test_every_game_of_three_hundred_workers_arrives_and_a_step_computes_shares_
     assert fleet.reports >= 300 + 900 / 2
 
 
+@pytest.mark.parametrize(
+    ("rate", "workers", "seconds"), [(0, 1, 0.25), (10, 1, 2), (128, 1, 1), (1e5, 1, 0.25), (10, 1000, 10)]
+)
+def test_a_report_waits_for_games_but_not_for_long(rate: float, workers: int, seconds: float) -> None:
+    """For 128 games or two seconds, whatever is first; not below a quarter of a second, nor below 10 ms a worker."""
+    assert Times().interval(rate, workers) == pytest.approx(seconds)
+
+
 # -- the model ----------------------------------------------------------------------------------------------------
 
 

@@ -1,23 +1,27 @@
 """Faults of a cluster of Ray while a run trains on it; nothing is lost or counted twice (`make chaos`).
 
-    python tests/soak/chaos.py --workers 50 --drivers 20 --nodes 10 --stops 3
+    python tests/soak/chaos.py --workers 50 --drivers 20 --nodes 10 --stops 3 --hangs 3 --slow 3 --stores 3
 
-A cluster of two nodes on this machine trains a small Gardner run. Faults come in a random order, each after the run
-has committed games since the last one:
+A cluster of two nodes on this machine trains a small Gardner run; where network namespaces can be made, the nodes are
+in two of them. Faults come in a random order, each after the run has committed games since the last one:
 
 1. a worker is killed (SIGKILL);
 2. the driver is killed, and started again;
 3. a node is killed with all its processes, and another one joins;
-4. all processes of a node are stopped (SIGSTOP) for some seconds, and go on.
+4. all processes of a node are stopped (SIGSTOP) for some seconds, and go on;
+5. a worker is stopped for as long: it hangs;
+6. the network between the nodes carries 256 kbit/s for some seconds (a token bucket filter, `tc tbf`);
+7. another program fills the object stores of both nodes for some seconds.
 
 After every fault the run must commit games again. At the end it is stopped, and a run without Ray is made up to the
 same cycle: every committed game is there once, and games and nets are the same, bit for bit. The driver's memory is
-printed. Garbage, games of unknown nets and workers that hang are in tests/cluster/test_cluster_games.py.
+printed. Garbage and games of unknown nets are in tests/cluster/test_cluster_games.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -29,6 +33,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from network_namespaces import NetworkPair, why_not
 from ray_cluster import RayCluster
 from selfmate._core import GameRecord
 from selfmate.rundir.format import State, read_committed, read_state
@@ -38,6 +43,23 @@ GAMES = 120
 SETTINGS = (f"selfplay.games={GAMES}", "selfplay.slots=8", "gate.games=0", "gate.final_games=0", "progress.games=0")
 PATIENCE = 300.0
 """Seconds after a fault in which the run must commit games."""
+SLOW_KILOBITS = 256
+FILL = """
+import sys, time, logging, numpy, ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level=logging.ERROR)
+
+@ray.remote(num_cpus=0)
+def fill(seconds):
+    kept = [ray.put(numpy.zeros(8 << 20, numpy.uint8)) for _ in range(12)]
+    time.sleep(seconds)
+    return len(kept)
+
+nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+on = [fill.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=True)) for node in nodes]
+print(ray.get([each.remote(float(sys.argv[2])) for each in on]))
+"""
+"""96 MiB on every node, whose store has 80."""
 
 
 def command(directory: Path, cycles: int, *more: str) -> list[str]:
@@ -50,6 +72,10 @@ def command(directory: Path, cycles: int, *more: str) -> list[str]:
 def state_of(directory: Path) -> State:
     """Return the last commit."""
     return read_state(directory) if (directory / "state.json").exists() else State()
+
+
+KINDS = {"workers": 50, "drivers": 20, "nodes": 10, "stops": 3, "hangs": 3, "slow": 3, "stores": 3}
+"""Faults and how often each comes, unless said otherwise."""
 
 
 class Battery:
@@ -70,7 +96,7 @@ class Battery:
         """Start the driver; its output is appended to driver.log."""
         with (self.folder / "driver.log").open("ab") as log:
             return subprocess.Popen(
-                command(self.directory, 100_000, "--ray", self.cluster.address),
+                self.cluster.inside(command(self.directory, 100_000, "--ray", self.cluster.address)),
                 env=self.cluster.environment,
                 stdout=log,
                 stderr=log,
@@ -116,6 +142,26 @@ class Battery:
         time.sleep(seconds)
         self.cluster.send(self.second, signal.SIGCONT)
 
+    def stop_worker(self, seconds: float) -> None:
+        """Stop a worker for a while."""
+        for worker in random.sample(self.cluster.workers(), 1):
+            os.kill(worker, signal.SIGSTOP)
+            time.sleep(seconds)
+            with contextlib.suppress(ProcessLookupError):  # the run may have ended it meanwhile
+                os.kill(worker, signal.SIGCONT)
+
+    def slow_network(self, seconds: float) -> None:
+        """Slow the network between the nodes down for a while."""
+        assert self.cluster.network is not None
+        self.cluster.network.slow_down(SLOW_KILOBITS)
+        time.sleep(seconds)
+        self.cluster.network.speed_up()
+
+    def fill_stores(self, seconds: float) -> None:
+        """Fill the object stores for a while."""
+        words = self.cluster.inside([sys.executable, "-c", FILL, self.cluster.address, str(seconds)])
+        subprocess.run(words, env=self.cluster.environment, capture_output=True, check=False, timeout=PATIENCE)
+
     def run(self, plan: list[str], stop_seconds: float) -> None:
         """Do what is planned."""
         actions: dict[str, Callable[[], None]] = {
@@ -123,8 +169,11 @@ class Battery:
             "driver killed": self.kill_driver,
             "node killed": self.kill_node,
             f"node stopped for {stop_seconds:g} s": lambda: self.stop_node(stop_seconds),
+            f"worker hung for {stop_seconds:g} s": lambda: self.stop_worker(stop_seconds),
+            f"network at {SLOW_KILOBITS} kbit/s for {stop_seconds:g} s": lambda: self.slow_network(stop_seconds),
+            f"object stores full for {stop_seconds:g} s": lambda: self.fill_stores(stop_seconds),
         }
-        names = dict(zip(("workers", "drivers", "nodes", "stops"), actions, strict=True))
+        names = dict(zip(KINDS, actions, strict=True))
         self.await_games()
         for number, kind in enumerate(plan, 1):
             name = names[kind]
@@ -173,17 +222,22 @@ def check(directory: Path, alone: Path) -> str:
 def main() -> None:
     """Run the battery and print its table."""
     parser = argparse.ArgumentParser(description="Faults of a cluster of Ray while a run trains on it.")
-    for name, count in {"workers": 50, "drivers": 20, "nodes": 10, "stops": 3}.items():
+    for name, count in KINDS.items():
         parser.add_argument(f"--{name}", type=int, default=count)
     parser.add_argument("--stop-seconds", type=float, default=40.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     random.seed(options.seed)
-    plan = [kind for kind in ("workers", "drivers", "nodes", "stops") for _ in range(getattr(options, kind))]
+    if reason := why_not():
+        print(f"no network namespaces, and no slow network: {reason}")
+        options.slow = 0
+    plan = [kind for kind in KINDS for _ in range(getattr(options, kind))]
     random.shuffle(plan)
     folder = Path(tempfile.mkdtemp(prefix="selfmate-chaos-"))
     print(f"logs: {folder}", flush=True)
-    with RayCluster(folder) as cluster:
+    with contextlib.ExitStack() as stack:
+        network = None if reason else stack.enter_context(NetworkPair())
+        cluster = stack.enter_context(RayCluster(folder, network=network))
         battery = Battery(folder, cluster)
         try:
             battery.run(plan, options.stop_seconds)

@@ -119,7 +119,7 @@ def test_moments_are_those_of_one_process(games: Buffer, group: LearnerProcesses
         for each in (one, two)
     ]
     assert len(moments[0]) > 20
-    assert difference(*moments, least=1e-4) < NOISE
+    assert difference(moments[0], moments[1], least=1e-4) < NOISE
     losses = [each.learn(games, 6, cycle=0) for each in (one, two)]
     assert losses[0] is not None
     assert losses[1] is not None
@@ -178,7 +178,7 @@ def test_a_net_that_grows_is_shared(games: Buffer, group: LearnerProcesses) -> N
         learner = grown_learner(learner, larger, 1)
         learner.learn(games, 4, cycle=1)
         grown.append(tensors_of(learner))
-    assert difference(*grown) < 1e-4
+    assert difference(grown[0], grown[1]) < 1e-4
 
 
 def test_what_cannot_be_shared_is_refused() -> None:

@@ -85,8 +85,8 @@ def check_builds(machine: str, theirs: Sequence[EngineBuild], ours: Sequence[Eng
             if their.digests.get(file) != digest or their.name != our.name:
                 found = their.digests.get(file, "none")
                 raise ClusterError(
-                    f"{machine} has another {clip(Path(file).name)} ({clip(their.name)}, sha256 {found[:12]}) than this machine "
-                    f"({clip(our.name)}, sha256 {digest[:12]}); install the same build on both",
+                    f"{machine} has another {clip(Path(file).name)} ({clip(their.name)}, sha256 {found[:12]}) than "
+                    f"this machine ({clip(our.name)}, sha256 {digest[:12]}); install the same build on both",
                     machine,
                 )
 

@@ -16,7 +16,7 @@ class Times(NamedTuple):
     report: float = 0.25
     """Between two reports of a worker, at least."""
     report_games: int = 128
-    """Games of a report that is worth its call: those of Gardner have 84 kB, and Ray sends 100 kB at most in one piece."""
+    """Games of a report that is worth its call: of Gardner 84 kB, and Ray sends 100 kB at most without its store."""
     longest: float = 2.0
     """For which a worker waits for so many games: a stop and a new net reach it with its next report."""
     report_per_worker: float = 0.01

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,6 @@ import torch
 import torch.distributed as dist
 from msgspec import Struct
 from torch import Tensor, nn
-from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 from selfmate.errors import SelfmateError
 from selfmate.nn.net import Norm
@@ -52,7 +51,7 @@ class _MeanOverProcesses(torch.autograd.Function):
         return _mean(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return _mean(gradient)
 
 
@@ -127,19 +126,16 @@ class LearnerGroup:
     def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replace the gradients by their means over all processes, in one exchange."""
         gradients = [each.grad for each in parameters if each.grad is not None]
-        flat = _mean(_flatten_dense_tensors(gradients))
-        for gradient, found in zip(gradients, _unflatten_dense_tensors(flat, gradients), strict=True):
-            gradient.copy_(found)
+        _unpack(_mean(_packed(gradients)), gradients)
 
     def broadcast(self, tensors: Mapping[str, Tensor]) -> None:
         """Overwrite tensors, the same names in every process, by those of the first process."""
         ordered = [tensors[name].detach() for name in sorted(tensors)]
-        flat = torch.cat([each.reshape(-1) for each in ordered])
+        packed = _packed(ordered)
         with _exchange():
-            dist.broadcast(flat, 0)
+            dist.broadcast(packed, 0)
         if self.place:
-            for each, found in zip(ordered, flat.split([each.numel() for each in ordered]), strict=True):
-                each.copy_(found.view(each.shape))
+            _unpack(packed, ordered)
 
     # -- what only the first process does (`LearnerProcesses`) --------------------------------------------------------
 
@@ -150,6 +146,19 @@ class LearnerGroup:
     def share(self, batch: Batch) -> Batch:
         """Give the other processes their parts of a batch, and return that of this process."""
         raise NotImplementedError
+
+
+def _packed(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the numbers of tensors in one, whatever the order of their dimensions in memory."""
+    return torch.cat([each.reshape(-1) for each in tensors])
+
+
+def _unpack(packed: Tensor, tensors: Sequence[Tensor]) -> None:
+    """Overwrite tensors by what `_packed` has made of such ones."""
+    end = 0
+    for each in tensors:
+        begin, end = end, end + each.numel()
+        each.copy_(packed[begin:end].view(each.shape))
 
 
 def _shared_norm(processes: int) -> Callable[[Norm, Tensor], Tensor]:
@@ -174,7 +183,8 @@ def _shared_norm(processes: int) -> Callable[[Norm, Tensor], Tensor]:
             norm.running_var.lerp_(variance * (count / (count - 1)), norm.momentum)
         # 3. The norm
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
-        return (centred * scale[:, None, None] + norm.bias[:, None, None]).to(x.dtype)
+        found: Tensor = (centred * scale[:, None, None] + norm.bias[:, None, None]).to(x.dtype)
+        return found
 
     return normalise
 

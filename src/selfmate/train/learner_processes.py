@@ -182,7 +182,8 @@ def follow(place: int, processes: int, device: str, meeting: Path) -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, messages), daemon=True).start()
     print("ready", flush=True)
     group = LearnerGroup(place, processes, device, meeting)
-    learner, state = None, None
+    learner: Learner | None = None
+    state: LearnerState | None = None
     while True:
         message = msgspec.msgpack.decode(messages.get(), type=_Message)
         if message.state is not None:
