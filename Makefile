@@ -1,6 +1,7 @@
 # Everything is built in .venv and build/, which `make clean` removes. Needed beforehand: Python
 # with venv and headers, a C++20 compiler and make; cmake and ninja come as Python packages.
-PYTHON ?= python3
+# Found before .venv comes first in PATH.
+PYTHON := $(or $(PYTHON),$(shell command -v python3))
 SECONDS ?= 60
 GAMES ?= 1000000
 VARIANT ?= gardner

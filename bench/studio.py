@@ -33,6 +33,8 @@ from websockets.typing import Origin
 PORT = 8791
 ADDRESS = f"http://127.0.0.1:{PORT}/"
 CONNECTIONS, MESSAGES_PER_SECOND, LOAD_SECONDS = 200, 1000, 10
+LOADS = 6
+"""How often that load is made: memory must stop growing."""
 SPECTATORS, SPECTATED_SECONDS = 50, 30
 MOVES, MOVE_SECONDS = 10, 20.0
 
@@ -246,11 +248,11 @@ def measure_server(server: int, *, trains: bool) -> None:
     report(f"load of {CONNECTIONS} connections", f"{messages / LOAD_SECONDS:.0f} messages/s", "1,000")
     report("processor time for a message", f"{1e6 * cpu / messages:.0f} us", "1,000 us for one core")
     grown = [rss_mb(server) - memory]
-    for _ in range(2):
+    for _ in range(1, LOADS):
         errors += asyncio.run(load(cookie))[1]
         grown.append(rss_mb(server) - memory)
     report("errors under load", f"{errors}", "0")
-    report("growth of memory after 1, 2, 3 times", ", ".join(f"{each:+.0f}" for each in grown) + " MB", "flat")
+    report(f"growth of memory after each of {LOADS} times", ", ".join(f"{each:+.0f}" for each in grown) + " MB", "flat")
     if trains:
         share, events = asyncio.run(spectate(cookie, asyncio.run(start_run(cookie)), server))
         cores = len(os.sched_getaffinity(0))

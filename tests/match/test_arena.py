@@ -132,7 +132,7 @@ def test_random_games_depend_on_the_seed() -> None:
 def test_progress_is_told() -> None:
     heard: list[int] = []
     plan, players = make_plan(
-        MatchOptions(players=["heuristic-1", "uniform"], variant="gardner", pairs=60, visits=200, seed=1)
+        MatchOptions(players=["heuristic-1", "uniform"], variant="gardner", pairs=60, visits=20, seed=1)
     )
     report = play(plan, players, tell=lambda report: heard.append(report.match().games))
     assert heard == sorted(heard)

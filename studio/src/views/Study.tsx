@@ -396,7 +396,7 @@ function GraphCard({ tree, main, shown, review, onShow, onReview }: GraphCardPro
   const worst = review ? worstMoves(review.moves) : [];
   const judged = review?.moves[shown - 1];
   return (
-    <div class="card vg">
+    <div class={main.length ? "card vg" : "card vg hide-s"}>
       <header>
         <h2>Value over the game</h2>
         <span class="sp" />

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RecipeForm } from "../../messages";
 import { commandLine, settingsOf } from "../../recipe";
 import { go } from "../../router";
-import { sayError, server, variantName, welcome } from "../../store";
+import { sayError, server, welcome } from "../../store";
 import { InstallTraining } from "./InstallTraining";
 import { KeyField } from "./KeyField";
 
@@ -60,12 +60,10 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
     <div class="tr">
       <div class="recipe">
         <div class="rlist">
-          {info?.recipes.map(([id, variant, text]) => (
+          {info?.recipes.map(([id, , text]) => (
             <button key={id} type="button" class="rc" aria-pressed={id === recipe} onClick={() => setRecipe(id)}>
               <b>{id}</b>
-              <span class="sm mut">
-                {variantName(variant)}. {text}
-              </span>
+              <span class="sm mut">{text}</span>
             </button>
           ))}
         </div>
