@@ -141,3 +141,22 @@ def test_a_killed_driver_resumes_where_its_last_commit_was(cluster: RayCluster, 
     assert games_of(directory) == games_of(alone) == 450
     committed = {name: value for name, value in digest(directory).items() if name.startswith("checkpoints")}
     assert committed == {name: value for name, value in digest(alone).items() if name.startswith("checkpoints")}
+
+
+def test_several_learners_leave_the_other_gpus_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray takes our word for the number of GPUs; it gives a worker one of those that the learners leave."""
+    import ray
+
+    from selfmate.cluster.ray_fleet import LOCAL, connect
+    from selfmate.cluster.session import playing_gpus
+
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert [playing_gpus(learners) for learners in (1, 2, 4)] == [None, ["2", "3"], None]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,5,3,1")
+    assert playing_gpus(3) == ["1"]
+    with connect(LOCAL, ["5", "3"]):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "7,5,3,1"
+        assert ray.cluster_resources()["GPU"] == 2
+        seen = ray.remote(lambda: os.environ["CUDA_VISIBLE_DEVICES"]).options(num_gpus=1)
+        assert ray.get(seen.remote()) in ("5", "3")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from selfmate.board.position import Position
-    from selfmate.match.games import MatchGames
+    from selfmate.match.games import GamePlay
     from selfmate.match.uci_client import EngineSpec
 
 __all__ = [
@@ -164,7 +164,7 @@ def unquoted_fen(arguments: Sequence[str]) -> str | None:
 
 
 @contextlib.contextmanager
-def match_games(ray: str | None, device: str, engines: Sequence[EngineSpec] = ()) -> Iterator[MatchGames]:
+def match_games(ray: str | None, device: str, engines: Sequence[EngineSpec] = ()) -> Iterator[GamePlay]:
     """Yield what plays the games of matches within a block: this machine, or the cluster at an address.
 
     Every machine of a cluster must have these `engines`.

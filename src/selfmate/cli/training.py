@@ -97,6 +97,7 @@ def train(
 
     Example: selfmate train --explain selfplay.visits
     """
+    # long because every option is declared with its help
     if show_list or key is not None:
         from selfmate.recipe.describe import explain, recipe_list
 

@@ -52,6 +52,8 @@ def connect(address: str, gpus: Sequence[str] | None = None) -> Iterator[None]:
     """
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Ray would give workers the priority 15; here they share the cores with the learner, as without Ray.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ):
             # Ray gives a local cluster a token, and would write it to a file that every user of the machine can read.
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)

@@ -23,7 +23,7 @@ from selfmate.cluster.pool_match import PoolMatch
 from selfmate.cluster.ray_fleet import RayEngineWorker, RayFleet, RayMatchWorker, RayNode, connect, ray_nodes
 from selfmate.cluster.ray_metrics import RayMetrics
 from selfmate.match.engine_match import EngineGames, PlayedGame
-from selfmate.match.games import MatchGames
+from selfmate.match.games import GamePlay
 from selfmate.match.pool_games import PoolGames
 from selfmate.match.runner import EvaluationCount
 from selfmate.match.uci_client import EngineSpec
@@ -118,7 +118,7 @@ def playing_gpus(learners: int) -> list[str] | None:
 @contextlib.contextmanager
 def match_cluster(
     ray: str, device: str, say: Callable[[str], None], engines: Sequence[EngineSpec] = ()
-) -> Iterator[MatchGames]:
+) -> Iterator[GamePlay]:
     """Connect to the cluster at an address within a block, and yield what plays the games of matches on it.
 
     Every machine must have these `engines`, the same builds as this one.
@@ -156,7 +156,7 @@ def match_cluster(
 
             return dispatcher.play(on_finished=finish, stopping=stopping)
 
-        yield MatchGames(play_pool, play_engines, sum(node.cpus for node in nodes))
+        yield GamePlay(play_pool, play_engines, sum(node.cpus for node in nodes))
 
 
 def _questions(engines: Sequence[EngineSpec]) -> list[EngineQuestion]:

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from selfmate.match.games import MatchGames, games_here
+from selfmate.match.games import GamePlay, games_here
 from selfmate.match.match_file import GameEntry, MatchFile
 from selfmate.match.plan import MatchPlan
 from selfmate.match.report import faults
@@ -152,7 +152,7 @@ def play_adaptively(
     file: MatchFile | None,
     design: PairingDesign,
     *,
-    where: MatchGames | None = None,
+    where: GamePlay | None = None,
     stopping: Callable[[], bool],
     tell: Callable[[Results], None],
 ) -> tuple[tuple[GameEntry, ...], dict[int, str]]:

@@ -35,7 +35,7 @@ from selfmate.ladder.options import LadderOptions
 from selfmate.ladder.players import FAIRY, MOVES, NATIVE, STOCKFISH, LadderPlayer, ladder_players
 from selfmate.ladder.reference_engines import Fingerprint, ReferenceEngine, find_fairy, find_stockfish
 from selfmate.ladder.report import LadderReport, ladder_rating, short_rating
-from selfmate.match.games import MatchGames, on_this_machine
+from selfmate.match.games import GamePlay, on_this_machine
 from selfmate.match.match_file import GameEntry, MatchFile
 from selfmate.match.openings import balanced_openings
 from selfmate.match.plan import MatchPlan, check_engines
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["Where", "measure", "rate"]
 
 ProgressBar = Callable[[], "AbstractContextManager[Progress]"]
-Where = Callable[[Sequence[EngineSpec]], AbstractContextManager[MatchGames]]
+Where = Callable[[Sequence[EngineSpec]], AbstractContextManager[GamePlay]]
 """Opens what plays the games, on machines that must have these engines."""
 Notice = Callable[[str], None]
 """Shows a line to the user."""

@@ -11,10 +11,10 @@ from selfmate.match.pool_games import PlayPool, play_here
 from selfmate.match.uci_client import EngineSpec
 from selfmate.util.cpu import cores
 
-__all__ = ["MatchGames", "games_here", "on_this_machine"]
+__all__ = ["GamePlay", "games_here", "on_this_machine"]
 
 
-class MatchGames(NamedTuple):
+class GamePlay(NamedTuple):
     """What plays games without engines and games with them, and on how many cores."""
 
     play_pool: PlayPool
@@ -22,12 +22,12 @@ class MatchGames(NamedTuple):
     cores: int
 
 
-def games_here() -> MatchGames:
+def games_here() -> GamePlay:
     """Return what plays games on this machine."""
-    return MatchGames(play_here, play_engines_here, cores())
+    return GamePlay(play_here, play_engines_here, cores())
 
 
 @contextlib.contextmanager
-def on_this_machine(engines: Sequence[EngineSpec] = ()) -> Iterator[MatchGames]:
+def on_this_machine(engines: Sequence[EngineSpec] = ()) -> Iterator[GamePlay]:
     """Yield what plays games on this machine, whose engines were checked already."""
     yield games_here()

@@ -115,31 +115,30 @@ def train(
         elif opened.manifest.parent is not None and not opened.state.shards and opened.state.learner is None:
             missing = opened.manifest.parent.name
             raise RunError(f"{directory}: the games of run {missing!r} are not copied yet; give --from again")
-        status = TrainingStatus(
-            variant=wanted.variant.name,
-            recipe=name,
-            directory=str(directory),
-            earlier_seconds=opened.state.seconds,
-            deadline=None if minutes is None else began + 60 * minutes,
-        )
+        status = _new_status(opened, name, None if minutes is None else began + 60 * minutes)
         stop = Stop()
         with make_view(status) as shown, LoggedView(shown, status, directory / CONSOLE_LOG) as view:
             guard = Watchdog(60 * watchdog, stop, say=view.say, write=view.write, close=view.close)
             # The last lines are printed outside: by then the acknowledgement of a signal has been printed.
-            with (
-                stop_on_signals(stop, view.say, view.close),
-                shared_processor(),
-                guard,
-                learner_processes(learners, device) as group,
-            ):
+            with stop_on_signals(stop, view.say, view.close), shared_processor(), guard:
                 _say_where(opened, view)
                 if starts is not None:
                     view.say(describe_starts(opened.recipe.selfplay, starts))
                 options: dict[str, Any] = {"source": given, "learn_only": learn_only, "make_games": make_games}
-                options["group"] = group
-                trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
-                scores = _train(trainer)
+                with learner_processes(learners, device) as options["group"]:
+                    trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
+                    scores = _train(trainer)
             return _summarise(trainer, scores, command)
+
+
+def _new_status(run: Run, recipe: str, deadline: float | None) -> TrainingStatus:
+    return TrainingStatus(
+        variant=run.recipe.variant.name,
+        recipe=recipe,
+        directory=str(run.directory),
+        earlier_seconds=run.state.seconds,
+        deadline=deadline,
+    )
 
 
 def _train(trainer: Trainer) -> dict[str, Match]:
