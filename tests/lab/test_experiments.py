@@ -129,7 +129,7 @@ def test_a_second_call_does_only_what_is_missing(tmp_path: Path, monkeypatch: py
         return {"new": 1}
 
     monkeypatch.setattr(LakeJob, "run", run_job)
-    more = [*jobs, plan_job(SMALL, 1, "test")]
+    more = [*jobs, plan_job(SMALL, 1, "test"), plan_job(SMALL, 1, "test")]
     again = LakeResults(SMALL, folder).do(more)
     assert done == [more[2].name]
     assert {name: again[name] for name in first} == json.loads(json.dumps(first))

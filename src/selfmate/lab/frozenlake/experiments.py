@@ -138,8 +138,8 @@ class LakeResults:
     def do(
         self, jobs: Iterable[LakeJob], workers: int = 1, tell: Callable[[int, int, str], None] = lambda *_: None
     ) -> dict[str, dict[str, Any]]:
-        """Do the jobs that are missing, with so many processes; return the results of all of them by name."""
-        wanted = list(jobs)
+        """Do the jobs that are missing, each name once, with so many processes; return all results by name."""
+        wanted = list({job.name: job for job in jobs}.values())
         missing = [job for job in wanted if job.name not in self._done]
         done = len(wanted) - len(missing)
         tell(done, len(wanted), "")
