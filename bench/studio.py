@@ -71,7 +71,7 @@ def rss_mb(process: int) -> float:
 
 
 def measure_clone() -> None:
-    """Print the seconds from `make run` in a fresh clone to a playable board, as on a machine that has only README's."""
+    """Print the seconds from `make run` in a fresh clone to a playable board, in an empty environment."""
     with tempfile.TemporaryDirectory() as folder:
         clone, home = Path(folder) / "selfmate", Path(folder) / "home"
         home.mkdir()

@@ -1,6 +1,6 @@
 """Prints what the package requires, and its extras, as arguments of pip; from pyproject.toml, before it is installed.
 
-    python tools/requirements.py train
+python tools/requirements.py train
 """
 
 import sys
