@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from studio_server import StudioServer
@@ -57,3 +58,14 @@ def test_a_match_is_stopped_and_bad_players_are_refused(server: StudioServer) ->
         page.send("match.stop", id=match["id"])
         assert page.until("match.view", 60, status="stopped")["games"] == 1000
         assert page.ask("match.stop", id="nothing")["type"] == "failure"
+
+
+def test_searches_are_waited_for_when_the_process_ends(server: StudioServer) -> None:
+    """A daemon thread inside the core aborts the process at its end."""
+    with server.page() as page:
+        page.ask("match.start", variant="gardner", first="heuristic-1", second="random", games=2, visits=1)
+        page.send("analysis.start", variant="gardner", seconds=5)
+        page.until("analysis.update")
+        threads = [thread for thread in threading.enumerate() if thread.name in ("analysis", "match")]
+        assert "analysis" in {thread.name for thread in threads}
+        assert not any(thread.daemon for thread in threads)

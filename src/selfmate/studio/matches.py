@@ -152,7 +152,7 @@ class LiveMatches:
         while len(self._matches) > MOST_KEPT:
             self._matches.popitem(last=False)[1].stopping.set()
         match.followers.add(send)
-        threading.Thread(target=match.play, name="match", daemon=True).start()
+        threading.Thread(target=match.play, name="match", daemon=False).start()  # as in `PageWorker`
         return match.view(request.ask)
 
     def _open(self, request: StartMatch) -> LiveMatch:

@@ -63,5 +63,6 @@ class PageWorker:
                 before.join()
             work()
 
-        self._thread = threading.Thread(target=run, name="analysis", daemon=True)
+        # No daemon: Python would end it inside a search when the server ends, which aborts the process.
+        self._thread = threading.Thread(target=run, name="analysis", daemon=False)
         self._thread.start()
