@@ -228,8 +228,8 @@ def test_a_loss_that_is_no_number_rolls_back(
     healthy = Learner._losses
     poisoned_at: list[int] = []
 
-    def poisoned(self: Learner, net: Any, batch: Any, cycle: int) -> tuple[torch.Tensor, ...]:
-        losses = healthy(self, net, batch, cycle)
+    def poisoned(self: Learner, net: Any, batch: Any, cycle: int, *mean: Any) -> tuple[torch.Tensor, ...]:
+        losses = healthy(self, net, batch, cycle, *mean)
         if cycle == 2 and len(poisoned_at) < 2 and net.training and self.step >= 1:
             poisoned_at.append(self.step)
             return (losses[0] * float("nan"), *losses[1:])

@@ -183,9 +183,9 @@ def test_a_run_is_taught_in_its_first_cycles(tmp_path: Path, monkeypatch: pytest
     taught: dict[int, set[bool]] = {}
     real: Callable[..., Any] = Learner._losses
 
-    def watched(self: Learner, net: Any, batch: Any, cycle: int) -> Any:
+    def watched(self: Learner, net: Any, batch: Any, cycle: int, *mean: Any) -> Any:
         taught.setdefault(cycle, set()).add(bool((batch.root_draw == 1 - batch.root_value.abs()).all()))
-        return real(self, net, batch, cycle)
+        return real(self, net, batch, cycle, *mean)
 
     go(tmp_path / "straight", engine, "learner.teacher_cycles=2")
     monkeypatch.setattr(Learner, "_losses", watched)
