@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import queue
 import signal
@@ -11,7 +12,21 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["Interrupt", "Stop", "stop_on_signals"]
+__all__ = ["Interrupt", "Stop", "end_with_parent", "stop_on_signals"]
+
+PR_SET_PDEATHSIG = 1
+"""Of Linux's `prctl`: the signal that a process gets when the thread that started it ends."""
+
+
+def end_with_parent(parent: int) -> None:
+    """Let this process end with its parent, whose process id is given; for worker processes, on Linux alone.
+
+    A pool of processes ends its workers only if the parent ends by itself, not if a signal ends it.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
 
 
 class Stop:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -25,6 +26,7 @@ from selfmate.lab.frozenlake.scores import score
 from selfmate.lab.frozenlake.settings import LakeSettings, from_toml, to_toml
 from selfmate.lab.frozenlake.truth import find_truth, greedy, one_hot
 from selfmate.util.files import write_file
+from selfmate.util.signals import end_with_parent
 
 __all__ = ["LakeJob", "LakeResults", "learn_job", "plan_job", "truth_of"]
 
@@ -162,7 +164,8 @@ def _run(jobs: list[LakeJob], workers: int) -> Iterator[tuple[LakeJob, dict[str,
             yield job, job.run()
         return
     # New processes instead of forks: a fork of a process with PyTorch's threads may hang.
-    with ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn")) as pool:
+    spawn, size = multiprocessing.get_context("spawn"), min(workers, len(jobs))
+    with ProcessPoolExecutor(size, spawn, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
         running = {pool.submit(job.run): job for job in jobs}
         try:
             for future in as_completed(running):
