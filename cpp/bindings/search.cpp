@@ -1,4 +1,4 @@
-// Python: MoveStats, SearchResult, Search, AlphaBetaResult, alpha_beta.
+// Python: MoveStats, SearchResult, Search, Nnue, AlphaBetaResult, alpha_beta.
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/search_tree.h"
@@ -215,6 +215,52 @@ void bind_single_search(nb::module_& m) {
             "root is not evaluated.");
 }
 
+// Copies an array of the caller into a part of the weights, which has its size.
+template <class T>
+void copy_weights(nb::handle array, const char* name, std::initializer_list<std::size_t> shape, T* to) {
+    const auto from = checked_array<const T>(array, name, shape, "EvaluatorError");
+    std::size_t size = 1;
+    for (const std::size_t length : shape) size *= length;
+    std::copy_n(from.data, size, to);
+}
+
+void bind_nnue(nb::module_& m) {
+    nb::class_<NnueWeights>(m, "Nnue", "An efficiently updatable net, the evaluation of `alpha_beta`. Immutable.")
+        .def(
+            "__init__",
+            [](NnueWeights* self, nb::object features, nb::object bias, nb::object output, nb::object output_bias,
+               int scale) {
+                auto weights = std::make_unique<NnueWeights>();
+                copy_weights(features, "features", {NNUE_FEATURES, NNUE_HIDDEN}, &weights->features[0][0]);
+                copy_weights(bias, "bias", {NNUE_HIDDEN}, weights->bias);
+                copy_weights(output, "output", {NNUE_BUCKETS, 2 * NNUE_HIDDEN}, &weights->output[0][0]);
+                copy_weights(output_bias, "output_bias", {NNUE_BUCKETS}, weights->output_bias);
+                weights->scale = scale;
+                if (!nnue_fits(*weights))
+                    throw Error("EvaluatorError", "weights of an NNUE that are too large for its integers", "");
+                new (self) NnueWeights(*weights);
+            },
+            nb::kw_only(), "features"_a, "bias"_a, "output"_a, "output_bias"_a, "scale"_a,
+            nb::sig("def __init__(self, *, features: NDArray[numpy.int16], bias: NDArray[numpy.int16], output: "
+                    "NDArray[numpy.int16], output_bias: NDArray[numpy.int32], scale: int) -> None"),
+            "`features` int16[768, H], `bias` int16[H], `output` int16[8, 2 H], `output_bias` int32[8]; `scale`:\n"
+            "centipawns for an output of one, 1 to 10,000. Raises EvaluatorError for other arrays, and for weights whose\n"
+            "sums may overflow.")
+        .def(
+            "evaluate",
+            [](const NnueWeights& self, const Position& position) {
+                return NnueLine(self, position.variant(), 0).evaluate(position.state(), 0);
+            },
+            "position"_a, "Return the evaluation of a position in centipawns, for the side to move.")
+        .def_ro("scale", &NnueWeights::scale,
+                "Centipawns for an output of one, whose sigmoid is the expected score: a score s has the value\n"
+                "tanh(s / (2 scale)), -1 to 1.");
+    m.attr("NNUE_HIDDEN") = NNUE_HIDDEN;
+    m.attr("NNUE_BUCKETS") = NNUE_BUCKETS;
+    m.attr("NNUE_ACTIVATION_ONE") = ACTIVATION_ONE;
+    m.attr("NNUE_OUTPUT_ONE") = OUTPUT_ONE;
+}
+
 void bind_alpha_beta(nb::module_& m) {
     nb::class_<AlphaBetaResult>(m, "AlphaBetaResult", "The result of `alpha_beta`.")
         .def_ro("score", &AlphaBetaResult::score,
@@ -224,17 +270,17 @@ void bind_alpha_beta(nb::module_& m) {
         .def_ro("nodes", &AlphaBetaResult::nodes);
     m.def(
         "alpha_beta",
-        [](const Position& position, int depth, std::uint64_t nodes) {
+        [](const Position& position, int depth, std::uint64_t nodes, const NnueWeights* net) {
             if (depth < 1 || depth > MAX_ALPHA_BETA_DEPTH) throw nb::value_error("depth goes from 1 to 64");
             if (position.outcome(false))
                 throw Error("SearchError", "there is no move to search for: the game is over",
                             position.fen(position.own_castling()));
             nb::gil_scoped_release release;
-            return alpha_beta(position.variant(), position.state(), depth, nodes);
+            return alpha_beta(position.variant(), position.state(), depth, nodes, net);
         },
-        "position"_a, "depth"_a, "nodes"_a,
-        "Search a position by alpha-beta with the evaluation of heuristic-1, until `depth` is reached or `nodes`\n"
-        "positions are searched; one ply at least. Repetitions count within the search alone. A game that is over\n"
+        "position"_a, "depth"_a, "nodes"_a, "net"_a.none() = nb::none(),
+        "Search a position by alpha-beta with the evaluation of a net, or of heuristic-1, until `depth` is reached or\n"
+        "`nodes` positions are searched; one ply at least. Repetitions count within the search alone. A game that is over\n"
         "raises SearchError.\n\n"
         ">>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)\n"
         ">>> result.best, result.score\n"
@@ -245,6 +291,7 @@ void bind_alpha_beta(nb::module_& m) {
 
 void bind_search(nb::module_& m) {
     bind_results(m);
+    bind_nnue(m);
     bind_alpha_beta(m);
     bind_single_search(m);
 }

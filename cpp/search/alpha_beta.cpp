@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "search/native_evaluators.h"
@@ -16,6 +17,7 @@ constexpr int MAX_PLY = 128;
 constexpr int CHECKED_QUIESCENCE = 2;  // plies of quiescence in which evasions of a check are searched
 constexpr int PIECE_CENTIPAWNS[7] = {0, 100, 300, 325, 500, 900, 1000};
 constexpr int DELTA = 200;  // a capture that leaves the score this far below alpha is not searched
+constexpr int MOST_LEAD = 20'000;  // of an evaluation, far from a forced win
 constexpr int DRAWISH = 8;  // a lead that cannot mate counts this much less
 constexpr std::size_t MAX_TABLE = std::size_t{1} << 20;
 // Pruning at low depths, where only mate wins (Stockfish and many others have the same, with other margins).
@@ -40,7 +42,7 @@ struct OrderedMove {
 
 class AlphaBeta {
 public:
-    AlphaBeta(const Variant& variant, std::uint64_t max_nodes)
+    AlphaBeta(const Variant& variant, std::uint64_t max_nodes, const NnueWeights* net)
         : variant_(variant),
           max_nodes_(max_nodes),
           needs_mate_(variant.royal[WHITE] && variant.royal[BLACK] && !variant.kings_may_explode && !variant.hill &&
@@ -48,6 +50,7 @@ public:
         std::size_t size = 1024;
         while (size < MAX_TABLE && size < max_nodes) size *= 2;
         table_.resize(size);
+        if (net) net_.emplace(*net, variant, MAX_PLY);
     }
 
     AlphaBetaResult run(const State& state, int depth) {
@@ -74,7 +77,7 @@ private:
         variant_.legal_moves(state, moves);
         if (!moves.size()) return score_without_moves(state, ply);
         if (ply && (state.halfmove_clock >= 100 || is_repeated(state))) return 0;
-        if (ply >= MAX_PLY) return evaluate(state);
+        if (ply >= MAX_PLY) return evaluate(state, MAX_PLY);
         const bool in_check = variant_.checkers(state, state.turn);
         if (in_check && ply < most_extended_) ++depth;
         if (depth <= 0) return quiesce(state, moves, in_check, alpha, beta, ply, 0);
@@ -90,7 +93,7 @@ private:
         }
         // 3. A lead over beta that a few plies hardly change, or that is there even after a pass: no move is needed
         const bool prunes = needs_mate_ && !in_check;
-        const int standing = in_check ? -INFINITE : evaluate(state);
+        const int standing = in_check ? -INFINITE : evaluate(state, ply);
         if (prunes && ply && depth <= STATIC_DEPTH && beta < FORCED && standing - STATIC_MARGIN * depth >= beta &&
             may_pass(state))
             return standing;
@@ -159,8 +162,8 @@ private:
     // Captures and promotions until the position is quiet; a side in check searches all moves in the first plies.
     int quiesce(const State& state, const MoveList& moves, bool in_check, int alpha, int beta, int ply, int level) {
         const bool evades = in_check && level < CHECKED_QUIESCENCE;
-        const int standing = evades ? -INFINITE : evaluate(state);
-        if (standing >= beta || ply >= MAX_PLY) return evades ? evaluate(state) : standing;
+        const int standing = evades ? -INFINITE : evaluate(state, std::min(ply, MAX_PLY));
+        if (standing >= beta || ply >= MAX_PLY) return evades ? evaluate(state, MAX_PLY) : standing;
         alpha = std::max(alpha, standing);
         int best = standing;
         OrderedMove ordered[MAX_MOVES];
@@ -226,8 +229,9 @@ private:
         return gains[0] < 0;
     }
 
-    int evaluate(const State& state) const {
-        const int lead = static_cast<int>(100 * heuristic_lead(variant_, state));
+    int evaluate(const State& state, int ply) {
+        const int lead = net_ ? std::clamp(net_->evaluate(state, ply), -MOST_LEAD, MOST_LEAD)
+                              : static_cast<int>(100 * heuristic_lead(variant_, state));
         return needs_mate_ && !can_mate(state, lead > 0 ? state.turn : ~state.turn) ? lead / DRAWISH : lead;
     }
 
@@ -311,6 +315,7 @@ private:
     bool may_stop_ = false, stopped_ = false;
     int most_extended_ = 0;  // checks are extended up to this ply
     Move root_best_ = Move(0, 0);
+    std::optional<NnueLine> net_;  // none: the evaluation of heuristic-1
     std::vector<Entry> table_;
     std::uint16_t killers_[MAX_PLY][2] = {};
     int history_[2][64][64] = {};
@@ -318,8 +323,9 @@ private:
 
 }  // namespace
 
-AlphaBetaResult alpha_beta(const Variant& variant, const State& state, int depth, std::uint64_t max_nodes) {
-    return AlphaBeta(variant, max_nodes).run(state, std::clamp(depth, 1, MAX_ALPHA_BETA_DEPTH));
+AlphaBetaResult alpha_beta(const Variant& variant, const State& state, int depth, std::uint64_t max_nodes,
+                           const NnueWeights* net) {
+    return AlphaBeta(variant, max_nodes, net).run(state, std::clamp(depth, 1, MAX_ALPHA_BETA_DEPTH));
 }
 
 }  // namespace selfmate

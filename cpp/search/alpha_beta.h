@@ -1,11 +1,11 @@
-// Alpha-beta search with the evaluation of `heuristic-1`: the second judge of analysis. Its score is that of one line,
-// not the mean of a tree, so a move that loses a piece to one reply shows its full loss, and two moves are compared
+// Alpha-beta search with a net (nnue.h) or the evaluation of `heuristic-1`: it judges the moves of games in analysis. Its
+// score is that of one line, not the mean of a tree, so a move that loses a piece to one reply shows its full loss, and two moves are compared
 // exactly when their positions are searched to the same depth.
 #pragma once
 
 #include <cstdint>
 
-#include "board/variant.h"
+#include "search/nnue.h"
 
 namespace selfmate {
 
@@ -23,7 +23,8 @@ struct AlphaBetaResult {
 // Searches a position with legal moves, one ply deeper at a time, until `depth` is reached or `max_nodes` positions
 // were searched; the first ply is always searched. A position that repeats within a line counts as a draw; the game
 // before the position is not known here, or else every move back and forth would be a draw. The result depends on the
-// arguments alone.
-AlphaBetaResult alpha_beta(const Variant& variant, const State& state, int depth, std::uint64_t max_nodes);
+// arguments alone. `net`: null for the evaluation of `heuristic-1`.
+AlphaBetaResult alpha_beta(const Variant& variant, const State& state, int depth, std::uint64_t max_nodes,
+                           const NnueWeights* net = nullptr);
 
 }  // namespace selfmate

@@ -1081,6 +1081,38 @@ class SearchResult:
     @property
     def collisions(self) -> int: ...
 
+class Nnue:
+    """
+    An efficiently updatable net, the evaluation of `alpha_beta`. Immutable.
+    """
+
+    def __init__(self, *, features: NDArray[numpy.int16], bias: NDArray[numpy.int16], output: NDArray[numpy.int16], output_bias: NDArray[numpy.int32], scale: int) -> None:
+        """
+        `features` int16[768, H], `bias` int16[H], `output` int16[8, 2 H], `output_bias` int32[8]; `scale`:
+        centipawns for an output of one, 1 to 10,000. Raises EvaluatorError for other arrays, and for weights whose
+        sums may overflow.
+        """
+
+    def evaluate(self, position: Position) -> int:
+        """
+        Return the evaluation of a position in centipawns, for the side to move.
+        """
+
+    @property
+    def scale(self) -> int:
+        """
+        Centipawns for an output of one, whose sigmoid is the expected score: a score s has the value
+        tanh(s / (2 scale)), -1 to 1.
+        """
+
+NNUE_HIDDEN: int = 128
+
+NNUE_BUCKETS: int = 8
+
+NNUE_ACTIVATION_ONE: int = 181
+
+NNUE_OUTPUT_ONE: int = 256
+
 class AlphaBetaResult:
     """The result of `alpha_beta`."""
 
@@ -1100,10 +1132,10 @@ class AlphaBetaResult:
     @property
     def nodes(self) -> int: ...
 
-def alpha_beta(position: Position, depth: int, nodes: int) -> AlphaBetaResult:
+def alpha_beta(position: Position, depth: int, nodes: int, net: Nnue | None = None) -> AlphaBetaResult:
     """
-    Search a position by alpha-beta with the evaluation of heuristic-1, until `depth` is reached or `nodes`
-    positions are searched; one ply at least. Repetitions count within the search alone. A game that is over
+    Search a position by alpha-beta with the evaluation of a net, or of heuristic-1, until `depth` is reached or
+    `nodes` positions are searched; one ply at least. Repetitions count within the search alone. A game that is over
     raises SearchError.
 
     >>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)

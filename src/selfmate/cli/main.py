@@ -28,7 +28,7 @@ from selfmate.cli.recipe import recipe_app
 from selfmate.cli.records import records
 from selfmate.cli.starts import starts
 from selfmate.cli.studio import studio
-from selfmate.cli.training import cooldown, pack, train
+from selfmate.cli.training import cooldown, nnue, pack, train
 from selfmate.cli.tune import tune
 from selfmate.errors import SelfmateError, clip
 
@@ -108,7 +108,7 @@ def _selfmate(
 
 
 COMMANDS = (
-    perft, train, starts, records, arena, ab, tune, ladder, rate, progress, pack, cooldown,
+    perft, train, starts, records, arena, ab, tune, ladder, rate, progress, pack, cooldown, nnue,
     play, studio, uci, analyse, nets, export, demo, doctor,
 )  # fmt: skip
 for command in COMMANDS:

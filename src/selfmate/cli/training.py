@@ -1,4 +1,4 @@
-"""`selfmate train`, `selfmate pack` and `selfmate cooldown`."""
+"""`selfmate train`, `pack`, `cooldown` and `nnue`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from selfmate.util.packages import install_hint
 if TYPE_CHECKING:
     from selfmate.train.session import Summary
 
-__all__ = ["choose_trainer", "cooldown", "pack", "train"]
+__all__ = ["choose_trainer", "cooldown", "nnue", "pack", "train"]
 
 Source = Annotated[
     Path | None,
@@ -191,3 +191,42 @@ def cooldown(
         for name in ("policy", "value"):
             losses = [getattr(each, name) for each in (found.before, found.after)]
             print(f"Held-out {name} loss: {losses[0]:.4f} before, {losses[1]:.4f} after.")
+
+
+def nnue(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run with games.", show_default=False)],
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="A new file for the net.", show_default=False)],
+    steps: Annotated[int, typer.Option("--steps", min=1, max=10_000_000, help="Training steps.")] = 20_000,
+    batch: Annotated[int, typer.Option("--batch", min=1, max=1 << 20, help="Positions of a step.")] = 16_384,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=(1 << 63) - 1, help="Random seed.")] = 1,
+    device: Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")] = "auto",
+) -> None:
+    """Train a small, efficiently updatable net (NNUE) from the games of a run, the evaluation of alpha-beta.
+
+    It learns from the searches and results of the run's games. `selfmate analyse` judges games with the one that is
+    shipped beside the net of a variant.
+
+    Example: selfmate nnue runs/chess nnue.safetensors --steps 20000
+    """
+    try:
+        from selfmate.train.nnue import train_nnue
+    except ModuleNotFoundError as error:
+        raise SelfmateError(install_hint(error.name)) from error
+    from selfmate.util.signals import Interrupt
+
+    with Interrupt() as interrupt, progress_bar() as bar:
+        task = bar.add_task("nnue", total=steps, note="")
+
+        def tell(done: int, note: str) -> None:
+            bar.update(task, completed=done, note=note)
+
+        found = train_nnue(run, to, steps=steps, batch=batch, seed=seed, device=device, stopping=interrupt, tell=tell)
+    if found is None:
+        notice("stopped; nothing is written")
+        sys.exit(INTERRUPTED)
+    print(f"{to}: {found.positions:,} quiet positions, {found.scale} centipawns for an output of one.")
+    if found.held_out:
+        print(
+            f"Held-out loss: {found.loss:.5f} on {found.held_out:,} positions "
+            f"({found.constant_loss:.5f} for their mean score)."
+        )

@@ -71,7 +71,15 @@ MAX_FILE_BYTES: Final = 1 << 30
 MAX_HEADER_BYTES: Final = 1 << 20
 MAX_JSON_BYTES: Final = 1 << 20
 
-DTYPES: Final[dict[str, str]] = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U64": "<u8"}
+DTYPES: Final[dict[str, str]] = {
+    "F32": "<f4",
+    "F64": "<f8",
+    "I16": "<i2",
+    "I32": "<i4",
+    "I64": "<i8",
+    "U8": "|u1",
+    "U64": "<u8",
+}
 """The types of tensors: safetensors' name and NumPy's."""
 TensorSpec = tuple[str, tuple[int, ...]]
 """The expected type (safetensors' name) and shape of a tensor."""
