@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME, load, save
+from selfmate.nn.nnue import NNUE_NAME, read_nnue
 from selfmate.nn.onnx import INT8_NAME, ONNX_NAME, export_onnx
 from selfmate.nn.quantize import quantize
 from selfmate.nn.shipped import CARD_NAME, FOLDER
@@ -38,6 +39,7 @@ def main(
     commit: str = "",
     matches: Sequence[Path] = (),
     on_clock: bool = True,
+    nnue: Path | None = None,
 ) -> None:
     """Write the folder of the net."""
     # 1. The net
@@ -50,6 +52,9 @@ def main(
     if not is_run:
         for file in PROVENANCE:
             write_file(folder / file, (run / file).read_bytes())
+    if nnue is not None:
+        read_nnue(nnue)  # raises if it is not one
+        write_file(folder / NNUE_NAME, nnue.read_bytes())
     if onnx:
         export_onnx(net, folder / ONNX_NAME, card)
         write_file(folder / INT8_NAME, quantize((folder / ONNX_NAME).read_bytes()))
@@ -85,7 +90,7 @@ def main(
         "on_clock": on_clock,
         "files": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
-            for file in (JSON_NAME, TENSORS_NAME, ONNX_NAME, INT8_NAME, *PROVENANCE)
+            for file in (JSON_NAME, TENSORS_NAME, NNUE_NAME, ONNX_NAME, INT8_NAME, *PROVENANCE)
             if (folder / file).exists()
         },
     }
@@ -126,6 +131,7 @@ if __name__ == "__main__":
         metavar="JSON",
         help="output of selfmate arena --json; repeatable",
     )
+    parser.add_argument("--nnue", type=Path, metavar="FILE", help="the output of selfmate nnue, shipped beside it")
     parser.add_argument(
         "--not-on-clock", action="store_true", help="not the default where time is limited: heuristic-1 is stronger"
     )
@@ -139,5 +145,6 @@ if __name__ == "__main__":
         "commit": wanted.commit,
         "matches": wanted.match,
         "on_clock": not wanted.not_on_clock,
+        "nnue": wanted.nnue,
     }
     main(wanted.run, wanted.name, **given)

@@ -30,7 +30,7 @@ FOOLS_MATE = '[White "Fool"]\n[Black "Scholar"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n'
 def _quick_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Marks are tested elsewhere; here the judge's searches would take seconds for a move."""
     monkeypatch.setattr(marks, "JUDGE_VISITS", 32)
-    monkeypatch.setattr(marks, "DEPTHS", ((5, 20_000), (6, 50_000), (7, 100_000)))
+    monkeypatch.setattr(marks, "CHECK_NODES", (20_000, 50_000))
 
 
 # -- positions ------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import chess.pgn
 import msgspec
@@ -17,15 +17,17 @@ import pytest
 
 from command import Run
 from selfmate import Game, Move, Position
+from selfmate._core import Nnue
 from selfmate.app import marks
 from selfmate.app.accuracy import GameSummary, graph
 from selfmate.app.analysis_input import _Stream, read_input
 from selfmate.app.analysis_json import GameMoveRecord, PositionRecord, json_schema
 from selfmate.app.annotate import AnnotatedFile, annotate_move
 from selfmate.app.judge import _judge_of, analyse_game
-from selfmate.app.marks import MoveCheck, Searcher, mark_of
+from selfmate.app.marks import AlphaBeta, MoveCheck, Searcher, _after, is_endgame, mark_of
 from selfmate.errors import SelfmateError
 from selfmate.nn import shipped as nets
+from selfmate.nn.nnue import find_nnue
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.util.text_lines import numbered_lines
@@ -39,7 +41,7 @@ GARDNER = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
 @pytest.fixture(autouse=True)
 def _few_visits_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marks, "JUDGE_VISITS", 32)
-    monkeypatch.setattr(marks, "DEPTHS", (*marks.DEPTHS[:2], (10, 500_000)))
+    monkeypatch.setattr(marks, "CHECK_NODES", (50_000, 100_000))
 
 
 @pytest.fixture
@@ -76,283 +78,169 @@ def queen_game() -> tuple[Position, Move, Move]:
     return before, before.parse_san("d6"), before.parse_san("Qg5")
 
 
-def test_the_loss_of_a_hanging_queen_is_confirmed(queen_game: tuple[Position, Move, Move]) -> None:
-    before, best, played = queen_game
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 500))
-    found = check.confirm(before, best, played, 0.5)
-    assert len(found.alpha_beta) == len(marks.DEPTHS)
-    assert found.judge is not None
-    assert found.judge > 0.3
-    expected = (4 * min(found.alpha_beta) + 2 * found.judge + 0.5) / 7
-    assert found.loss == pytest.approx(expected)
-    assert mark_of(found.loss) == "??"
-    assert found.line[0] != played
-    position = before.copy()
-    for move in found.line:
-        assert position.is_legal(move)
-        position.play(move)
-    assert len(found.line) == max(marks.LINE_ENDS) + 1
-    # The other way round every search sees a gain.
-    assert check.confirm(before, played, best, 0.07) == marks.Confirmation(0.0, (0.0,))
-    assert check.confirm(before, best, best, 0.5).loss == 0
+class FakeSearch(AlphaBeta):
+    """Scores in centipawns for the side that moves, of the move that was played and of the better one, by search."""
+
+    def __init__(self, before: Position, played: Move, better: list[int], worse: list[int], net: Nnue | None) -> None:
+        super().__init__(net)
+        self._fen, self._turn, self._played = before.fen(), before.turn, _after(before, played).fen()
+        self._better, self._worse = better, worse
+        self.searched: list[int] = []
+
+    def best(self, position: Position, nodes: int) -> Move:
+        """Return the first move but the one that was played."""
+        moves = [each for each in position.legal_moves if _after(position, each).fen() != self._played]
+        return moves[0]
+
+    def score(self, position: Position, nodes: int) -> int:
+        """Return the score of the search with so many nodes; the first is that of the screening."""
+        step = (marks.SCREEN_NODES, *marks.CHECK_NODES).index(nodes)
+        self.searched.append(step)
+        score = (self._worse if position.fen() == self._played else self._better)[step]
+        return score if position.turn == self._turn else -score
 
 
-def stub_judge(monkeypatch: pytest.MonkeyPatch, values: dict[Move, float], ends: dict[Move, float]) -> None:
-    """Let the judge see these values after moves, and at the ends of the lines after them; 0 after others."""
-
-    def value(self: MoveCheck, position: Position, before: Position) -> float:
-        last = next(move for move in before.legal_moves if marks._after(before, move).fen() == position.fen())
-        return values.get(last, 0.0)
-
-    monkeypatch.setattr(MoveCheck, "_value", value)
-    monkeypatch.setattr(MoveCheck, "_line_values", lambda self, before, move: ([ends.get(move, 0.0)], (move,)))
+NET: Nnue | None = find_nnue(nets.named("chess-gpu") or Path())
 
 
-@pytest.mark.parametrize("doubting", range(len(marks.DEPTHS)))
-def test_one_alpha_beta_search_that_sees_too_little_is_enough(
-    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch, doubting: int
-) -> None:
-    before, best, played = queen_game
-    seen: list[int] = []
+def confirm(
+    game: tuple[Position, Move, Move],
+    better: list[int],
+    worse: list[int],
+    *,
+    judge: tuple[float, float] = (0.0, -0.2),
+    net: Nnue | None = NET,
+    refuted: bool = False,
+) -> marks.Confirmation:
+    """Return what is confirmed if the searches see these scores, and the judge these values after both moves."""
+    before, _, played = game
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1), FakeSearch(before, played, better, worse, net))
 
-    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
-        step = [depth for depth, _ in marks.DEPTHS].index(depth)
-        assert nodes == marks.DEPTHS[step][1]
-        seen.append(step)
-        # A pawn and a half less is a large loss of value here, but may be a gambit.
-        return 0 if move != played else -150 if step == doubting else -900
+    def value(position: Position, before: Position) -> float:
+        return judge[position.fen() == _after(before, played).fen()]
 
-    monkeypatch.setattr(marks, "_score", score)
-    stub_judge(monkeypatch, {played: -0.9}, {played: -0.9})
-    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.07)
-    assert (found.loss, found.mark) == (0, "")
-    assert max(seen) == doubting  # no deeper search than needed
-    assert (found.judge is None) == (doubting < len(marks.DEPTHS) - 1)
+    check._value = value  # type: ignore[method-assign]
+    return check.confirm(before, played, refuted=refuted)
 
 
-@pytest.mark.parametrize(
-    ("fen", "pieces"),
-    [
-        ("r3k3/1p3n2/8/8/8/5N2/1P4B1/R3K3 w - - 0 1", 5),  # an endgame: 5 of 14 pieces
-        ("r3k1n1/1p3n2/8/8/8/5N2/1P4B1/R3K3 w - - 0 1", 6),
-    ],
-)
-def test_an_endgame_needs_a_larger_loss(fen: str, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A knight for a pawn has a mark only with more pieces; what loses the game has one in both."""
-    before = Position("chess", fen)
-    best, played = before.parse_san("Ne5"), before.parse_san("Ng5")
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
-    monkeypatch.setattr(marks, "_rivals", lambda before, best, played: [best])
-    stub_judge(monkeypatch, {played: -0.45}, {played: -0.45})
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -330 * (move == played))
-    found = check.confirm(before, best, played, 0.42)
-    assert (found.mark, found.loss > 0) == (("", False) if pieces == 5 else ("??", True))
-    stub_judge(monkeypatch, {best: 0.2, played: -0.9}, {best: 0.2, played: -0.9})
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 if move == played else 300)
-    assert check.confirm(before, best, played, 0.9).mark == "??"
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -99_990 if move == played else -600)
-    stub_judge(monkeypatch, {}, {})
-    assert check.confirm(before, best, played, 0.1).mark == "?!"  # a forced mate is certain
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: 900 - 560 * (move == played))
-    stub_judge(monkeypatch, {best: 0.9, played: 0.5}, {best: 0.9, played: 0.5})
-    assert check.confirm(before, best, played, 0.1).mark == "?!"  # a rook's worth
-
-
-def test_the_judge_and_the_player_can_prevent_a_mark(
-    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, best, played = queen_game
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -200 * (move == played))
-    stub_judge(monkeypatch, {}, {played: -0.35})
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
-    found = check.confirm(before, best, played, 0.2)
-    assert found.loss == pytest.approx((4 * (2 / 6) + 2 * 0.35 + 0.2) / 7)
-    assert found.mark == mark_of(found.loss) == "?!"
-    assert check.confirm(before, best, played, 0.1).loss == pytest.approx(found.loss - 0.1 / 7)
-    assert check.confirm(before, best, played, 0.02) == marks.Confirmation(0.0)  # the player sees no loss
-    stub_judge(monkeypatch, {}, {played: 0.2})  # the net sees what the other side has for it
-    found = check.confirm(before, best, played, 0.2)
-    assert not found.mark
-    assert len(found.alpha_beta) == len(marks.DEPTHS) - 1
+def test_the_loss_is_the_least_that_alpha_beta_saw(queen_game: tuple[Position, Move, Move]) -> None:
+    assert NET is not None
+    found = confirm(queen_game, [0, 0, 50], [-300, -300, -200])
+    values = [math.tanh(score / (2 * NET.scale)) for score in (0, -300, 50, -200)]
+    assert found.alpha_beta == pytest.approx((values[0] - values[1], values[2] - values[3]))
+    assert found.loss == pytest.approx(min(found.alpha_beta))
+    assert found.judge == pytest.approx(0.2)
+    assert found.mark == "??"
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
-
-
-def test_a_mark_needs_the_judge(queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch) -> None:
-    before, best, played = queen_game
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 * (move == played))
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
-    for seen, mark in ((0.06, "??"), (0.04, "")):
-        stub_judge(monkeypatch, {}, {played: -seen})
-        found = check.confirm(before, best, played, 0.2)
-        assert found.mark == mark
-        assert (found.loss > 0) == bool(mark)
+    assert [mark_of(least - 0.001) for least, _ in marks.MARKS] == ["?", "?!", ""]
 
 
 @pytest.mark.parametrize(
-    ("better", "worth", "aim", "mark"),
+    ("better", "worse", "judge", "mark"),
     [
-        (0, 0.0, 0.28, "?!"),
-        (300, 0.5, 0.26, "?!"),
-        (-300, -0.5, 0.26, "?!"),
-        (301, 0.5, 0.26, ""),
-        (300, 0.51, 0.26, ""),
-        (-300, -0.51, 0.26, ""),
-        (0, 0.0, 0.26, ""),  # of which the judge sees 0.14
+        ([0, 0, 0], [-79, -900, -900], (0.0, -0.9), ""),  # the short search sees too little
+        ([0, 0, 0], [-900, -100, -900], (0.0, -0.9), ""),  # the first long one
+        ([0, 0, 0], [-900, -900, -100], (0.0, -0.9), ""),  # the second
+        ([0, 0, 0], [-200, -200, -200], (0.0, -0.1), "?"),
+        ([0, 0, 0], [-200, -200, -200], (0.0, 0.01), ""),  # the judge prefers the move
+        ([900, 900, 900], [600, 600, 600], (0.9, 0.8), ""),  # three pawns of nine hardly change the value
+        ([900, 900, 900], [400, 400, 400], (0.9, 0.95), "?!"),  # five do not need the judge
+        ([1300, 1300, 1300], [600, 600, 600], (0.9, 0.8), ""),  # leads beyond ten are all the same
+        ([-500, -500, -500], [-940, -960, -940], (-0.9, -0.95), ""),  # four and a half at every search
+        ([-800, -800, -800], [-900, -999_990, -999_990], (-0.9, -0.8), "?!"),  # a mate
+        ([-900, -900, -900], [-999, -999_990, -999_990], (-0.9, -0.95), ""),  # in a lost game
+        ([-800, -800, -999_980], [-900, -999_990, -999_990], (-0.9, -0.95), ""),  # there is no better move
+        ([200, 999_990, 999_990], [50, 50, 50], (0.9, 0.1), "??"),  # a mate is missed
     ],
 )
-def test_a_smaller_loss_is_marked_in_an_open_game(
+def test_every_search_can_prevent_a_mark(
     queen_game: tuple[Position, Move, Move],
-    monkeypatch: pytest.MonkeyPatch,
-    better: int,
-    worth: float,
-    aim: float,
+    better: list[int],
+    worse: list[int],
+    judge: tuple[float, float],
     mark: str,
 ) -> None:
-    """The losses to confirm lie between the bounds of an open game and of any."""
-    before, best, played = queen_game
-
-    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
-        return better - 200 * (move == played)
-
-    monkeypatch.setattr(marks, "_score", score)
-    seen = marks.value_of_score(better) - marks.value_of_score(better - 200)
-    stub_judge(monkeypatch, dict.fromkeys(before.legal_moves, worth), {played: -(7 * aim - 4 * seen - 0.2) / 2})
-    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.2)
-    assert found.loss == pytest.approx(aim)
-    assert (found.mark, mark_of(found.loss)) == (mark, "")
-
-
-@pytest.mark.parametrize(
-    ("scores", "values", "ends", "mark"),
-    [
-        ((-500, -1100), (-0.5, -0.9), (-0.5, -0.9), "?!"),
-        ((-800, -999_990), (-0.7, -1.0), (-0.7, -1.0), "?!"),  # a mate
-        ((-800, -999_990), (-0.7, -1.0), (-0.81, -1.0), ""),  # in a lost game
-        ((1300, 600), (0.98, 0.5), (0.95, 0.5), "?!"),
-        ((-500, -1000), (-0.5, -0.9), (-0.5, -0.9), ""),  # less than a rook's worth
-        ((-500, -1100), (-0.85, -0.9), (-0.5, -0.9), ""),  # the game was over, says the judge
-        ((-500, -1100), (-0.5, -0.9), (-0.72, -0.79), ""),  # and here at the ends of the lines
-        ((-500, -1100), (-0.5, -0.95), (-0.81, -0.95), ""),  # and here, too
-        ((-1500, -2900), (-0.5, -0.9), (-0.5, -0.9), ""),  # and here alpha-beta
-    ],
-)
-def test_the_loss_of_a_rook_is_marked_in_a_decided_game(
-    queen_game: tuple[Position, Move, Move],
-    monkeypatch: pytest.MonkeyPatch,
-    scores: tuple[int, int],
-    values: tuple[float, float],
-    ends: tuple[float, float],
-    mark: str,
-) -> None:
-    before, best, played = queen_game
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: scores[move == played])
-    others = before.legal_moves
-    stub_judge(
-        monkeypatch,
-        dict.fromkeys(others, values[0]) | {played: values[1]},
-        dict.fromkeys(others, ends[0]) | {played: ends[1]},
-    )
-    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, 0.1)
-    assert (found.mark, mark_of(found.loss)) == (mark, "")
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "lost", "mark"),
-    [
-        ((-200, -200, -200), (-100, -999_990, -999_990), 0.09, "??"),  # a mate that the first search does not see
-        ((-200, -200, -200), (-100, -999_990, -999_990), 0.07, ""),  # nor the player
-        ((-200, -200, -200), (-100, -1000, -1000), 0.31, "?!"),  # no mate, but deep enough
-        ((-200, -200, -200), (-900, -100, -900), 0.31, ""),
-        ((-200, -200, -200), (-100, -999_990, -300), 0.31, ""),  # no mate against the longest search
-        ((-200, -200, -999_980), (-400, -999_990, -999_990), 0.31, ""),  # there is no better move
-        ((-800, -800, -800), (-1100, -999_990, -999_990), 0.04, "?!"),  # a mate in a decided game
-        ((-800, -800, -800), (-1100, -1100, -1100), 0.04, ""),
-        ((-900, -900, -900), (-1200, -999_990, -999_990), 0.04, ""),  # the game was over
-        ((100, 999_990, 999_990), (50, 50, 50), 0.31, "??"),  # a mate is missed
-        ((600, 999_990, 999_990), (550, 850, 850), 0.31, ""),  # but the game is won
-    ],
-)
-def test_a_mate_counts_whatever_a_shallow_search_saw(
-    queen_game: tuple[Position, Move, Move],
-    monkeypatch: pytest.MonkeyPatch,
-    better: tuple[int, ...],
-    worse: tuple[int, ...],
-    lost: float,
-    mark: str,
-) -> None:
-    before, best, played = queen_game
-
-    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
-        return (worse if move == played else better)[[depth for depth, _ in marks.DEPTHS].index(depth)]
-
-    monkeypatch.setattr(marks, "_score", score)
-    stub_judge(monkeypatch, {}, {played: -0.2})
-    found = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1)).confirm(before, best, played, lost)
+    found = confirm(queen_game, better, worse, judge=judge)
     assert found.mark == mark
+    assert bool(found.line) == bool(mark)
+
+
+def test_no_search_is_longer_than_needed(queen_game: tuple[Position, Move, Move]) -> None:
+    before, _, played = queen_game
+    for worse, most in (([-79, -900, -900], 0), ([-900, -100, -900], 1), ([-900, -900, -100], 2)):
+        search = FakeSearch(before, played, [0, 0, 0], worse, NET)
+        assert not MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1), search).confirm(before, played).mark
+        assert max(search.searched) == most
+
+
+def test_an_endgame_needs_a_larger_loss() -> None:
+    men = "rn2k3/ppp5/8/8/8/8/PPPP4/RN1QK{}2 w - - 0 1"  # 15 men, or 16 with a bishop
+    for fen, endgame in ((men.format("B"), True), ("rnbqk3/pppp4/8/8/8/8/PPPPP3/RNBQKB2 w - - 0 1", False)):
+        before = Position("chess", fen)
+        played = list(before.legal_moves)[-1]
+        assert is_endgame(before) == endgame
+        game = (before, played, played)
+        assert confirm(game, [0, 0, 0], [-150, -150, -150]).mark == ("" if endgame else "?!")  # a value of 0.32
+        assert confirm(game, [0, 0, 0], [-170, -170, -170]).mark == "?!"  # 0.36
+
+
+def test_without_a_net_a_loss_in_pawns_needs_the_judge(queen_game: tuple[Position, Move, Move]) -> None:
+    assert confirm(queen_game, [900, 900, 900], [400, 400, 400], net=None).mark == ""
+    assert confirm(queen_game, [0, 0, 0], [-400, -400, -400], net=None).mark == "??"
+    assert confirm(queen_game, [0, 0, 0], [-400, -400, -400], net=None, judge=(0.0, 0.1)).mark == ""
 
 
 def test_a_loss_that_the_player_has_proven_needs_no_search(
     queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, best, played = queen_game
-
-    def score(position: Position, move: Move, depth: int, nodes: int) -> int:
-        assert move != played
-        return -800
-
-    monkeypatch.setattr(marks, "_score", score)
-    stub_judge(monkeypatch, {}, {played: -0.2})
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
-    assert check.confirm(before, best, played, 0.04, refuted=True).mark == "?!"
+    assert confirm(queen_game, [-800, -800, -800], [-800, -800, -800], refuted=True).mark == "?!"
+    assert confirm(queen_game, [-800, -800, -800], [-800, -800, -800]).mark == ""
     # 2. g4 allows a mate, 2... d6 does not give one.
     given: dict[str, bool] = {}
 
-    def confirm(self: MoveCheck, before: Position, best: Move, played: Move, lost: float, *, refuted: bool) -> object:
+    def note(self: MoveCheck, before: Position, played: Move, *, refuted: bool) -> object:
         given[before.san(played)] = refuted
         return marks.Confirmation(0.0)
 
-    monkeypatch.setattr(MoveCheck, "confirm", confirm)
+    monkeypatch.setattr(MoveCheck, "confirm", note)
     list(analyse_game(Player("heuristic-1"), Game.from_pgn("1. f3 e5 2. g4 d6 *"), Limit(visits=2000)))
     assert (given["g4"], given["d6"]) == (True, False)
 
 
-def test_the_players_own_choice_is_checked_where_its_value_falls(
-    queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, other, played = queen_game
-    choices = {marks.DEPTHS[0]: played, marks.DEPTHS[1]: other}
-    assert marks._rivals(before, other, played)[0] == other
-
-    def search(position: Position, depth: int, nodes: int) -> object:
-        return SimpleNamespace(best=choices[depth, nodes])
-
-    monkeypatch.setattr(marks, "alpha_beta", search)
-    monkeypatch.setattr(marks, "_score", lambda position, move, depth, nodes: -900 * (move == played))
-    stub_judge(monkeypatch, {played: -0.9}, {played: -0.9})
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1))
-    assert check.confirm(before, played, played, 0.2).mark == "??"
-    assert check.confirm(before, played, played, 0.1) == marks.Confirmation(0.0)
-    choices[marks.DEPTHS[1]] = played
-    assert not check.confirm(before, played, played, 0.2).mark  # no search knows a better move
-
-
-def test_the_judge_sees_the_ends_of_both_lines_for_the_side_that_moves() -> None:
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 300))
+def test_the_judge_sees_values_for_the_side_that_moves() -> None:
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 300), AlphaBeta(NET))
     for fen, move in (
         ("4k3/8/8/3q4/8/4N3/8/4K3 w - - 0 1", "e3d5"),  # takes the queen
         ("4k3/8/4n3/8/3Q4/8/8/4K3 b - - 0 1", "e6d4"),
     ):
         position = Position("chess", fen)
-        took, line = check._line_values(position, position.parse_uci(move))
         king = "e1e2" if fen.split()[1] == "w" else "e8e7"
-        missed, _ = check._line_values(position, position.parse_uci(king))
-        assert len(took) == len(missed) == len(marks.LINE_ENDS)
-        assert min(took) > max(missed) + 0.2
+        took, missed = (check._value(_after(position, position.parse_uci(each)), position) for each in (move, king))
+        assert took > missed + 0.2
+        line = check._line(position, position.parse_uci(move))
         assert line[0].uci() == move
-        now = [check._value(marks._after(position, position.parse_uci(each)), position) for each in (move, king)]
-        assert now[0] > now[1] + 0.2
+        for each in line:
+            assert position.is_legal(each)
+            position.play(each)
     mate = Position("chess", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1")
-    assert check._line_values(mate, mate.parse_uci("f7g7")) == ([1.0, 1.0], (mate.parse_uci("f7g7"),))
+    assert check._line(mate, mate.parse_uci("f7g7")) == (mate.parse_uci("f7g7"),)
+
+
+def test_a_short_search_of_a_position_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, searched = AlphaBeta(None), []
+
+    def score(position: Position, nodes: int) -> int:
+        searched.append(position.fen())
+        return len(searched)
+
+    monkeypatch.setattr(search, "score", score)
+    position = Position()
+    for move in ("e2e4", "e7e5", "g1f3"):
+        before = search.screen(position)
+        position.play(move)
+        assert search.screen(position) == before + 1
+    assert len(searched) == 4
+    assert search.screen(Position()) == 5  # only the last two are kept
 
 
 def test_the_judge_is_the_net(monkeypatch: pytest.MonkeyPatch) -> None:

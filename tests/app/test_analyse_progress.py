@@ -32,8 +32,8 @@ class Stream(io.StringIO):
 @pytest.fixture(autouse=True)
 def _short_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marks, "JUDGE_VISITS", 8)
-    monkeypatch.setattr(marks, "DEPTHS", ((1, 1000), (2, 1000)))
-    monkeypatch.setattr(marks, "LINE_SEARCH", (1, 2, 1000))
+    monkeypatch.setattr(marks, "CHECK_NODES", (1000, 2000))
+    monkeypatch.setattr(marks, "SCREEN_NODES", 1000)
 
 
 @pytest.fixture

@@ -27,13 +27,14 @@ from selfmate.app.analysis_json import (
     PlayedRecord,
     PositionRecord,
 )
-from selfmate.app.marks import Confirmation, MoveCheck, Searcher, outcome_value
+from selfmate.app.marks import AlphaBeta, Confirmation, MoveCheck, Searcher, outcome_value
 from selfmate.app.notation import san_line
 from selfmate.board.epd import Epd
 from selfmate.board.pgn import Game
 from selfmate.board.pgn_writer import variant_name
 from selfmate.board.position import Position
 from selfmate.nn import shipped as nets
+from selfmate.nn.nnue import find_nnue
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.result import MoveResult, Result
@@ -205,7 +206,9 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
     [('e2e4', ''), ('e7e5', ''), ('g1f3', '')]
     """
     searcher = Searcher(player)
-    check = MoveCheck(lambda: _judge_of(searcher, game.variant, limit.visits or 0))
+    net = nets.net_of(game.variant)
+    alpha_beta = AlphaBeta(None if net is None else find_nnue(net.folder))
+    check = MoveCheck(lambda: _judge_of(searcher, game.variant, limit.visits or 0), alpha_beta)
 
     def search(position: Position) -> Analysis:
         return Analysis(epd=Epd(position), player=player.name, result=searcher.search(position, limit))
@@ -219,9 +222,9 @@ def analyse_game(player: Player, game: Game, limit: Limit, *, number: int = 1) -
         after = None if over is not None else search(position.copy())
         value = -over if over is not None else -after.best.value if after is not None else 0.0
         judged = MoveJudgement(game=number, ply=ply, before=before, after=after, move=node.move, value=value)
-        if (lost := before.best.value - value) > 0 and node.move:  # a null move is no mistake
+        if node.move:  # a null move is no mistake
             refuted = after is not None and (after.result.proven or 0) > 0
-            confirmed = check.confirm(before.position, before.best.move, node.move, lost, refuted=refuted)
+            confirmed = check.confirm(before.position, node.move, refuted=refuted)
             judged = replace(judged, check=confirmed)
         yield judged
         if after is None:

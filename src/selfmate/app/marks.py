@@ -3,25 +3,19 @@
 One search of a few hundred visits is no evidence: its value of a quiet move swings by more than the least loss of a
 mark. A move is compared with a better one by
 
-1. alpha-beta searches of the positions after both moves to growing depths: the least loss among them, since one that
-   ends with the horizon of a search is gone in the next. The shallowest need not see a loss that the player sees,
-2. the judge's values at the ends of alpha-beta's lines after both moves: what was lost there has been taken, and a net
-   sees what the other side has for it. The judge is the net that plays, or else the shipped net of the variant, even
-   if it is not the player because `heuristic-1` is stronger in equal time; without one, the player,
-3. the player's own searches.
+1. alpha-beta searches of the positions after both moves, each longer than the one before: the least loss among them,
+   since one that ends with the horizon of a search is gone in the next. Their evaluation is the efficiently updatable
+   net that is shipped with the variant's net (`nn/nnue.py`), or that of `heuristic-1`,
+2. the judge, which must not prefer the move: it sees what the other side has for a loss. The judge is the net that
+   plays, or else the shipped net of the variant; without one, the player.
 
-The loss is their weighted mean on the scale of values from -1 to 1. In an open game `?!` stands from a lower bound. In
-a decided one the scale is flat, and the loss of a rook hardly changes the value: there `?!` also stands if alpha-beta
-sees the loss of a rook's worth at every depth, and the judge a loss of log-odds right after the moves and at the ends.
+The loss is one of value, on the scale from -1 to 1. In a decided game that scale is flat, and the loss of a queen
+hardly changes the value: there `?!` also stands if every search sees a large loss in pawns. In an endgame a mark needs
+a larger loss: what is a win and what a draw shows only at depths that these searches do not reach. A forced mate is
+worth 1, and certain: it needs no judge, and `?!` stands at a move that allows one if the better move is not hopeless.
 
-A forced mate is worth 1, and certain: what shallower searches saw does not count, and `?!` stands at a move that allows
-one if the better move is not hopeless, for alpha-beta and for the judge.
-
-In an endgame a mark needs a larger loss, unless it is a mate or a rook's worth: a knight for a pawn is often a draw
-there, which shows only at depths that none of these searches reaches.
-
-Alpha-beta must see a loss of `LEAST_PAWNS` at every depth, and the judge some. A step is taken only if a mark still
-stands after the ones before it. The weights and bounds were found with games of Stockfish: docs/results/analysis.md.
+A step is taken only if a mark still stands after the ones before it. The bounds were found with games of Stockfish:
+docs/results/analysis.md.
 """
 
 from __future__ import annotations
@@ -31,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from selfmate._core import Move, alpha_beta
+from selfmate._core import Move, Nnue, alpha_beta
 from selfmate.app.analysis_json import Mark
 from selfmate.board.position import Position
 from selfmate.search.config import play_config
@@ -42,64 +36,43 @@ from selfmate.search.spec import RANDOM
 from selfmate.search.tree_session import TreeSession
 
 __all__ = [
+    "AlphaBeta",
     "Confirmation",
     "MoveCheck",
     "Searcher",
     "is_endgame",
-    "log_odds",
     "mark_of",
     "outcome_value",
-    "pawns_of_score",
     "value_of_score",
 ]
 
-DEPTHS: Final = ((9, 200_000), (12, 800_000), (15, 3_000_000))
-"""Depth and most positions of the alpha-beta searches: about 30 ms, 0.2 s and 1.5 s on one core."""
-LEAST_PAWNS: Final = 1.6
-"""Least loss of every alpha-beta search at a marked move: a pawn and some more may be a gambit."""
-LINE_ENDS: Final = (4, 8)
-"""Plies of alpha-beta's lines after which the judge searches."""
-LINE_SEARCH: Final = (4, 9, 1_000_000)
-"""Least depth, most depth and most positions of the searches that make a line."""
+SCREEN_NODES: Final = 60_000
+"""Positions of the alpha-beta search of every position of a game, about 60 ms on one core."""
+SCREEN_PAWNS: Final = 0.8
+"""Least loss in pawns by those searches: a move that loses less is not checked."""
+CHECK_NODES: Final = (150_000, 600_000)
+"""Positions of the searches after the move and after a better one."""
+LINE_NODES, LINE_PLIES = 30_000, 8
+"""Positions of the searches for the line that was better, and its length."""
+MOST_DEPTH: Final = 64
 JUDGE_VISITS, JUDGE_VISITS_WITHOUT_NET = 400, 20_000
-"""Least visits of the judge; more where the analysis itself has more."""
-MOST_JUDGED: Final = 0.7
-"""The judge is not asked where no mark would stand if it saw this loss."""
-ALPHA_BETA_WEIGHT, JUDGE_WEIGHT, PLAYER_WEIGHT = 4 / 7, 2 / 7, 1 / 7
+"""Visits of the judge, at least; many more if it is heuristic-1, which makes them in less time."""
 HALF_VALUE_PAWNS: Final = 4.0
-"""The lead in pawns that has the value 0.5, as in heuristic-1."""
-MOST_PAWNS: Final = 10.0
-"""More is a decided game."""
+"""A lead of so many pawns has the value 0.5 by the evaluation of heuristic-1."""
 FORCED: Final = 50_000
-"""Scores of alpha-beta beyond this many centipawns are forced wins: those of real leads are far smaller."""
-FAR_PAWNS: Final = 20.0
-"""The same where a rook's worth is lost in a decided game."""
-MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.4, "??"), (0.33, "?"), (0.31, "?!"))
+"""Scores beyond, in centipawns, are forced wins."""
+MOST_PAWNS: Final = 10.0
+"""A larger lead counts as one of so many pawns: the game is won."""
+MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.5, "??"), (0.4, "?"), (0.3, "?!"))
 """Least confirmed loss of value for each mark."""
-LEAST_LOST: Final = 0.03
-"""Least loss by the player's own searches: a move that loses less is not checked."""
-DOUBTED_LOST: Final = 0.08
-"""If the player sees this loss, the shallowest alpha-beta search need not see it: combinations may be deeper."""
-SURPRISE: Final = 0.15
-"""Least fall of the value of the player's own choice, once it is played, at which the choice is checked."""
-OPEN_LOSS, OPEN_JUDGED = 0.24, 0.2
-"""Least confirmed loss of `?!` in an open game, and the least that the judge sees of it."""
-OPEN_PAWNS, OPEN_VALUE = 3.0, 0.5
-"""A game is open if, after the better move, neither alpha-beta nor the judge sees more than this for either side."""
-ROOK_PAWNS, ROOK_ODDS, ROOK_LINE_ODDS = 5.5, 1.0, 0.5
-"""Least losses of a rook's worth: pawns at every depth of alpha-beta, log-odds after the move and at the ends."""
-LEAST_JUDGED: Final = 0.05
-"""Least loss that the judge sees at a marked move, unless it is mated."""
-HOPELESS: Final = -0.8
-"""Value of the judge at the ends of the better line below which neither a rook's worth nor a mate gets a mark: the game
-was lost before."""
-MATED_LOSS: Final = 0.32
-"""Least loss of value in alpha-beta at which `?!` stands for a move that is mated: the better one has -8.5 pawns."""
-ENDGAME_SHARE, ENDGAME_LOSS = 0.36, 0.6
-"""A position with at most this share of the pieces of the start, kings and pawns apart, is an endgame (in chess 5 of
-14); the least confirmed loss of a mark there."""
-MOST_VALUE: Final = 0.98
-"""A larger value of the judge is a game that is won, like `MOST_PAWNS`: nothing more can be lost or gained."""
+ENDGAME_SHARE, ENDGAME_LOSS = 0.57, 0.35
+"""A position with at most this share of the men of the start is an endgame (in chess 18 of 32); least loss there."""
+LEAST_JUDGED: Final = 0.0
+"""Least loss that the judge sees at a marked move: it must not prefer the move."""
+DECIDED_PAWNS: Final = 4.5
+"""Least loss in pawns of `?!` in a decided game."""
+HOPELESS_PAWNS: Final = -8.5
+"""A move that allows a forced mate has no mark if the better one has this score or less: the game was lost before."""
 
 
 def mark_of(confirmed: float | None) -> Mark:
@@ -119,42 +92,26 @@ def outcome_value(position: Position) -> float | None:
     return 0.0 if outcome.winner is None else 1.0 if outcome.winner == position.turn else -1.0
 
 
-def log_odds(value: float) -> float:
-    """Return the logarithm of the odds of a value (-1 to 1) of the judge, at most 4.6: even a small chance counts.
-
-    >>> [round(log_odds(value), 2) for value in (-0.5, 0.0, 0.5, 0.9, 1.0)]
-    [-1.1, 0.0, 1.1, 2.94, 4.6]
-    """
-    return 2 * math.atanh(max(-MOST_VALUE, min(MOST_VALUE, value)))
-
-
 def value_of_score(centipawns: int) -> float:
-    """Return the value (-1 to 1) of a score of alpha-beta; leads are worth 0.71 at most, a forced win is worth 1.
+    """Return the value (-1 to 1) of a score by the evaluation of heuristic-1; a forced win is worth 1.
 
     >>> [round(value_of_score(score), 2) for score in (-400, 0, 100, 3000, 999_997)]
     [-0.5, 0.0, 0.2, 0.71, 1.0]
     """
     if abs(centipawns) > FORCED:
         return math.copysign(1.0, centipawns)
-    pawns = pawns_of_score(centipawns)
+    pawns = _pawns(centipawns)
     return pawns / (HALF_VALUE_PAWNS + abs(pawns))
 
 
-def pawns_of_score(centipawns: int, most: float = MOST_PAWNS) -> float:
-    """Return a score of alpha-beta in pawns, `-most` to `most`."""
-    return max(-most, min(most, centipawns / 100))
-
-
 def is_endgame(position: Position) -> bool:
-    """Return whether few pieces are left, kings and pawns apart.
+    """Return whether few men are left.
 
     >>> is_endgame(Position("chess")), is_endgame(Position("chess", "4k3/pp3r2/2n5/8/8/2N5/PP3R2/4K3 w - - 0 1"))
     (False, True)
     """
-    pieces, start = (
-        sum(letter in "NBRQnbrq" for letter in board.board_fen()) for board in (position, Position(position.variant))
-    )
-    return pieces <= ENDGAME_SHARE * start
+    men, start = (sum(map(str.isalpha, board.board_fen())) for board in (position, Position(position.variant)))
+    return men <= ENDGAME_SHARE * start
 
 
 class Searcher:
@@ -179,20 +136,52 @@ class Searcher:
         return self._session.run()
 
 
+class AlphaBeta:
+    """Alpha-beta with an efficiently updatable net, or with the evaluation of heuristic-1."""
+
+    def __init__(self, net: Nnue | None) -> None:
+        self.net = net
+        self._screened: dict[str, int] = {}
+
+    def best(self, position: Position, nodes: int) -> Move:
+        """Return the best move of a position that is not over."""
+        return alpha_beta(position, MOST_DEPTH, nodes, self.net).best
+
+    def score(self, position: Position, nodes: int) -> int:
+        """Return the score of a position in centipawns for the side to move."""
+        over = outcome_value(position)
+        return int(over * 2 * FORCED) if over is not None else alpha_beta(position, MOST_DEPTH, nodes, self.net).score
+
+    def screen(self, position: Position) -> int:
+        """Return the score of a short search; the last two are kept, since moves of a game share positions."""
+        fen = position.fen()
+        if fen not in self._screened:
+            if len(self._screened) > 1:
+                self._screened.pop(next(iter(self._screened)))
+            self._screened[fen] = self.score(position, SCREEN_NODES)
+        return self._screened[fen]
+
+    def value(self, centipawns: int) -> float:
+        """Return the value (-1 to 1) of a score; a forced win is worth 1."""
+        if self.net is None or abs(centipawns) > FORCED:
+            return value_of_score(centipawns)
+        return math.tanh(centipawns / (2 * self.net.scale))
+
+
 @dataclass(frozen=True, slots=True)
 class Confirmation:
     """The loss of a move that the searches confirm."""
 
     loss: float
-    """Of value, 0 to 2: the weighted mean; 0 where alpha-beta sees too little at some depth, or the judge."""
+    """Of value, 0 to 2: the least that alpha-beta saw; 0 where it is too small for a mark, or the judge sees a gain."""
     alpha_beta: tuple[float, ...] = ()
-    """What alpha-beta saw at each depth; it ends with the first that saw too little for a mark."""
+    """What each search of alpha-beta saw; it ends with the first that saw too little for a mark."""
     judge: float | None = None
-    """What the judge saw at the ends of the lines; None: it was not asked."""
+    """What the judge saw; None: it was not asked."""
     inaccuracy: bool = False
-    """Whether `?!` stands for this loss, though it may be smaller: in an open game, of a rook's worth, or a mate."""
+    """Whether `?!` stands for this loss, though it may be smaller: in a decided game, or for a mate."""
     line: tuple[Move, ...] = ()
-    """The better move and what follows; empty where the judge was not asked for it."""
+    """The better move and what follows; empty without a mark."""
 
     @property
     def mark(self) -> Mark:
@@ -201,16 +190,12 @@ class Confirmation:
 
 
 class _Loss(NamedTuple):
-    """What one alpha-beta search saw."""
+    """What one search of alpha-beta saw after the move and after a better one."""
 
     value: float
-    """The loss of value; 0 if the pawns are too few for a mark."""
     pawns: float
-    """The loss in pawns; scores count up to 20 pawns, so that a mate in a lost game is a loss."""
-    better: float
-    """Pawns after the better move."""
-    mated: bool = False
-    """Whether the move that was played loses to a forced mate; the loss is 0 if the better one does, too."""
+    mated: bool
+    """Whether the move allows a forced mate where the better one, which is not hopeless, does not."""
 
 
 class MoveCheck:
@@ -219,56 +204,49 @@ class MoveCheck:
     `judge` returns the judge and its visits; it is called when they are needed first.
     """
 
-    def __init__(self, judge: Callable[[], tuple[Searcher, int]]) -> None:
+    def __init__(self, judge: Callable[[], tuple[Searcher, int]], alpha_beta: AlphaBeta) -> None:
         self._find_judge = judge
         self._judge: tuple[Searcher, int] | None = None
+        self._alpha_beta = alpha_beta
 
-    def confirm(
-        self, before: Position, best: Move, played: Move, lost: float, *, refuted: bool = False
-    ) -> Confirmation:
-        """Return the loss of `played` against `best` or against the move that alpha-beta prefers, the larger one.
-
-        `lost` is the loss that the player saw; `refuted`: it has proven that `played` loses by force.
-        """
-        # 1. Alpha-beta, the shallow searches, against both rivals
-        if lost < (SURPRISE if best == played else LEAST_LOST):
+    def confirm(self, before: Position, played: Move, *, refuted: bool = False) -> Confirmation:
+        """Return the loss of a move; `refuted`: the player has proven that it loses by force."""
+        # 1. A short search before and after the move
+        search, after = self._alpha_beta, _after(before, played)
+        screened = _pawns(search.screen(before)) + _pawns(search.screen(after))
+        if screened < SCREEN_PAWNS and not refuted:
             return Confirmation(0.0)
-        check = _AlphaBetaCheck(before, played, trusting=lost < DOUBTED_LOST, refuted=refuted)
-        rivals = _rivals(before, best, played)
-        seen, rival = max(
-            ((check.losses(each, len(DEPTHS) - 1), each) for each in rivals),
-            key=lambda each: _least(each[0]),
-            default=([_Loss(0.0, 0.0, 0.0)], played),
-        )
-        endgame = is_endgame(before)
-        open_game, rook = _is_open(seen) and not endgame, _is_rook(seen)
-        if not _stands(seen, MOST_JUDGED, lost, open_game=open_game, rook=rook):
-            return Confirmation(0.0, _values(seen))
-        # 2. The judge, at the ends of the lines after both moves
-        better, line = self._line_values(before, rival)
-        worse, _ = self._line_values(before, played)
-        judged = _average(better) - _average(worse)
-        odds = _average([log_odds(value) for value in better]) - _average([log_odds(value) for value in worse])
-        hopeless = _average(better) < HOPELESS
-        rook = rook and odds >= ROOK_LINE_ODDS and not hopeless
-        # 3. Alpha-beta again, as deep as it can
-        stands = _stands(seen, judged, lost, open_game=open_game, rook=rook)
-        if stands:
-            seen = check.losses(rival, len(DEPTHS))
-            open_game, rook = open_game and _is_open(seen), rook and _is_rook(seen)
-            stands = _stands(seen, judged, lost, open_game=open_game, rook=rook)
-        # 4. The judge, right after both moves, where the loss is small or the game decided
-        if stands and (endgame or not mark_of(_mean(_least(seen), judged, lost))):
-            worth, rest = (self._value(_after(before, move), before) for move in (rival, played))
-            open_game = open_game and abs(worth) <= OPEN_VALUE
-            rook = rook and log_odds(worth) - log_odds(rest) >= ROOK_ODDS
-            stands = _stands(seen, judged, lost, open_game=open_game, rook=rook)
-        loss = max(0.0, _mean(_least(seen), judged, lost)) if _counts(seen, judged) else 0.0
-        if hopeless and _is_mated(seen):
-            loss, stands = 0.0, False
-        if endgame and loss < ENDGAME_LOSS and not _is_mated(seen):
-            loss, stands = 0.0, rook
-        return Confirmation(loss, _values(seen), judged, stands, line)
+        # 2. Longer ones after the move and after a better one
+        better = search.best(before, CHECK_NODES[0])
+        if better == played:
+            return Confirmation(0.0)
+        least = ENDGAME_LOSS if is_endgame(before) else MARKS[-1][0]
+        seen: list[_Loss] = []
+        for nodes in CHECK_NODES:
+            worse = -2 * FORCED if refuted else -search.score(after, nodes)
+            seen.append(self._loss(-search.score(_after(before, better), nodes), worse))
+            certain = self._is_certain(seen)
+            if not certain and min(_values(seen)) < least:
+                return Confirmation(0.0, _values(seen))
+        # 3. The judge, after both moves
+        loss, judged = min(_values(seen)), None
+        if loss >= least and not certain:
+            judged = self._value(_after(before, better), before) - self._value(after, before)
+        if loss < least or (judged is not None and judged < LEAST_JUDGED):
+            loss = 0.0
+        if not (loss or certain):
+            return Confirmation(0.0, _values(seen), judged)
+        return Confirmation(loss, _values(seen), judged, certain, self._line(before, better))
+
+    def _loss(self, better: int, worse: int) -> _Loss:
+        value = self._alpha_beta.value
+        mated = worse < -FORCED <= better and _pawns(better) > HOPELESS_PAWNS
+        return _Loss(value(better) - value(worse), _pawns(better) - _pawns(worse), mated)
+
+    def _is_certain(self, seen: list[_Loss]) -> bool:
+        """Return whether no judge is needed: every search sees a forced mate or, by a net, a large loss in pawns."""
+        large = self._alpha_beta.net is not None and min(each.pawns for each in seen) >= DECIDED_PAWNS
+        return large or all(each.mated for each in seen)
 
     def _value(self, position: Position, before: Position) -> float:
         """Return the judge's value of a position for the side that is to move in `before`."""
@@ -278,121 +256,25 @@ class MoveCheck:
         value = searcher.search(position, Limit(visits=visits)).moves[0].value if over is None else over
         return value if position.turn == before.turn else -value
 
-    def _line_values(self, before: Position, move: Move) -> tuple[list[float], tuple[Move, ...]]:
-        """Return the judge's values along alpha-beta's line after a move, for its side, and the line."""
-        least, most, nodes = LINE_SEARCH
-        position = _after(before, move)
-        line: list[Move] = [move]
-        values: list[float] = []
-        for ply in range(max(LINE_ENDS) + 1):
-            if outcome_value(position) is not None:
-                values += [self._value(position, before)] * (len(LINE_ENDS) - len(values))
-                break
-            if ply in LINE_ENDS:
-                values.append(self._value(position, before))
-            if ply < max(LINE_ENDS):
-                line.append(alpha_beta(position, max(least, most - ply), nodes).best)
-                position.play(line[-1])
-        return values, tuple(line)
+    def _line(self, before: Position, move: Move) -> tuple[Move, ...]:
+        """Return a move and alpha-beta's line after it."""
+        line, position = [move], _after(before, move)
+        while len(line) < LINE_PLIES and outcome_value(position) is None:
+            line.append(self._alpha_beta.best(position, LINE_NODES))
+            position.play(line[-1])
+        return tuple(line)
 
 
-class _AlphaBetaCheck:
-    """Losses of one move by alpha-beta; no search is made twice.
-
-    `trusting`: no search is made after the first if it sees too little for a mark. `refuted`: the move loses by force.
-    """
-
-    def __init__(self, before: Position, played: Move, *, trusting: bool, refuted: bool) -> None:
-        self._before = before
-        self._played = played
-        self._trusting = trusting
-        self._scores: dict[tuple[int, Move], int] = {}
-        if refuted:
-            self._scores |= {(step, played): -2 * FORCED for step in range(len(DEPTHS))}
-
-    def losses(self, rival: Move, depths: int) -> list[_Loss]:
-        """Return the loss against a rival at the first depths of `DEPTHS`, up to one that is too small for a mark.
-
-        Left out are the searches before the proof of a forced win, which is certain whatever they saw, and the first
-        one if it sees too little but is not trusted.
-        """
-        seen: list[_Loss] = []
-        for step in range(depths):
-            depth, positions = DEPTHS[step]
-            for move in (self._played, rival):
-                if (step, move) not in self._scores:
-                    self._scores[step, move] = _score(self._before, move, depth, positions)
-            better, worse = self._scores[step, rival], self._scores[step, self._played]
-            enough = pawns_of_score(better) - pawns_of_score(worse) >= LEAST_PAWNS
-            value = value_of_score(better) - value_of_score(worse) if enough else 0.0
-            pawns = pawns_of_score(better, FAR_PAWNS) - pawns_of_score(worse, FAR_PAWNS)
-            loss = _Loss(value, pawns, pawns_of_score(better), mated=worse < -FORCED)
-            if enough and (max(better, -worse) > FORCED or not all(each.value for each in seen)):
-                seen.clear()
-            seen.append(loss)
-            if not enough and (self._trusting or step > 0):
-                break
-        return seen
-
-
-def _rivals(before: Position, best: Move, played: Move) -> list[Move]:
-    """Return the moves that a move is compared with: the player's choice, and that of alpha-beta.
-
-    Where both are the move itself, a deeper search may have another.
-    """
-    rivals = [each for each in dict.fromkeys((best, alpha_beta(before, *DEPTHS[0]).best)) if each != played]
-    return rivals or [each for each in (alpha_beta(before, *DEPTHS[1]).best,) if each != played]
-
-
-def _mean(alpha_beta_loss: float, judge_loss: float, player_loss: float) -> float:
-    return ALPHA_BETA_WEIGHT * alpha_beta_loss + JUDGE_WEIGHT * judge_loss + PLAYER_WEIGHT * player_loss
-
-
-def _least(seen: list[_Loss]) -> float:
-    return min(each.value for each in seen)
+def _pawns(centipawns: int) -> float:
+    """Return a score in pawns; leads beyond `MOST_PAWNS` count as one of so many."""
+    return max(-MOST_PAWNS, min(MOST_PAWNS, centipawns / 100))
 
 
 def _values(seen: list[_Loss]) -> tuple[float, ...]:
     return tuple(each.value for each in seen)
 
 
-def _is_open(seen: list[_Loss]) -> bool:
-    return all(abs(each.better) <= OPEN_PAWNS for each in seen)
-
-
-def _is_rook(seen: list[_Loss]) -> bool:
-    return min(each.pawns for each in seen) >= ROOK_PAWNS
-
-
-def _is_mated(seen: list[_Loss]) -> bool:
-    return all(each.mated for each in seen) and _least(seen) >= MATED_LOSS
-
-
-def _counts(seen: list[_Loss], judge_loss: float) -> bool:
-    """Return whether alpha-beta and the judge both see a loss; one that ends with mate needs no judge."""
-    return bool(_least(seen)) and (_is_mated(seen) or judge_loss >= LEAST_JUDGED)
-
-
-def _stands(seen: list[_Loss], judge_loss: float, lost: float, *, open_game: bool, rook: bool) -> bool:
-    """Return whether a mark stands by what was seen so far; `rook`: a rook's worth is lost."""
-    loss = _mean(_least(seen), judge_loss, lost)
-    in_open_game = open_game and loss >= OPEN_LOSS and judge_loss >= OPEN_JUDGED
-    some = rook or _is_mated(seen) or bool(mark_of(loss)) or in_open_game
-    return some and _counts(seen, judge_loss)
-
-
-def _average(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _after(before: Position, move: Move) -> Position:
     position = before.copy()
     position.play(move)
     return position
-
-
-def _score(before: Position, move: Move, depth: int, nodes: int) -> int:
-    """Return alpha-beta's score in centipawns of a move for the side that plays it."""
-    after = _after(before, move)
-    over = outcome_value(after)
-    return -int(over * 100_000) if over is not None else -alpha_beta(after, depth, nodes).score
