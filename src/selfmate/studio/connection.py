@@ -122,7 +122,7 @@ class Connection:
             sender.cancel()
             for task in self._tasks:
                 task.cancel()
-            self._analysis.stop()
+            self._analysis.close()
             self._engine.close()
             self._studio.extra.unfollow(self._send_install)
             self._studio.runs.unfollow(self.send_run)
