@@ -282,7 +282,7 @@ class Connection:
         return await self._studio.runs.start(request)
 
     async def _stop_run(self, request: messages.StopRun) -> None:
-        await self._studio.runs.stop(request.id)
+        await self._studio.runs.stop(request.id, pause=request.pause)
 
     async def _install(self, request: messages.InstallTraining) -> None:
         self._studio.extra.install(self._send_install)
