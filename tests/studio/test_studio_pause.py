@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +37,22 @@ MANIFEST = {
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     """The arguments of the trainings that a server starts."""
     found: list[list[str]] = []
+    processes: list[subprocess.Popen[bytes]] = []
 
     def spawn(self: Runs, directory: Path, arguments: list[str]) -> subprocess.Popen[bytes]:
         found.append(arguments)
-        return subprocess.Popen([sys.executable, "-S", "-c", TRAINER, str(directory), json.dumps(MANIFEST)])
+        command = [sys.executable, "-S", "-c", TRAINER, str(directory), json.dumps(MANIFEST)]
+        processes.append(subprocess.Popen(command))
+        return processes[-1]
 
     monkeypatch.setattr(Runs, "_spawn", spawn)
     monkeypatch.setattr(TrainExtra, "check", lambda self: None)
-    return found
+    yield found
+    for process in processes:
+        process.kill()  # one that has ended already ignores it
 
 
 def until(page: Page, status: str) -> dict[str, Any]:

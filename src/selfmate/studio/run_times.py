@@ -1,7 +1,7 @@
 """How long the trainings that the studio started may take, and which of them are paused.
 
-A paused run has saved everything and its process has ended, as that of a stopped one. It differs in its time: resumed, it
-trains for the rest of the minutes that it was given. One small file keeps this for the next server.
+A paused run has saved everything and its process has ended, as that of a stopped one. It differs in its time: resumed,
+it trains for the rest of the minutes that it was given. One small file keeps this for the next server.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
