@@ -658,12 +658,14 @@ export interface RunCard {
   name: string;
   variant: string;
   recipe: string;
-  status: "broken" | "running" | "stopped" | "stopping";
+  status: "broken" | "paused" | "pausing" | "running" | "stopped" | "stopping";
   cycle: number;
   games: number;
   seconds: number;
   /** What is wrong with a broken run, in one sentence. */
   message: string;
+  /** Of the time that a paused run was given; None: as long as it takes. */
+  seconds_left?: number | null;
 }
 
 /** A finished self-play game, by its moves. */
@@ -822,11 +824,12 @@ export interface StopMatch {
   id: string;
 }
 
-/** Stop a run that this server started; everything is saved, and `StartRun` resumes it. */
+/** Save a run and end its training. With `pause`, `StartRun` resumes it for the rest of its time. */
 export interface StopRun {
   type: "run.stop";
   ask: number;
   id: string;
+  pause?: boolean;
 }
 
 /** A game that was read. */

@@ -161,3 +161,15 @@ def test_games_of_a_book_that_cannot_be_read_are_left_out_with_a_line(
 def test_a_device_is_no_book() -> None:
     with pytest.raises(SelfmateError, match=r"^/dev/zero: not a file$"):
         read_openings("/dev/zero", "chess", 1)
+
+
+def test_a_choice_that_is_stopped_has_no_opening() -> None:
+    asked = 0
+
+    def stopping() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 40
+
+    assert balanced_openings("horde", 500, seed=1, stopping=stopping) == []
+    assert asked < 100

@@ -401,12 +401,17 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
         page.wait_for_timeout(300)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         picture(page, "train-run-dark-390.png")
-        page.get_by_role("button", name="Stop").click()
-        expect(page.locator(".pill")).to_have_text("stopped", timeout=60_000)
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator(".pill")).to_have_text("paused", timeout=60_000)
+        expect(page.locator(".top")).to_contain_text(re.compile(r"[34]:\d\d left"))
+        picture(page, "train-paused-dark-1440.png")
         page.get_by_role("button", name="Resume").click()
         expect(page.locator(".pill")).to_have_text("running", timeout=60_000)
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".pill")).to_have_text("stopped", timeout=60_000)
+        expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
         context.close()
 
 

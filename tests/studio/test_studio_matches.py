@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from selfmate.studio.security import Access
 from studio_server import StudioServer
 
 
@@ -69,3 +79,36 @@ def test_searches_are_waited_for_when_the_process_ends(server: StudioServer) -> 
         threads = [thread for thread in threading.enumerate() if thread.name in ("analysis", "match")]
         assert "analysis" in {thread.name for thread in threads}
         assert not any(thread.daemon for thread in threads)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_match_that_chooses_its_openings_does_not_delay_the_end(tmp_path: Path, number: signal.Signals) -> None:
+    """Few positions of horde are even: 500 openings take much longer than this test."""
+    command = [sys.executable, "-m", "selfmate", "studio", "--no-browser", "--port", "0", "--runs", str(tmp_path)]
+    token = "0123456789abcdef" * 2
+    environment = {**os.environ, "SELFMATE_STUDIO_TOKEN": token}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as server:
+        assert server.stdout is not None
+        found = re.search(r":(\d+)/", server.stdout.readline())
+        assert found is not None
+        known = StudioServer(int(found[1]), Access("127.0.0.1", int(found[1]), token))
+        with known.page() as page:
+            page.send("match.start", variant="horde", first="heuristic-1", second="random", games=1000, visits=1)
+            assert page.until("match.view", 60)["status"] == "preparing"
+            time.sleep(0.5)
+            server.send_signal(number)
+            began = time.monotonic()
+            errors = server.communicate(timeout=60)[1]
+        assert time.monotonic() - began < 8  # 1 s for open connections, the rest is a busy machine
+        assert errors == ""
+        assert server.returncode == (-number if number == signal.SIGTERM else 0)  # uvicorn ends by the signal it got
+
+
+def test_a_match_is_stopped_while_it_chooses_its_openings(server: StudioServer) -> None:
+    with server.page() as page:
+        match = page.ask("match.start", variant="horde", first="heuristic-1", second="random", games=1000, visits=1)
+        assert match["status"] == "preparing"
+        page.send("match.stop", id=match["id"])
+        stopped = page.until("match.view", 10, status="stopped")
+        assert stopped["wins"] + stopped["draws"] + stopped["losses"] == 0

@@ -101,6 +101,8 @@ def test_a_run_is_started_watched_stopped_and_played_against(training: tuple[Stu
         page.send("run.stop", id="mine")
         while view["run"]["status"] != "stopped":
             view = page.until("run.view", 60)
+        assert page.ask("run.stop", id="mine", pause=True)["message"] == "Mine is not training."
+        assert view["run"]["seconds_left"] is None
     with server.page() as page:
         players = [each["id"] for each in page.ask("hello")["players"]]
         assert "run/mine/0" in players

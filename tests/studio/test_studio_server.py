@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import threading
@@ -15,8 +14,6 @@ from websockets.exceptions import ConnectionClosed
 from selfmate._core import VARIANTS
 from selfmate.board.position import Position
 from selfmate.studio.engine_move import GameSearcher
-from selfmate.studio.games import MOST_TREES, Games
-from selfmate.studio.messages import NewGame
 from selfmate.studio.players import PlayerCatalog
 from studio_server import StudioServer
 
@@ -308,30 +305,6 @@ def test_the_inside_of_a_net_is_seen_by_the_side_to_move(server: StudioServer) -
             assert ahead > 0 if turn == "white" else ahead < 0  # win-draw-loss is White's
 
 
-def test_trees_of_many_games_are_freed() -> None:
-    async def play() -> tuple[int, int]:
-        games = Games(PlayerCatalog(None))
-        tables = []
-        for number in range(MOST_TREES + 4):
-            request = NewGame(ask=number, variant="gardner", color="black", player="heuristic-1", visits=2)
-            tables.append(await games.new(request))
-            while not tables[-1].game.moves:
-                await asyncio.sleep(0.01)
-        tables[-1].game.resign("black")
-        games._keep_tree(tables[-2])
-        kept = [table for table in tables if getattr(table.searcher, "_kept", None) is not None]
-        end = time.monotonic() + 20
-        while len(kept) >= MOST_TREES and time.monotonic() < end:  # trees are freed in a thread
-            await asyncio.sleep(0.01)
-            kept = [table for table in kept if getattr(table.searcher, "_kept", None) is not None]
-        await games.close()
-        return len(kept), tables[-1] in kept
-
-    kept, is_over_kept = asyncio.run(play())
-    assert kept == MOST_TREES - 1
-    assert not is_over_kept
-
-
 def test_a_second_search_of_a_game_waits_for_the_first(server: StudioServer) -> None:
     """A tree has one search at a time, however fast a page asks."""
     with server.page() as page:
@@ -351,7 +324,7 @@ def test_a_second_search_of_a_game_waits_for_the_first(server: StudioServer) -> 
 
 def test_searches_of_one_game_do_not_overlap() -> None:
     catalog = PlayerCatalog(None)
-    searcher = GameSearcher(catalog.open("heuristic-1"), catalog.skill("heuristic-1", None, 400))
+    searcher = GameSearcher(lambda: catalog.open("heuristic-1"), catalog.skill("heuristic-1", None, 400))
     running, most = [0], [0]
     begin = searcher._search
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -47,13 +47,14 @@ def balanced_openings(
     evaluator: Evaluator | str = "heuristic-1",
     visits: int = EVEN_VISITS,
     even: float = EVEN,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> list[str]:
     """Return `count` different positions (FENs), `plies` random moves from the start, that are about even.
 
     A position is even if a search by `evaluator`, a net or a native evaluator, values it between -`even` and `even`.
     More openings with the same seed begin with the fewer ones. Small variants have few openings: when nearly all of
     them were drawn, the next ones are two plies longer; when none is left, they repeat. In a variant whose name ends
-    in 960 every opening has a random start position.
+    in 960 every opening has a random start position. Once `stopping` returns True, the list is empty.
     """
     chance = random.Random(seed)
     seen: set[int] = set()
@@ -63,7 +64,7 @@ def balanced_openings(
         # 1. Draw new positions.
         drawn: list[str] = []
         wanted = min(LARGEST_BATCH, max(SMALLEST_BATCH, 3 * (count - len(found))))
-        while draws > 0 and len(drawn) < wanted:
+        while draws > 0 and len(drawn) < wanted and not stopping():
             draws -= 1
             position = _draw(variant, plies, chance)
             if position.key in seen or position.is_game_over(claim_draw=True):
@@ -75,7 +76,9 @@ def balanced_openings(
             seen.add(position.key)
             drawn.append(position.fen())
         # 2. Search all of them at once, and keep those that are even, in the order of drawing.
-        values = _values(variant, drawn, evaluator, visits)
+        values = _values(variant, drawn, evaluator, visits, stopping)
+        if stopping():
+            return []
         found += [fen for fen, value in zip(drawn, values, strict=True) if value is not None and abs(value) <= even]
     found = found[:count] or [Position(variant).fen()]
     return [found[index % len(found)] for index in range(count)]
@@ -90,11 +93,16 @@ def _draw(variant: str, plies: int, chance: random.Random) -> Position:
     return position
 
 
-def _values(variant: str, fens: list[str], evaluator: Evaluator | str, visits: int) -> list[float | None]:
-    """Return the value of each position by a search (a game of one move); None if there is only one legal move."""
+def _values(
+    variant: str, fens: list[str], evaluator: Evaluator | str, visits: int, stopping: Callable[[], bool]
+) -> list[float | None]:
+    """Return the value of each position by a search (a game of one move); None if there is only one legal move.
+
+    Once `stopping` returns True, values are missing.
+    """
     pool = Pool(variant, [Seat(visits=visits)], max_plies=1, slots=SEARCHES, threads=0)
     pool.start_games([(fen, 0, 0) for fen in fens])
-    drive(pool, [evaluator], lanes=1)
+    drive(pool, [evaluator], lanes=1, stopping=stopping)
     return [record.values[0][1] if record.values else None for record in pool.drain()]
 
 

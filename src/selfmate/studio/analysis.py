@@ -30,6 +30,7 @@ from selfmate.studio.messages import (
 )
 from selfmate.studio.page_worker import PageWorker
 from selfmate.studio.players import PlayerCatalog
+from selfmate.util.memory import trim_heap
 
 __all__ = ["AnalysisWorker", "analysis_update", "tree_view"]
 
@@ -68,6 +69,11 @@ class AnalysisWorker(PageWorker):
         self._begin(lambda stop: self._review(request, game, stop), request.ask)
 
     # -- in the thread ------------------------------------------------------------------------------------------------
+
+    def _release(self) -> None:
+        """Free the tree and the cache of evaluations."""
+        self._session = None
+        trim_heap()
 
     def _analyse(self, request: StartAnalysis, position: Position, stop: threading.Event) -> None:
         name = request.player or self._catalog.default(request.variant)

@@ -122,7 +122,7 @@ class Connection:
             sender.cancel()
             for task in self._tasks:
                 task.cancel()
-            self._analysis.stop()
+            self._analysis.close()
             self._engine.close()
             self._studio.extra.unfollow(self._send_install)
             self._studio.runs.unfollow(self.send_run)
@@ -282,7 +282,7 @@ class Connection:
         return await self._studio.runs.start(request)
 
     async def _stop_run(self, request: messages.StopRun) -> None:
-        await self._studio.runs.stop(request.id)
+        await self._studio.runs.stop(request.id, pause=request.pause)
 
     async def _install(self, request: messages.InstallTraining) -> None:
         self._studio.extra.install(self._send_install)

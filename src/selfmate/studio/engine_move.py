@@ -66,33 +66,39 @@ class MoveSearcher(Protocol):
         """Return a good move and a sentence on it; None if there is none."""
 
     def release(self) -> None:
-        """Free what the next search can make again. Not during a search."""
+        """Free what the next search can make again. A search that runs is waited for."""
 
 
 class GameSearcher:
-    """Searches the positions of one game with one tree."""
+    """Searches the positions of one game with one tree.
 
-    def __init__(self, player: Player, skill: GameStrength) -> None:
-        self.player = player
+    `open_player` is called again after `release`: a game that rests keeps no net in memory.
+    """
+
+    def __init__(self, open_player: Callable[[], Player], skill: GameStrength) -> None:
+        player = open_player()
         self.name = player.name
         self.skill = skill
+        self._open_player = open_player
+        self._is_random = player.evaluator == RANDOM
         self._kept: TreeSession | None = None
         self._searching = threading.Lock()
         """Held by a search: one that was stopped may not have ended when the next one begins."""
 
     def release(self) -> None:
-        """Free the tree; the next search begins with a new one. Not during a search."""
-        self._kept = None
+        """Free the tree; the next search begins with a new one. A search that runs is waited for."""
+        with self._searching:
+            self._kept = None
 
     @property
     def _session(self) -> TreeSession | None:
-        if self._kept is None and self.player.evaluator != RANDOM:
-            self._kept = TreeSession(self.player.evaluator, memory=MEMORY_BYTES)
+        if self._kept is None and not self._is_random:
+            self._kept = TreeSession(self._open_player().evaluator, memory=MEMORY_BYTES)
         return self._kept
 
     def choose(self, position: Position, clock: Clock | None, stopped: Callable[[], bool]) -> ChosenMove | None:
         """Search a position and return the move to play; None if it was stopped before the first evaluation."""
-        if self.player.evaluator == RANDOM:
+        if self._is_random:
             move = random.choice(position.legal_moves)
             return ChosenMove(position.uci(move), None, 0.0)
         with self._searching:

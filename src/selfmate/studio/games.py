@@ -20,11 +20,13 @@ from typing import Any, Final
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.search.limit import Clock
+from selfmate.search.player import Player
 from selfmate.studio.board_view import start_position
 from selfmate.studio.engine_move import AbsentSearcher, ChosenMove, GameSearcher, MoveSearcher, accepts_draw
 from selfmate.studio.game_files import GameFiles
 from selfmate.studio.game_table import Follower, Table
 from selfmate.studio.kept_games import KeptGames
+from selfmate.studio.kept_trees import KeptTrees
 from selfmate.studio.live_game import GameOver, LiveGame
 from selfmate.studio.messages import (
     Color,
@@ -41,8 +43,6 @@ from selfmate.studio.players import GameStrength, PlayerCatalog
 __all__ = ["Games", "UnknownGame"]
 
 MOST_GAMES: Final = 500
-MOST_TREES: Final = 12
-"""Games whose search trees are kept; others begin anew with the next move."""
 WORKERS: Final = 8
 """Threads that search for games; more moves than that wait for one."""
 log = logging.getLogger("selfmate.studio")
@@ -62,8 +62,7 @@ class Games:
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._workers = ThreadPoolExecutor(WORKERS, "game")
         self._tasks: set[asyncio.Task[None]] = set()
-        self._trees: OrderedDict[str, Table] = OrderedDict()
-        """Games with a tree, the one that was searched last at the end."""
+        self._trees = KeptTrees(self._workers)
 
     async def begin(self) -> None:
         """Read the games of an earlier server."""
@@ -129,8 +128,9 @@ class Games:
 
     def leave(self, game_id: str, follower: Follower) -> None:
         """Call `follower` no longer; a game that there is not is left already."""
-        if (table := self._tables.get(game_id)) is not None:
+        if (table := self._tables.get(game_id)) is not None and follower in table.followers:
             table.followers.discard(follower)
+            self._trees.free_unused(table)
 
     def move(self, game_id: str, ply: int, uci: str) -> None:
         """Play a move of the user. A move for another ply than the present one is refused."""
@@ -180,6 +180,7 @@ class Games:
         number = table.search_number = table.search_number + 1
         position, ply = game.position.copy(), len(game.moves)
         found = await self._in_thread(lambda: table.searcher.hint(position, lambda: table.search_number != number))
+        self._trees.keep(table)
         if found is None:
             return Failure(ask=ask, message=f"{table.searcher.name} has no hint")
         move, text = found
@@ -199,6 +200,7 @@ class Games:
             if table.flag is not None:
                 table.flag.cancel()
             self._keep(table)  # with what the clocks show now
+        self._trees.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.to_thread(self._end)
@@ -277,9 +279,13 @@ class Games:
             searcher = EngineSearcher(engine, variant, nodes=skill.visits, elo=skill.elo)
             searcher.check()
             return searcher
-        player = self._catalog.open(player_id)
-        player.check(variant)
-        return GameSearcher(player, skill)
+
+        def open_player() -> Player:
+            player = self._catalog.open(player_id)
+            player.check(variant)
+            return player
+
+        return GameSearcher(open_player, skill)
 
     def _add(
         self,
@@ -295,8 +301,7 @@ class Games:
             oldest.search_number += 1
             if oldest.flag is not None:
                 oldest.flag.cancel()
-            if not oldest.thinking:
-                self._workers.submit(oldest.searcher.release)
+            self._trees.free(oldest)
         table = Table(game_id or secrets.token_hex(8), game, variant, player, skill, searcher)
         self._tables[table.id] = table
         return table
@@ -310,15 +315,8 @@ class Games:
         self._changed(table)
         if table.thinking:
             self._spawn(self._think(table, table.search_number))
-
-    def _keep_tree(self, table: Table) -> None:
-        """Note that a game has searched; free the trees of games that are over, and the oldest ones."""
-        self._trees[table.id] = table
-        self._trees.move_to_end(table.id)
-        for game_id, each in list(self._trees.items()):
-            if not each.thinking and (each.game.is_over or len(self._trees) > MOST_TREES):
-                del self._trees[game_id]
-                self._workers.submit(each.searcher.release)
+        elif game.is_over:
+            self._trees.free(table)
 
     async def _think(self, table: Table, number: int) -> None:
         game = table.game
@@ -336,14 +334,14 @@ class Games:
             table.thinking = False
             table.notice = str(error) if isinstance(error, SelfmateError) else "The search failed; see the terminal."
             self._changed(table)
+            self._trees.free(table)
             return
-        if table.search_number != number or chosen is None:
-            return
-        if not game.check_clock():
-            game.play(chosen.uci)
-            table.explanation, table.opponent_value = chosen.explanation, chosen.value
-        self._go_on(table)
-        self._keep_tree(table)
+        if table.search_number == number and chosen is not None:
+            if not game.check_clock():
+                game.play(chosen.uci)
+                table.explanation, table.opponent_value = chosen.explanation, chosen.value
+            self._go_on(table)
+        self._trees.keep(table)
 
     def _set_flag(self, table: Table) -> None:
         """End the game when the running clock has run out."""

@@ -23,6 +23,7 @@ from selfmate.search.player import Player
 from selfmate.studio.messages import MatchBoard, MatchGames, MatchTable, MatchView, StartMatch, TableCell
 from selfmate.studio.players import PlayerCatalog
 from selfmate.studio.run_games import game_of
+from selfmate.util.memory import trim_heap
 
 __all__ = ["LiveMatches"]
 
@@ -39,10 +40,11 @@ log = logging.getLogger("selfmate.studio")
 class LiveMatch:
     """One match with the pages that follow it."""
 
-    def __init__(self, request: StartMatch, first: Player, second: Player) -> None:
+    def __init__(self, request: StartMatch, first: str, second: str) -> None:
         self.id = secrets.token_hex(8)
         self.request = request
-        self.players = first, second
+        self.names = first, second
+        """Of the players, whose nets a match that is over does not keep in memory."""
         self.followers: set[Send] = set()
         self.stopping = threading.Event()
         self.status: Status = "preparing"
@@ -56,26 +58,35 @@ class LiveMatch:
         """Whether its games are still being played."""
         return self.status in ("preparing", "playing")
 
-    def play(self) -> None:
+    def play(self, first: Player, second: Player) -> None:
         """Play all games, in the thread of the match."""
         request = self.request
         try:
-            openings = balanced_openings(request.variant, -(-request.games // 2), secrets.randbits(32))
-            ended = play_match(
-                request.variant,
-                self.players[0].evaluator,
-                self.players[1].evaluator,
-                openings,
-                search=play_config(),
-                visits=request.visits,
-                stopping=self.stopping.is_set,
-                tell=self._tell,
+            openings = balanced_openings(
+                request.variant, -(-request.games // 2), secrets.randbits(32), stopping=self.stopping.is_set
             )
-            self.status = "stopped" if ended is None else "done"
+            if openings and self._play(first, second, openings):
+                self.status = "done"
+            else:
+                self.status = "stopped"
         except Exception:
             log.exception("a match failed")
             self.status = "stopped"
         self._send()
+
+    def _play(self, first: Player, second: Player, openings: list[str]) -> bool:
+        """Play every opening with both colours; return whether all games were played."""
+        ended = play_match(
+            self.request.variant,
+            first.evaluator,
+            second.evaluator,
+            openings,
+            search=play_config(),
+            visits=self.request.visits,
+            stopping=self.stopping.is_set,
+            tell=self._tell,
+        )
+        return ended is not None
 
     def view(self, ask: int = 0) -> MatchView:
         """Return the match as it stands."""
@@ -85,8 +96,8 @@ class LiveMatch:
             ask=ask,
             id=self.id,
             variant=request.variant,
-            first=self.players[0].name,
-            second=self.players[1].name,
+            first=self.names[0],
+            second=self.names[1],
             visits=request.visits,
             games=2 * -(-request.games // 2),
             wins=sum(match.wins),
@@ -110,8 +121,8 @@ class LiveMatch:
         return MatchGames(
             ask=ask,
             id=self.id,
-            first=self.players[0].name,
-            second=self.players[1].name,
+            first=self.names[0],
+            second=self.names[1],
             games=[game_of(record) for record in shown],
             first_is_white=[record.game_id % 2 == 0 for record in shown],
         )
@@ -147,20 +158,26 @@ class LiveMatches:
         """Start a match; raises a `SelfmateError` for players that there are not, and for too many at a time."""
         if sum(match.is_running for match in self._matches.values()) >= MOST_RUNNING:
             raise SelfmateError(f"{MOST_RUNNING} matches are running already: stop one of them, or wait")
-        match = await asyncio.to_thread(self._open, request)
+        first, second = await asyncio.to_thread(self._open, request)
+        match = LiveMatch(request, first.name, second.name)
         self._matches[match.id] = match
         while len(self._matches) > MOST_KEPT:
             self._matches.popitem(last=False)[1].stopping.set()
         match.followers.add(send)
-        threading.Thread(target=match.play, name="match", daemon=False).start()  # as in `PageWorker`
+
+        def play() -> None:
+            match.play(first, second)
+            trim_heap()
+
+        threading.Thread(target=play, name="match", daemon=False).start()  # as in `PageWorker`
         return match.view(request.ask)
 
-    def _open(self, request: StartMatch) -> LiveMatch:
+    def _open(self, request: StartMatch) -> tuple[Player, Player]:
         Position(request.variant)  # raises for a variant that there is not
         players = [self._catalog.open(each) for each in (request.first, request.second)]
         for player in players:
             player.check(request.variant)
-        return LiveMatch(request, players[0], players[1])
+        return players[0], players[1]
 
     def follow(self, match_id: str, send: Send, ask: int) -> MatchView | None:
         """Return a match and send it from now on; an empty id means the newest, None if there is none."""

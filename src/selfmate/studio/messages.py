@@ -278,12 +278,14 @@ class RunCard(Struct, frozen=True, kw_only=True):
     name: str
     variant: str
     recipe: str
-    status: Literal["running", "stopping", "stopped", "broken"]
+    status: Literal["running", "pausing", "stopping", "paused", "stopped", "broken"]
     cycle: int
     games: int
     seconds: float
     message: str
     """What is wrong with a broken run, in one sentence."""
+    seconds_left: float | None = None
+    """Of the time that a paused run was given; None: as long as it takes."""
 
 
 class RunGame(Struct, frozen=True, kw_only=True):
@@ -574,9 +576,10 @@ class AskRecipe(Request, frozen=True, kw_only=True, tag="recipe.ask"):
 
 
 class StopRun(Request, frozen=True, kw_only=True, tag="run.stop"):
-    """Stop a run that this server started; everything is saved, and `StartRun` resumes it."""
+    """Save a run and end its training. With `pause`, `StartRun` resumes it for the rest of its time."""
 
     id: Annotated[str, Meta(max_length=100)]
+    pause: bool = False
 
 
 class StartMatch(Request, frozen=True, kw_only=True, tag="match.start"):

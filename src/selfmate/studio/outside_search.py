@@ -45,7 +45,7 @@ class EngineSearcher:
         """Held by a search: one that was stopped may not have ended when the next one begins."""
 
     def release(self) -> None:
-        """End the process; the next search starts another. Not during a search."""
+        """End the process; the next search starts another. A search that runs is waited for."""
         with self._searching:
             if self._client is not None:
                 self._client.close()
@@ -157,7 +157,7 @@ def _explain(position: Position, move: Move, reply: EngineMove, value: float) ->
 
 
 class EngineWorker(PageWorker):
-    """The analysis of one outside engine at a time for a page; its process is kept until the page leaves."""
+    """The analysis of one outside engine at a time for a page; its process is kept for the next for a while."""
 
     def __init__(self, catalog: PlayerCatalog, send: Callable[[Event], None]) -> None:
         super().__init__(send)
@@ -173,12 +173,6 @@ class EngineWorker(PageWorker):
         if position.outcome() is not None:
             raise SelfmateError("the game is over in this position")
         self._begin(lambda stop: self._analyse(request, engine, start, position, stop), request.ask)
-
-    def close(self) -> None:
-        """Stop, and end the process."""
-        self.stop()
-        if self._thread is not None:  # a page that used no engine needs no thread to end one
-            self._after(self._end)
 
     def _analyse(
         self, request: StartEngine, engine: OutsideEngine, start: str, position: Position, stop: threading.Event
@@ -204,16 +198,17 @@ class EngineWorker(PageWorker):
             if not stop.is_set():
                 self._send(_update(request, engine, position, lines, time.monotonic() - began, done=True))
         except EngineError:
-            self._end()
+            self._release()
             raise
 
     def _open(self, engine: OutsideEngine) -> UciClient:
         if self._client is None or self._client[0] != engine.id or not self._client[1].is_running:
-            self._end()
+            self._release()
             self._client = engine.id, open_engine(engine)
         return self._client[1]
 
-    def _end(self) -> None:
+    def _release(self) -> None:
+        """End the process."""
         if self._client is not None:
             self._client[1].close()
             self._client = None

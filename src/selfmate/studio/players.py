@@ -14,6 +14,7 @@ selfmate.errors.PlayerError: no such player: '../../etc/passwd'
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,13 +32,16 @@ from selfmate.search.spec import HEURISTIC, RANDOM, net_name
 from selfmate.search.strength import HIGHEST, LOWEST, StrengthTable, read_strength_table, strength_at
 from selfmate.studio.messages import PlayerCard, VariantCard
 from selfmate.studio.outside_engine import ENGINE_PREFIX, OutsideEngine
+from selfmate.util.memory import trim_heap
 
-__all__ = ["UNIFORM", "GameStrength", "PlayerCatalog", "variant_cards"]
+__all__ = ["UNIFORM", "UNUSED_SECONDS", "GameStrength", "PlayerCatalog", "variant_cards"]
 
 UNIFORM: Final = "uniform"
 """Equal priors, to compare nets with; it is not listed."""
-MOST_OPEN: Final = 8
-"""Nets that are kept in memory."""
+MOST_OPEN: Final = 4
+"""Nets that are kept in memory; the largest that is shipped takes 80 MB."""
+UNUSED_SECONDS: Final = 600.0
+"""Time after which a net that no search asked for is closed; longer than any search, which holds its net itself."""
 MOST_CHECKPOINTS: Final = 12
 """Nets of one run that are listed: the untrained, the champion and the newest."""
 
@@ -100,7 +104,8 @@ class PlayerCatalog:
         self._runs = runs
         self._engines = {engine.id: engine for engine in engines}
         self._lock = threading.Lock()
-        self._open: OrderedDict[str, Player] = OrderedDict()
+        self._open: OrderedDict[str, tuple[Player, float]] = OrderedDict()
+        """With the time (`time.monotonic`) of the last use, the oldest first."""
 
     def default(self, variant: str) -> str:
         """Return the id of the player of a variant: its shipped net, else heuristic-1."""
@@ -144,18 +149,25 @@ class PlayerCatalog:
 
     def open(self, player_id: str) -> Player:
         """Return the player of an id; an unknown one, or a net that cannot be read, raises `SelfmateError`."""
-        with self._lock:
+        with self._lock:  # also while a net is read: asked for twice at a time, it is opened once
             if player_id in self._open:
-                self._open.move_to_end(player_id)
-                return self._open[player_id]
-        source = self._source(player_id)
-        # One thread for each search: several games and analyses share the cores.
-        player = Player(source, threads=1)
-        with self._lock:
-            self._open[player_id] = player
+                player = self._open.pop(player_id)[0]
+            else:  # one thread for each search: several games and analyses share the cores
+                player = Player(self._source(player_id), threads=1)
+            self._open[player_id] = player, time.monotonic()
             while len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
-        return player
+            return player
+
+    def close_unused(self) -> None:
+        """Close the nets that no search has asked for of late."""
+        before = time.monotonic() - UNUSED_SECONDS
+        with self._lock:
+            unused = [player_id for player_id, (_, used) in self._open.items() if used < before]
+            for player_id in unused:
+                del self._open[player_id]
+        if unused:
+            trim_heap()
 
     def skill(self, player_id: str, elo: int | None, visits: int | None) -> GameStrength:
         """Return how strong a player shall play: by visits, by a rating, or (neither given) at its usual strength."""

@@ -15,7 +15,9 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+
+import msgspec
 
 from selfmate.errors import SelfmateError
 from selfmate.rundir.live import ask_for_live, read_live
@@ -34,6 +36,7 @@ from selfmate.studio.messages import (
 )
 from selfmate.studio.probes import measure_run, probe_charts
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
+from selfmate.studio.run_times import RunTimes
 from selfmate.studio.train_extra import TrainExtra
 
 __all__ = ["STUDIO_FOLDER", "Runs", "UnknownRun"]
@@ -43,6 +46,8 @@ STUDIO_FOLDER: Final = ".studio"
 LOOK_SECONDS: Final = 1.0
 """Time between two looks at the files, while a page follows runs."""
 MOST_RUNS: Final = 200
+LEAST_MINUTES: Final = 0.1
+"""Time of a run that is resumed, if it was paused at the end of its time."""
 START_SECONDS: Final = 90.0
 """Time in which a new run must make its directory, or fail."""
 Send = Callable[[Event], None]
@@ -60,7 +65,9 @@ class Runs:
         self._extra = extra
         self._lists: set[Send] = set()
         self._views: dict[Send, str] = {}
-        self._stopping: set[str] = set()
+        self._ending: dict[str, Literal["pausing", "stopping"]] = {}
+        """Runs that were asked to end."""
+        self._times = RunTimes(folder / STUDIO_FOLDER / "times.json")
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
@@ -83,9 +90,16 @@ class Runs:
         return [self._marked(files.card()) for files in self._all()]
 
     def _marked(self, card: RunCard) -> RunCard:
-        if card.status == "running" and card.id in self._stopping:
-            return RunCard(**{**{name: getattr(card, name) for name in card.__struct_fields__}, "status": "stopping"})
-        self._stopping.discard(card.id)
+        """Return a card with what the server knows beside the files of the run."""
+        if card.status == "running":
+            if card.id in self._ending:
+                return msgspec.structs.replace(card, status=self._ending[card.id])
+            if self._times.is_paused(card.id):  # resumed in a terminal
+                self._times.forget(card.id)
+            return card
+        self._ending.pop(card.id, None)
+        if card.status == "stopped" and self._times.is_paused(card.id):
+            return msgspec.structs.replace(card, status="paused", seconds_left=self._times.seconds_left(card.id))
         return card
 
     def _all(self) -> list[RunFiles]:
@@ -104,7 +118,7 @@ class Runs:
         raise UnknownRun("this run is not in the folder of runs any more", run_id)
 
     def _stamp(self, run_id: str) -> tuple[object, ...]:
-        return self.files(run_id).stamp()
+        return (*self.files(run_id).stamp(), self._ending.get(run_id), self._times.is_paused(run_id))
 
     def _view(self, run_id: str, ask: int = 0) -> RunView:
         files = self.files(run_id)
@@ -210,11 +224,15 @@ class Runs:
     async def start(self, request: StartRun) -> RunStarted:
         """Start or resume a training; raises a `SelfmateError` with the last line of a training that fails at once."""
         self._extra.check()
+        minutes = request.minutes
         if request.resume:
             files = self.files(request.resume)
             if trainer_of(files.directory) is not None:
                 raise SelfmateError(f"{files.id} is training already")
             directory, arguments = files.directory, files.command()
+            left = self._times.seconds_left(files.id)
+            if minutes is None and left is not None:
+                minutes = max(LEAST_MINUTES, left / 60)
         else:
             from selfmate.studio.recipes import recipe_form  # slow to import, and not needed to play
 
@@ -223,21 +241,31 @@ class Runs:
             directory = self._new_directory(request.name or request.recipe)
             arguments = [request.recipe, "--run", str(directory)]
             arguments += [word for setting in request.settings for word in ("--set", setting)]
-        if request.minutes is not None:
-            arguments += ["--minutes", f"{request.minutes:g}"]
+        if minutes is not None:
+            arguments += ["--minutes", f"{minutes:g}"]
         process = await asyncio.to_thread(self._spawn, directory, arguments)
         # Wait for its end, so that the system can forget it; the server itself need not.
         threading.Thread(target=process.wait, name="training", daemon=True).start()
         await self._until_begun(directory, process)
+        self._times.start(directory.name, minutes)
         return RunStarted(ask=request.ask, id=directory.name)
 
-    async def stop(self, run_id: str) -> None:
-        """Ask the training of a run to save and end; raises a `SelfmateError` if it does not train."""
+    async def stop(self, run_id: str, *, pause: bool) -> None:
+        """Ask the training of a run to save and end; raises a `SelfmateError` if it does not train.
+
+        A paused run does not train, but can be stopped: it loses what was left of its time.
+        """
         files = self.files(run_id)
         process = trainer_of(files.directory)
-        if process is None:
+        if process is None and (pause or not self._times.is_paused(run_id)):
             raise SelfmateError(f"{run_id} is not training")
-        self._stopping.add(run_id)
+        if pause:
+            self._times.pause(run_id)
+        else:
+            self._times.forget(run_id)
+        if process is None:
+            return
+        self._ending[run_id] = "pausing" if pause else "stopping"
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +13,7 @@ from selfmate.studio.matches import LiveMatches
 from selfmate.studio.messages import AskNets, NetList, Welcome
 from selfmate.studio.net_list import list_nets
 from selfmate.studio.outside_engine import OutsideEngine
-from selfmate.studio.players import PlayerCatalog, variant_cards
+from selfmate.studio.players import UNUSED_SECONDS, PlayerCatalog, variant_cards
 from selfmate.studio.runs import STUDIO_FOLDER, Runs
 from selfmate.studio.train_extra import TrainExtra
 
@@ -32,18 +33,27 @@ class Studio:
         self.extra = TrainExtra(runs / STUDIO_FOLDER / "install.log")
         self.runs = Runs(runs, self.extra)
         self.matches = LiveMatches(self.catalog)
+        self._closing: asyncio.Task[None] | None = None
         self._recipes: list[tuple[str, str, str]] | None = None
 
     async def __aenter__(self) -> Self:
         self.runs.begin()
+        self._closing = asyncio.get_running_loop().create_task(self._close_unused_nets())
         await self.games.begin()
         return self
+
+    async def _close_unused_nets(self) -> None:
+        while True:
+            await asyncio.sleep(UNUSED_SECONDS / 10)
+            await asyncio.to_thread(self.catalog.close_unused)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.games.close()
+        if self._closing is not None:
+            self._closing.cancel()
         self.matches.close()
+        await self.games.close()
         await self.runs.close()
 
     @property

@@ -1,12 +1,15 @@
-"""How much memory this process may use."""
+"""How much memory this process may use, and giving back what it does not use."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-__all__ = ["gibibytes", "memory_bytes"]
+__all__ = ["gibibytes", "memory_bytes", "trim_heap"]
 
 LIMIT_FILES: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container's limit stands, in cgroup versions 2 and 1; `max` or a huge number means no limit."""
@@ -37,3 +40,23 @@ def gibibytes(number: float) -> str:
     """
     size = number / 2**30
     return f"{size:,.1f} GiB" if size >= 1 else f"{size:.2g} GiB"
+
+
+def trim_heap() -> None:
+    """Give free memory of the C heap back to the system; without glibc, nothing happens.
+
+    Threads allocate in heaps of their own, and a freed search tree below other blocks stays with the process otherwise.
+    The interpreter's lock is released meanwhile.
+    """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library; Windows takes no None
+        return None
+    return found

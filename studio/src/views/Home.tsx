@@ -98,7 +98,8 @@ export function HomeView() {
                 <button type="button" class="row" onClick={() => go("train", [run.id])}>
                   <div>
                     <b>
-                      {run.name} {run.status === "running" ? "is training" : "was trained"}
+                      {run.name}{" "}
+                      {run.status === "running" ? "is training" : run.status === "paused" ? "is paused" : "was trained"}
                     </b>
                     <span class="sm mut">cycle {run.cycle}</span>
                   </div>

@@ -127,10 +127,19 @@ function useRun(id: string | null): RunView | null {
 }
 
 function RunStatus({ run }: { run: RunCard }) {
-  const kinds = { running: "run", stopping: "warn", stopped: "", broken: "bad" } as const;
+  const kinds = {
+    running: "run",
+    pausing: "warn",
+    stopping: "warn",
+    paused: "warn",
+    stopped: "",
+    broken: "bad",
+  } as const;
+  const left = run.status === "paused" && typeof run.seconds_left === "number" ? run.seconds_left : null;
   return (
     <>
       <span class={`pill ${kinds[run.status]}`}>{run.status}</span>
+      {left !== null && <span class="sub num nowrap">{duration(left)} left</span>}
       <span class="sub num hide-s">
         {variantName(run.variant)} · cycle {run.cycle} · {duration(run.seconds)} · {count(run.games)} games
       </span>
@@ -151,22 +160,50 @@ function RunButtons({ run }: { run: RunCard }) {
       },
     );
   };
-  if (run.status === "running" || run.status === "stopping")
-    return (
-      <button
-        type="button"
-        class="btn bad"
-        disabled={run.status === "stopping"}
-        onClick={() => server.send("run.stop", { id: run.id })}
-      >
-        <Icon name="stop" />
-        <span class="label">{run.status === "stopping" ? "Stopping" : "Stop"}</span>
-      </button>
-    );
+  const end = (pause: boolean) => server.send("run.stop", { id: run.id, pause });
+  const isEnding = run.status === "pausing" || run.status === "stopping";
+  const isTraining = run.status === "running" || isEnding;
   return (
-    <button type="button" class="btn" disabled={busy || run.status === "broken"} onClick={resume}>
-      <Icon name="go" />
-      <span class="label">{busy ? "Starting" : "Resume"}</span>
-    </button>
+    <>
+      {isTraining ? (
+        <button
+          type="button"
+          class="btn"
+          disabled={isEnding}
+          title="Save it and rest: Resume goes on for the rest of its time."
+          onClick={() => end(true)}
+        >
+          <Icon name="pause" />
+          <span class="label">{run.status === "pausing" ? "Pausing" : "Pause"}</span>
+        </button>
+      ) : (
+        <button
+          type="button"
+          class="btn"
+          disabled={busy || run.status === "broken"}
+          title={
+            run.status === "paused" && typeof run.seconds_left === "number"
+              ? `Go on for the ${duration(run.seconds_left)} that were left.`
+              : "Go on from where it was saved, until it is stopped."
+          }
+          onClick={resume}
+        >
+          <Icon name="go" />
+          <span class="label">{busy ? "Starting" : "Resume"}</span>
+        </button>
+      )}
+      {(isTraining || run.status === "paused") && (
+        <button
+          type="button"
+          class="btn bad"
+          disabled={isEnding || busy}
+          title="Save it and end its time. It stays in the list, and can be resumed without a limit."
+          onClick={() => end(false)}
+        >
+          <Icon name="stop" />
+          <span class="label">{run.status === "stopping" ? "Stopping" : "Stop"}</span>
+        </button>
+      )}
+    </>
   );
 }
