@@ -21,6 +21,8 @@ EDITABLE := $(INSTALL) --no-deps --no-build-isolation --config-settings=build-di
 # $(call install,EXTRAS,SETTINGS): packages are installed while the core is compiled; pip alone does one after the other.
 install = $(INSTALL) $$(.venv/bin/python tools/requirements.py $(1)) & $(EDITABLE) $(2) && wait $$!
 BOTH_CORES := --config-settings=cmake.define.SELFMATE_CORES='v2;v3'
+# Of the C++ tests those of one core: `make sanitize` compiles and runs those of v2.
+TESTS := --config-settings=cmake.define.SELFMATE_TESTS=ON --config-settings=cmake.define.SELFMATE_TEST_CORES=newest
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -64,7 +66,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-file
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(call install,dev envs frames lab openvino train tune,$(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON)
+	$(call install,dev envs frames lab openvino train tune,$(BOTH_CORES) $(TESTS))
 	@touch .venv/installed-play .venv/installed $@
 
 .PHONY: build run first
