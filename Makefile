@@ -23,6 +23,8 @@ install = $(INSTALL) $$(.venv/bin/python tools/requirements.py $(1)) & $(EDITABL
 BOTH_CORES := --config-settings=cmake.define.SELFMATE_CORES='v2;v3'
 # Of the C++ tests those of one core: `make sanitize` compiles and runs those of v2.
 TESTS := --config-settings=cmake.define.SELFMATE_TESTS=ON --config-settings=cmake.define.SELFMATE_TEST_CORES=newest
+# $(call marked,NAME): the tests with a marker; other files are not collected, which takes longer than some of these tests.
+marked = -m $(1) $(shell grep -rlE --include='*.py' 'mark\.$(1)\b' tests)
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -104,7 +106,7 @@ checkpage: studio/node_modules  ## types, linter and tests of the page, and that
 teststudio: .venv/installed-dev  ## the studio in a real browser (needs Chromium)
 	$(INSTALL) playwright schemathesis
 	pytest tests/studio/test_studio_fuzz.py -k schemathesis
-	pytest -m browser || { echo "What failed is tried once more: a browser's time is not ours"; pytest -m browser --last-failed; }
+	pytest $(call marked,browser) --numprocesses=2 || { echo "What failed is tried once more: a browser's time is not ours"; pytest $(call marked,browser) --last-failed; }
 
 # -- packaging --------------------------------------------------------------------------------
 
@@ -132,7 +134,7 @@ test: .venv/installed-dev  ## all tests but those of the browser and of Ray: C++
 	pytest --numprocesses=auto -m 'not browser and not ray'
 
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
-	pytest -m engine
+	pytest $(call marked,engine)
 
 .PHONY: testray
 testray: .venv/installed-dev  ## tests on a cluster of Ray, which is installed for them; `make chaos` has the longer one
