@@ -21,6 +21,10 @@ EDITABLE := $(INSTALL) --no-deps --no-build-isolation --config-settings=build-di
 # $(call install,EXTRAS,SETTINGS): packages are installed while the core is compiled; pip alone does one after the other.
 install = $(INSTALL) $$(.venv/bin/python tools/requirements.py $(1)) & $(EDITABLE) $(2) && wait $$!
 BOTH_CORES := --config-settings=cmake.define.SELFMATE_CORES='v2;v3'
+# Of the C++ tests those of one core: `make sanitize` compiles and runs those of v2.
+TESTS := --config-settings=cmake.define.SELFMATE_TESTS=ON --config-settings=cmake.define.SELFMATE_TEST_CORES=newest
+# $(call marked,NAME): the tests with a marker; other files are not collected, which takes longer than some of these tests.
+marked = -m $(1) $(shell grep -rlE --include='*.py' 'mark\.$(1)\b' tests)
 CONFIGURE := cmake -S . -G Ninja -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -64,7 +68,7 @@ SOURCES := pyproject.toml CMakeLists.txt cpp/bindings/stub.pat build/python-file
 
 .venv/installed-dev: .venv/tools $(SOURCES)
 	@echo "Building the core and its tests into build/dev (a few minutes)"
-	$(call install,dev envs frames lab openvino train tune,$(BOTH_CORES) --config-settings=cmake.define.SELFMATE_TESTS=ON)
+	$(call install,dev envs frames lab openvino train tune,$(BOTH_CORES) $(TESTS))
 	@touch .venv/installed-play .venv/installed $@
 
 .PHONY: build run first
@@ -102,7 +106,7 @@ checkpage: studio/node_modules  ## types, linter and tests of the page, and that
 teststudio: .venv/installed-dev  ## the studio in a real browser (needs Chromium)
 	$(INSTALL) playwright schemathesis
 	pytest tests/studio/test_studio_fuzz.py -k schemathesis
-	pytest -m browser || { echo "What failed is tried once more: a browser's time is not ours"; pytest -m browser --last-failed; }
+	pytest $(call marked,browser) --numprocesses=2 || { echo "What failed is tried once more: a browser's time is not ours"; pytest $(call marked,browser) --last-failed; }
 
 # -- packaging --------------------------------------------------------------------------------
 
@@ -130,7 +134,7 @@ test: .venv/installed-dev  ## all tests but those of the browser and of Ray: C++
 	pytest --numprocesses=auto -m 'not browser and not ray'
 
 testengines: .venv/installed-dev  ## only the tests that need Stockfish or Fairy-Stockfish
-	pytest -m engine
+	pytest $(call marked,engine)
 
 .PHONY: testray
 testray: .venv/installed-dev  ## tests on a cluster of Ray, which is installed for them; `make chaos` has the longer one

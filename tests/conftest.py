@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+import single_thread  # noqa: F401 -- before numpy
 from command import Answer, Run
 from selfmate._core import Buffer, GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.cli.main import main

@@ -19,6 +19,7 @@ from studio_server import StudioServer, studio_server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
 expect = playwright.expect
+expect.set_options(timeout=15_000)  # two browsers share two cores
 
 pytestmark = pytest.mark.browser
 
