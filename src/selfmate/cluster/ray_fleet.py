@@ -22,6 +22,7 @@ from selfmate.cluster.identity import MachineFacts, make_probe, read_facts
 from selfmate.cluster.match_worker import LeasedMatches
 from selfmate.cluster.messages import ClusterError, one_line
 from selfmate.cluster.worker import LeasedPlay
+from selfmate.errors import SelfmateError
 from selfmate.search.autotune import GPU_LANES
 from selfmate.util.cpu import cores
 
@@ -222,7 +223,7 @@ class RayFleet:
                 if ray.wait([self._probes[node.key]], timeout=0)[0]:
                     try:
                         self._judge(node)
-                    except (ClusterError, RayError) as error:
+                    except SelfmateError as error:
                         self._good[node.key] = False
                         self._notices.append(f"A machine is not used: {one_line(str(error))}")
             if self._good.get(node.key):
@@ -244,7 +245,15 @@ class RayFleet:
             self._good[node.key] = False
 
     def _judge(self, node: RayNode) -> None:
-        self.check(node, read_facts(ray.get(self._probes[node.key], timeout=GET_SECONDS)))
+        """Read the answer of a machine; raise `SelfmateError` if it cannot be used, or has not given one."""
+        try:
+            answer = ray.get(self._probes[node.key], timeout=GET_SECONDS)
+        except RayError as error:
+            reason = one_line(str(error.cause) if isinstance(error, RayTaskError) else str(error))
+            raise ClusterError(
+                f"{node.name} cannot be asked what it has ({reason}); stop Ray there, and start it again", node.name
+            ) from None
+        self.check(node, read_facts(answer))
         self._good[node.key] = True
 
     # -- workers ------------------------------------------------------------------------------------------------------
