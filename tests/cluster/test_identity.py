@@ -214,3 +214,25 @@ def test_a_machine_that_does_not_fit_is_an_error_at_first_and_left_out_later(mon
     assert len(lines) == 3
     assert all(line.startswith("A machine is not used: ") for line in lines)
     assert fleet.notices() == []
+
+
+@pytest.mark.ray
+def test_what_ray_says_becomes_one_line() -> None:
+    pytest.importorskip("ray", reason="Ray is not installed; run: make testray")
+    from selfmate.cluster.ray_fleet import _explain
+
+    versions = "Ray: 2.60.0\n    Python: {}\n"
+    mismatch = f"The cluster was started with:\n    {versions}This process on here was started with:\n    {versions}"
+    for said, line in (
+        (
+            f"Version mismatch: {mismatch.format('3.12.1', '3.11.7')}",
+            "the cluster has Ray: 2.60.0, Python: 3.12.1, this machine Ray: 2.60.0, Python: 3.11.7; use the same "
+            "on both",
+        ),
+        (
+            "Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag",
+            "this machine is in no cluster; give HOST:PORT of its head, or --ray alone for one on this machine",
+        ),
+        ("lost\nit", "cannot connect: lost it"),
+    ):
+        assert _explain(RuntimeError(said)) == line

@@ -24,7 +24,7 @@ STORE: Final = 80 << 20
 ATTEMPTS: Final = 4
 SESSIONS: Final = Path("/tmp/ray")
 AGENT_PORTS: Final = ("dashboard_agent_listen_port", "metrics_agent_port", "metrics_export_port")
-"""Files in which the agent of a node tells its ports, -1 without the dashboard: the node ends after 15 s without them."""
+"""Files in which the agent of a node tells its ports, -1 without the dashboard; a node without them ends after 15 s."""
 ACTOR: Final = b"ray::RayWorker"
 
 

@@ -42,8 +42,8 @@ from selfmate.rundir.games import unpack_games
 
 GAMES = 120
 SETTINGS = (f"selfplay.games={GAMES}", "selfplay.slots=8", "gate.games=0", "gate.final_games=0", "progress.games=0")
-PATIENCE = 300.0
-"""Seconds after a fault in which the run must commit games."""
+PATIENCE = 900.0
+"""Seconds after a fault in which the run must commit games; with a load of 14 on two cores a driver started in 300."""
 SLOW_KILOBITS = 256
 FILL = """
 import sys, time, logging, numpy, ray
