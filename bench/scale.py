@@ -5,7 +5,8 @@
 
 1. Costs. Recorded games are sent through the real dispatcher by a fleet that answers at once: processor time of its
    thread per report, per game, and per report and worker (it looks at every worker), bytes per game, bytes of a net,
-   and what the trainer does with a game afterwards (write, read, and add to the window).
+   and what the trainer does with a game afterwards (write, read, and add to the window). Then the same for reports of
+   128 games, as workers send them: processor time and wall time for 1,000 games.
 2. Check. Ray's actors send the same games at a set rate, as 1, 2, 4 and 8 workers; what their driver took is compared
    with the model, in which only the cost of Ray's call is taken from the run with one worker.
 3. Model. Reports of 1 to 10,000 workers queue for the driver, event by event: how busy it is, how long a report waits,
@@ -102,7 +103,8 @@ class InstantFleet:
 
     def __init__(self, workers: int, batch: int, games: Sequence[bytes]) -> None:
         self.count, self.batch, self.games = workers, batch, games
-        self.seconds, self.reports = 0.0, 0
+        self.seconds, self.wall, self.reports = 0.0, 0.0, 0
+        """Processor time and wall time of the fleet itself, and its reports."""
         self._queues: dict[str, list[int]] = {}
         self._waiting: list[str] = []
         self._net = ""
@@ -120,15 +122,15 @@ class InstantFleet:
         self._queues[worker] = []
 
     def call(self, worker: str, orders: bytes, net: Any | None) -> None:
-        began = time.thread_time()
+        began = time.thread_time(), time.monotonic()
         read = read_orders(orders)
         self._queues[worker] += read.games
         self._net = read.net
         self._waiting.append(worker)
-        self.seconds += time.thread_time() - began
+        self._count(began)
 
     def replies(self, seconds: float) -> list[Reply]:
-        began = time.thread_time()
+        began = time.thread_time(), time.monotonic()
         found = []
         if self._waiting:
             worker = self._waiting.pop(0)
@@ -136,8 +138,12 @@ class InstantFleet:
             done, self._queues[worker] = queue[: self.batch], queue[self.batch :]
             found.append(Reply(worker, replayed(self.games, done, self._net, len(queue) - len(done)), ""))
             self.reports += 1
-        self.seconds += time.thread_time() - began
+        self._count(began)
         return found
+
+    def _count(self, began: tuple[float, float]) -> None:
+        self.seconds += time.thread_time() - began[0]
+        self.wall += time.monotonic() - began[1]
 
     def kill(self, worker: str) -> None:
         raise RuntimeError(f"{worker} was ended")
@@ -177,6 +183,7 @@ def measure_costs(recipe: Recipe, games: Sequence[bytes], net: Path) -> Costs:
     for workers, batch, count in (
         (1, 1, 600),
         (1, 16, 3200),
+        (1, 128, 6400),
         (8, 4, 1600),
         (64, 4, 1600),
         (512, 2, 2048),
@@ -204,6 +211,24 @@ def measure_costs(recipe: Recipe, games: Sequence[bytes], net: Path) -> Costs:
         game_bytes=len(pack_games(games)) / len(games),
         net_bytes=len(pack_net(net)[1]),
     )
+
+
+def show_overhead(recipe: Recipe, games: Sequence[bytes], net: Path, rounds: int = 5) -> None:
+    """Print what 1,000 games in reports of 128 cost the driver, without Ray: the best of some rounds."""
+    quick = Times(report=0.01, longest=0.01, report_per_worker=0.0, seats=1e6, silence=1e6, loss=1e6, start=1e6)
+    found, count = [], 50 * 128
+    for _ in range(rounds):
+        fleet = InstantFleet(1, 128, games)
+        before = time.process_time()
+        thread, wall = play_all(fleet, recipe, net, count, quick)
+        process = time.process_time() - before - fleet.seconds
+        found.append([1e6 * each / count for each in (thread - fleet.seconds, process, wall - fleet.wall)])
+    for row in found:
+        print(
+            "  1,000 games: {:.1f} ms of the dispatcher's thread, {:.1f} ms of the process, {:.0f} ms wall".format(*row)
+        )
+    thread, process, wall = map(min, zip(*found, strict=True))
+    print(f"  best: {thread:.1f} ms, {process:.1f} ms, {wall:.0f} ms")
 
 
 def _trainer_time(recipe: Recipe, games: Sequence[bytes]) -> float:
@@ -365,7 +390,9 @@ def check_on_ray(recipe: Recipe, games: list[bytes], net: Path, costs: Costs, ra
             rows.append([workers, count, fleet.reports, seconds, spent, model, process, fleet.first_reply])
             print(
                 f"  {workers} workers: {count} games in {fleet.reports} reports, {count / seconds:.0f} games/s; the "
-                f"dispatcher's thread took {spent:.3f} s, the model {model:.3f} s; the whole driver {process:.2f} s; "
+                f"dispatcher's thread took {spent:.3f} s ({1e6 * spent / count:.1f} ms for 1,000), "
+                f"the model {model:.3f} s; "
+                f"the whole driver {process:.2f} s ({1e6 * process / count:.0f} ms for 1,000); "
                 f"first report after {fleet.first_reply:.1f} s",
                 flush=True,
             )
@@ -415,6 +442,7 @@ def main() -> None:
         checkpoint.save(Net(recipe.net_config(), seed=1), net)
         print(f"Costs, {len(games)} games of {plies:.0f} plies:")
         costs = measure_costs(recipe, games, net)
+        show_overhead(recipe, games, net)
         rows: list[Any] = []
         if given.check:
             print("Check on Ray:")

@@ -164,3 +164,75 @@ def test_a_machine_without_selfmate_can_be_asked(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert answer["python"]
     assert answer["problem"].startswith("ModuleNotFoundError: ")
+
+
+@pytest.mark.ray
+def test_a_machine_that_does_not_fit_is_an_error_at_first_and_left_out_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong with it: memory, sources, or no answer at all."""
+    pytest.importorskip("ray", reason="Ray is not installed; run: make testray")
+    from ray.exceptions import RayError, WorkerCrashedError
+
+    from selfmate.cluster import ray_fleet
+
+    nodes = [ray_fleet.RayNode(name, name, 1, 0) for name in ("good", "small", "other", "dead")]
+    answers: dict[str, object] = {
+        "good": OURS,
+        "small": msgspec.structs.replace(OURS, memory=1 << 30),
+        "other": msgspec.structs.replace(OURS, sources="aaaaaa"),
+        "dead": WorkerCrashedError(),
+    }
+
+    def get(node: str, timeout: float) -> str:
+        answer = answers[node]
+        if isinstance(answer, RayError):
+            raise answer
+        return msgspec.json.encode(answer).decode()
+
+    def check(node: ray_fleet.RayNode, facts: MachineFacts) -> None:
+        check_machine(node.name, facts, OURS, RECIPE, device="cpu", pools=1)
+
+    def probe(fleet: ray_fleet.RayFleet, node: ray_fleet.RayNode) -> None:
+        fleet._probes[node.key] = node.key
+
+    monkeypatch.setattr(ray_fleet.RayFleet, "_probe", probe)
+    monkeypatch.setattr(ray_fleet.ray, "wait", lambda probes, timeout: (probes, []))
+    monkeypatch.setattr(ray_fleet.ray, "get", get)
+    for bad, message in (
+        ("small", "small has 1.0 GiB"),
+        ("other", "other has other sources"),
+        ("dead", "dead cannot be asked what it has"),
+    ):
+        monkeypatch.setattr(ray_fleet, "ray_nodes", lambda bad=bad: [nodes[0], *(n for n in nodes if n.name == bad)])
+        with pytest.raises(SelfmateError, match=message) as caught:
+            ray_fleet.RayFleet("cpu", check).check_all()
+        assert "\n" not in str(caught.value)
+    monkeypatch.setattr(ray_fleet, "ray_nodes", lambda: nodes)
+    fleet = ray_fleet.RayFleet("cpu", check)
+    for _ in range(2):
+        assert [seat.name for seat in fleet.seats()] == ["good"]
+    lines = fleet.notices()
+    assert len(lines) == 3
+    assert all(line.startswith("A machine is not used: ") for line in lines)
+    assert fleet.notices() == []
+
+
+@pytest.mark.ray
+def test_what_ray_says_becomes_one_line() -> None:
+    pytest.importorskip("ray", reason="Ray is not installed; run: make testray")
+    from selfmate.cluster.ray_fleet import _explain
+
+    versions = "Ray: 2.60.0\n    Python: {}\n"
+    mismatch = f"The cluster was started with:\n    {versions}This process on here was started with:\n    {versions}"
+    for said, line in (
+        (
+            f"Version mismatch: {mismatch.format('3.12.1', '3.11.7')}",
+            "the cluster has Ray: 2.60.0, Python: 3.12.1, this machine Ray: 2.60.0, Python: 3.11.7; use the same "
+            "on both",
+        ),
+        (
+            "Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag",
+            "this machine is in no cluster; give HOST:PORT of its head, or --ray alone for one on this machine",
+        ),
+        ("lost\nit", "cannot connect: lost it"),
+    ):
+        assert _explain(RuntimeError(said)) == line

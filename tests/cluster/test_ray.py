@@ -74,6 +74,28 @@ def test_the_nodes_are_in_two_network_namespaces(cluster: RayCluster) -> None:
     assert Path("/proc/self/ns/net").readlink() not in spaces
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"RAY_AUTH_TOKEN": "00" * 16}, {"RAY_AUTH_TOKEN": ""}, {"RAY_AUTH_TOKEN": "", "RAY_AUTH_MODE": "disabled"}],
+    ids=["another token", "no token", "no authentication"],
+)
+def test_a_driver_without_the_token_is_refused_at_once(
+    cluster: RayCluster, changes: dict[str, str], tmp_path: Path
+) -> None:
+    """In one line: Ray itself tries for a minute."""
+    program = f"from selfmate.cluster.ray_fleet import connect; connect({cluster.address!r}).__enter__()"
+    done = subprocess.run(
+        cluster.inside([sys.executable, "-c", program]),
+        env=cluster.environment | {"HOME": str(tmp_path)} | changes,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    message = f"{cluster.address}: the cluster wants another token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+    assert done.stderr.splitlines()[-1].startswith(f"selfmate.cluster.messages.ClusterError: {message}")
+    assert "gcs_client" not in done.stderr
+
+
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run without Ray."""

@@ -22,6 +22,9 @@ from network_namespaces import ADDRESSES, NetworkPair
 RAY: Final = Path(sys.executable).with_name("ray")
 STORE: Final = 80 << 20
 ATTEMPTS: Final = 4
+SESSIONS: Final = Path("/tmp/ray")
+AGENT_PORTS: Final = ("dashboard_agent_listen_port", "metrics_agent_port", "metrics_export_port")
+"""Files in which the agent of a node tells its ports, -1 without the dashboard; a node without them ends after 15 s."""
 ACTOR: Final = b"ray::RayWorker"
 
 
@@ -90,16 +93,31 @@ class RayCluster:
         if self.network is not None:
             command = self.inside([*command, f"--node-ip-address={ADDRESSES[place]}"], place)
         path = self.folder / f"node{len(self.nodes)}.log"
-        for _ in range(ATTEMPTS):  # on a busy machine Ray's own limit of 15 s for its agents may be too short
+        for _ in range(ATTEMPTS):
+            name = secrets.token_hex(28)
             with path.open("wb") as log:
-                node = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, start_new_session=True)
+                node = subprocess.Popen(
+                    [*command, f"--runtime-env-agent-port={free_port()}"],
+                    env=self.environment | {"RAY_OVERRIDE_NODE_ID_FOR_TESTING": name},
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
             self.nodes.append(node)
             while node.poll() is None:
                 if "Ray runtime started" in path.read_text():
                     return node
+                self._tell_ports(name)
                 time.sleep(0.1)
             self.kill(self.nodes.pop())
         raise AssertionError(f"a node of the cluster did not start\n{path.read_text()}")
+
+    def _tell_ports(self, name: str) -> None:
+        """Write the ports of a node's agent, which takes longer than 15 s to start on a busy machine."""
+        for session in SESSIONS.glob(f"session_*_{self.nodes[0].pid}"):
+            for port in AGENT_PORTS:
+                if not (file := session / f"{port}_{name}").exists():
+                    file.write_text("-1")
 
     def workers(self, node: subprocess.Popen[bytes] | None = None) -> list[int]:
         """Return the process ids of our actors, on one node or on all."""

@@ -15,7 +15,8 @@ in two of them. Faults come in a random order, each after the run has committed 
 
 After every fault the run must commit games again. At the end it is stopped, and a run without Ray is made up to the
 same cycle: every committed game is there once, and games and nets are the same, bit for bit. The driver's memory is
-printed. Garbage and games of unknown nets are in tests/cluster/test_cluster_games.py.
+printed. SIGTERM ends the battery after the present fault; what was done until then is checked and printed. Garbage and
+games of unknown nets are in tests/cluster/test_cluster_games.py.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from selfmate.rundir.games import unpack_games
 
 GAMES = 120
 SETTINGS = (f"selfplay.games={GAMES}", "selfplay.slots=8", "gate.games=0", "gate.final_games=0", "progress.games=0")
-PATIENCE = 300.0
-"""Seconds after a fault in which the run must commit games."""
+PATIENCE = 900.0
+"""Seconds after a fault in which the run must commit games; with a load of 14 on two cores a driver started in 300."""
 SLOW_KILOBITS = 256
 FILL = """
 import sys, time, logging, numpy, ray
@@ -90,7 +91,13 @@ class Battery:
         self.longest: dict[str, float] = {}
         """Seconds until the run has committed games after a fault, the worst of each kind."""
         self.memory: list[int] = []
+        self.is_stopped = False
+        signal.signal(signal.SIGTERM, self.stop)
         self.driver = self.start()
+
+    def stop(self, *signal_and_frame: object) -> None:
+        """Let `run` end after the present fault."""
+        self.is_stopped = True
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the driver; its output is appended to driver.log."""
@@ -176,6 +183,8 @@ class Battery:
         names = dict(zip(KINDS, actions, strict=True))
         self.await_games()
         for number, kind in enumerate(plan, 1):
+            if self.is_stopped:
+                break
             name = names[kind]
             actions[name]()
             seconds = self.await_games()

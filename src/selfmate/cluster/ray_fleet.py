@@ -8,10 +8,13 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import ray
+from ray._private.authentication.authentication_token_setup import ensure_token_if_auth_enabled
+from ray._raylet import GcsClient
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -22,6 +25,7 @@ from selfmate.cluster.identity import MachineFacts, make_probe, read_facts
 from selfmate.cluster.match_worker import LeasedMatches
 from selfmate.cluster.messages import ClusterError, one_line
 from selfmate.cluster.worker import LeasedPlay
+from selfmate.errors import SelfmateError
 from selfmate.search.autotune import GPU_LANES
 from selfmate.util.cpu import cores
 
@@ -60,7 +64,9 @@ def connect(address: str, gpus: Sequence[str] | None = None) -> Iterator[None]:
         options = {"num_cpus": cores(), "include_dashboard": False, "object_store_memory": STORE_BYTES}
         options |= {} if gpus is None else {"num_gpus": len(gpus)}
     else:
-        _reach(address)
+        if address != "auto":
+            _reach(address)
+            _authenticate(address)
         options = {}
     try:
         with _visible(gpus if address == LOCAL else None):
@@ -89,8 +95,6 @@ def _visible(gpus: Sequence[str] | None) -> Iterator[None]:
 
 def _reach(address: str) -> None:
     """Raise `ClusterError` if nothing listens at HOST:PORT; Ray itself would try for a minute."""
-    if address == "auto":
-        return
     host, _, port = address.rpartition(":")
     if "://" in address or not host or not port.isdecimal():
         raise ClusterError(
@@ -107,6 +111,29 @@ def _reach(address: str) -> None:
         ) from None
 
 
+def _authenticate(address: str) -> None:
+    """Raise `ClusterError` if the head refuses the token; `ray.init` tries for a minute, with a line each second."""
+    try:
+        ensure_token_if_auth_enabled(None, create_token_if_missing=False)  # without one the client aborts the process
+        with _without_stderr():
+            GcsClient(address=address)
+    except RayError as error:
+        raise ClusterError(f"{address}: {_explain(error)}", address) from None
+
+
+@contextlib.contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Hide what the core of Ray writes to descriptor 2, which is not `sys.stderr`."""
+    kept = os.dup(2)
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def _explain(error: Exception) -> str:
     text = str(error)
     if "Version mismatch" in text or "was started with" in text:
@@ -115,6 +142,8 @@ def _explain(error: Exception) -> str:
         return f"the cluster has {theirs}, this machine {ours}; use the same on both"
     if "uthentication" in text or "oken" in text:
         return "the cluster wants another token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as on its head"
+    if "Could not find any running Ray instance" in text:
+        return "this machine is in no cluster; give HOST:PORT of its head, or --ray alone for one on this machine"
     return f"cannot connect: {one_line(text)}"
 
 
@@ -222,7 +251,7 @@ class RayFleet:
                 if ray.wait([self._probes[node.key]], timeout=0)[0]:
                     try:
                         self._judge(node)
-                    except (ClusterError, RayError) as error:
+                    except SelfmateError as error:
                         self._good[node.key] = False
                         self._notices.append(f"A machine is not used: {one_line(str(error))}")
             if self._good.get(node.key):
@@ -244,7 +273,15 @@ class RayFleet:
             self._good[node.key] = False
 
     def _judge(self, node: RayNode) -> None:
-        self.check(node, read_facts(ray.get(self._probes[node.key], timeout=GET_SECONDS)))
+        """Read the answer of a machine; raise `SelfmateError` if it cannot be used, or has not given one."""
+        try:
+            answer = ray.get(self._probes[node.key], timeout=GET_SECONDS)
+        except RayError as error:
+            reason = one_line(str(error.cause) if isinstance(error, RayTaskError) else str(error))
+            raise ClusterError(
+                f"{node.name} cannot be asked what it has ({reason}); stop Ray there, and start it again", node.name
+            ) from None
+        self.check(node, read_facts(answer))
         self._good[node.key] = True
 
     # -- workers ------------------------------------------------------------------------------------------------------
