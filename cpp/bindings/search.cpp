@@ -244,7 +244,8 @@ void bind_nnue(nb::module_& m) {
             nb::sig("def __init__(self, *, features: NDArray[numpy.int16], bias: NDArray[numpy.int16], output: "
                     "NDArray[numpy.int16], output_bias: NDArray[numpy.int32], scale: int) -> None"),
             "`features` int16[768, H], `bias` int16[H], `output` int16[8, 2 H], `output_bias` int32[8]; `scale`:\n"
-            "centipawns for an output of one, 1 to 10,000. Raises EvaluatorError for other arrays, and for weights whose\n"
+            "centipawns for an output of one, 1 to 10,000. Raises EvaluatorError for other arrays, and for weights "
+            "whose\n"
             "sums may overflow.")
         .def(
             "evaluate",
@@ -280,7 +281,8 @@ void bind_alpha_beta(nb::module_& m) {
         },
         "position"_a, "depth"_a, "nodes"_a, "net"_a.none() = nb::none(),
         "Search a position by alpha-beta with the evaluation of a net, or of heuristic-1, until `depth` is reached or\n"
-        "`nodes` positions are searched; one ply at least. Repetitions count within the search alone. A game that is over\n"
+        "`nodes` positions are searched; one ply at least. Repetitions count within the search alone. A game that is "
+        "over\n"
         "raises SearchError.\n\n"
         ">>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)\n"
         ">>> result.best, result.score\n"

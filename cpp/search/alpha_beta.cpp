@@ -16,9 +16,9 @@ constexpr int FORCED = ALPHA_BETA_WIN - 1000;  // scores beyond are forced wins
 constexpr int MAX_PLY = 128;
 constexpr int CHECKED_QUIESCENCE = 2;  // plies of quiescence in which evasions of a check are searched
 constexpr int PIECE_CENTIPAWNS[7] = {0, 100, 300, 325, 500, 900, 1000};
-constexpr int DELTA = 200;  // a capture that leaves the score this far below alpha is not searched
+constexpr int DELTA = 200;         // a capture that leaves the score this far below alpha is not searched
 constexpr int MOST_LEAD = 20'000;  // of an evaluation, far from a forced win
-constexpr int DRAWISH = 8;  // a lead that cannot mate counts this much less
+constexpr int DRAWISH = 8;         // a lead that cannot mate counts this much less
 constexpr std::size_t MAX_TABLE = std::size_t{1} << 20;
 // Pruning at low depths, where only mate wins (Stockfish and many others have the same, with other margins).
 constexpr int STATIC_DEPTH = 5, STATIC_MARGIN = 110;  // above beta by this much for each ply: no move is searched

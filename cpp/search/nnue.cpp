@@ -77,7 +77,8 @@ void NnueLine::update(NnueAccumulator& to, const NnueAccumulator& from, const St
     for (const bool removes : {false, true}) {
         for (const Color color : {WHITE, BLACK})
             for (int role = 0; role < 6; ++role) {
-                const Bitboard old = from.colors[color] & from.roles[role], now = state.colors[color] & state.roles[role];
+                const Bitboard old = from.colors[color] & from.roles[role],
+                               now = state.colors[color] & state.roles[role];
                 list(color, role, removes ? old & ~now : now & ~old);
             }
         if (!removes) added = all;

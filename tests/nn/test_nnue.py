@@ -161,6 +161,7 @@ def test_weights_that_could_overflow_are_refused(tmp_path: Path) -> None:
             write_nnue(tmp_path / "net.safetensors", tensors)
     assert not list(tmp_path.iterdir())
     assert set(TENSORS) == {"features", "bias", "output", "output_bias", "scale"}
-    good = quantize(random_tensors(), 100)
+    floats = quantize(random_tensors(), 100)
+    floats["features"] = floats["features"].astype(np.float32)
     with pytest.raises(EvaluatorError, match="features: int16"):
-        Nnue(**(good | {"features": good["features"].astype(np.float32), "scale": 100}))
+        open_net(floats)

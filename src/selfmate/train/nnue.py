@@ -222,7 +222,7 @@ def train_nnue(
         rows = torch.randint(len(scores), (batch,), generator=generator, device=chosen)
         loss = (net(bits[rows], mirrored=step % 2 == 0).sigmoid() - scores[rows]).square().mean()
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         schedule.step()
         net.clip()
@@ -249,8 +249,11 @@ def _tensor(numbers: NDArray[Any], device: torch.device) -> Tensor:
 
 @torch.no_grad()
 def _loss(net: NnueNet, bits: Tensor, scores: Tensor) -> float:
-    pieces = zip(bits.split(ROWS_PER_READ), scores.split(ROWS_PER_READ), strict=True)
-    return sum(float((net(some).sigmoid() - wanted).square().sum()) for some, wanted in pieces) / len(scores)
+    total = 0.0
+    for start in range(0, len(scores), ROWS_PER_READ):
+        rows = slice(start, start + ROWS_PER_READ)
+        total += float((net(bits[rows]).sigmoid() - scores[rows]).square().sum())
+    return total / len(scores)
 
 
 @torch.no_grad()

@@ -23,9 +23,9 @@ def test_the_trained_net_and_the_integers_agree(variant: str) -> None:
     torch.manual_seed(5)
     net = NnueNet(Position(variant).ranks)
     with torch.no_grad():
-        net.features *= 5
-        net.output *= 8
-        net.output_bias += torch.arange(8) / 4
+        net.features.mul_(5)
+        net.output.mul_(8)
+        net.output_bias.add_(torch.arange(8) / 4)
     tensors = quantize(net.tensors(), 400)
     integers = Nnue(**{name: tensors[name] for name in tensors if name != "scale"}, scale=400)
     draw = random.Random(2)
