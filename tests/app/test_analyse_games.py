@@ -146,10 +146,10 @@ def test_the_loss_is_the_least_that_alpha_beta_saw(queen_game: tuple[Position, M
         ([900, 900, 900], [600, 600, 600], (0.9, 0.8), ""),  # three pawns of nine hardly change the value
         ([900, 900, 900], [400, 400, 400], (0.9, 0.95), "?!"),  # five do not need the judge
         ([1300, 1300, 1300], [600, 600, 600], (0.9, 0.8), ""),  # leads beyond ten are all the same
-        ([-500, -500, -500], [-940, -960, -940], (-0.9, -0.95), ""),  # four and a half at every search
-        ([-800, -800, -800], [-900, -999_990, -999_990], (-0.9, -0.8), "?!"),  # a mate
-        ([-900, -900, -900], [-999, -999_990, -999_990], (-0.9, -0.95), ""),  # in a lost game
-        ([-800, -800, -999_980], [-900, -999_990, -999_990], (-0.9, -0.95), ""),  # there is no better move
+        ([-500, -500, -500], [-999, -1000, -999], (-0.9, -0.95), ""),  # five at every search
+        ([-740, -740, -740], [-900, -999_990, -999_990], (-0.9, -0.8), "?!"),  # a mate
+        ([-760, -760, -760], [-999, -999_990, -999_990], (-0.9, -0.95), ""),  # in a lost game
+        ([-740, -740, -999_980], [-900, -999_990, -999_990], (-0.9, -0.95), ""),  # there is no better move
         ([200, 999_990, 999_990], [50, 50, 50], (0.9, 0.1), "??"),  # a mate is missed
     ],
 )
@@ -193,8 +193,8 @@ def test_without_a_net_a_loss_in_pawns_needs_the_judge(queen_game: tuple[Positio
 def test_a_loss_that_the_player_has_proven_needs_no_search(
     queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert confirm(queen_game, [-800, -800, -800], [-800, -800, -800], refuted=True).mark == "?!"
-    assert confirm(queen_game, [-800, -800, -800], [-800, -800, -800]).mark == ""
+    assert confirm(queen_game, [-700, -700, -700], [-700, -700, -700], refuted=True).mark == "?!"
+    assert confirm(queen_game, [-700, -700, -700], [-700, -700, -700]).mark == ""
     # 2. g4 allows a mate, 2... d6 does not give one.
     given: dict[str, bool] = {}
 

@@ -69,9 +69,9 @@ ENDGAME_SHARE, ENDGAME_LOSS = 0.57, 0.35
 """A position with at most this share of the men of the start is an endgame (in chess 18 of 32); least loss there."""
 LEAST_JUDGED: Final = 0.0
 """Least loss that the judge sees at a marked move: it must not prefer the move."""
-DECIDED_PAWNS: Final = 4.5
+DECIDED_PAWNS: Final = 5.0
 """Least loss in pawns of `?!` in a decided game."""
-HOPELESS_PAWNS: Final = -8.5
+HOPELESS_PAWNS: Final = -7.5
 """A move that allows a forced mate has no mark if the better one has this score or less: the game was lost before."""
 
 
