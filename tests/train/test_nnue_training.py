@@ -15,6 +15,7 @@ from selfmate.cli.main import main
 from selfmate.nn.nnue import quantize, read_nnue
 from selfmate.rundir.format import RunError
 from selfmate.rundir.reader import RunReader
+from selfmate.train import nnue
 from selfmate.train.nnue import NnueNet, expected_scores, quiet_rows, read_positions, train_nnue
 
 
@@ -67,7 +68,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_quiet_positions_and_their_scores(run: Path) -> None:
+def test_quiet_positions_and_their_scores(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RunReader.open(run)
     buffer = Buffer("gardner", 1 << 62, 1)
     for record in reader.games():
@@ -90,6 +91,8 @@ def test_quiet_positions_and_their_scores(run: Path) -> None:
     learned, held_out = read_positions(run)
     assert len(learned.scores) + len(held_out.scores) == quiet.sum()
     assert len(held_out.scores) > 0
+    monkeypatch.setattr(nnue, "MOST_POSITIONS", 1)
+    assert 0 < len(read_positions(run)[0].scores) <= len(learned.scores)  # whole files of games
 
 
 def test_a_net_learns_what_a_queen_is_worth(run: Path, tmp_path: Path) -> None:

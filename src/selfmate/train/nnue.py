@@ -35,6 +35,8 @@ PIECE_BITBOARDS: Final = 12
 STEP: Final = re.compile(r"-?\d+,-?\d+")
 """Names of the policy planes that are a step of files and ranks; the others are underpromotions."""
 ROWS_PER_READ: Final = 1 << 16
+MOST_POSITIONS: Final = 50_000_000
+"""Quiet positions that are learned from, the newest of a run, in whole files of games: 5 GB of memory."""
 HELD_OUT: Final = 64
 """One game of so many only validates."""
 RESULT_SHARE: Final = 0.3
@@ -118,10 +120,12 @@ def _target_squares(variant: str) -> NDArray[np.int64]:
 
 
 def read_positions(run: Path, tell: Callable[[str], None] = lambda text: None) -> tuple[Positions, Positions]:
-    """Return the quiet positions of a run's games: those to learn from, and those of held-out games."""
+    """Return the quiet positions of a run's newest games: those to learn from, and those of held-out games."""
     manifest, state = read_run(run)
     parts: tuple[list[Positions], list[Positions]] = ([], [])
-    for shard in sorted(state.shards, key=lambda each: each.first):
+    for shard in sorted(state.shards, key=lambda each: each.first, reverse=True):
+        if sum(len(part.scores) for part in parts[0]) >= MOST_POSITIONS:
+            break
         buffer = Buffer(manifest.variant, 1 << 62, cores())
         for record in decode_games(unpack_games(read_committed(run, shard.name, shard.stamp), str(run / shard.name))):
             buffer.add(record)
