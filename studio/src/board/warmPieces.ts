@@ -15,7 +15,7 @@ export function warmPieces(): void {
       return;
     }
     sample.className = `piece-picture warm ${piece}`;
-    void getComputedStyle(sample).backgroundImage;
+    getComputedStyle(sample).getPropertyValue("background-image");
     setTimeout(next);
   };
   setTimeout(next);
