@@ -240,7 +240,7 @@ class MoveCheck:
 
     def _loss(self, better: int, worse: int) -> _Loss:
         value = self._alpha_beta.value
-        mated = worse < -FORCED <= better and _pawns(better) > HOPELESS_PAWNS
+        mated = worse < -FORCED and _pawns(better) > HOPELESS_PAWNS
         return _Loss(value(better) - value(worse), _pawns(better) - _pawns(worse), mated)
 
     def _is_certain(self, seen: list[_Loss]) -> bool:
