@@ -195,8 +195,8 @@ def test_a_machine_that_does_not_fit_is_an_error_at_first_and_left_out_later(mon
         fleet._probes[node.key] = node.key
 
     monkeypatch.setattr(ray_fleet.RayFleet, "_probe", probe)
-    monkeypatch.setattr("selfmate.cluster.ray_fleet.ray.wait", lambda probes, timeout: (probes, []))
-    monkeypatch.setattr("selfmate.cluster.ray_fleet.ray.get", get)
+    monkeypatch.setattr("ray.wait", lambda probes, timeout: (probes, []))
+    monkeypatch.setattr("ray.get", get)
     for bad, message in (
         ("small", "small has 1.0 GiB"),
         ("other", "other has other sources"),

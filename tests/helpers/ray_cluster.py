@@ -63,6 +63,7 @@ class RayCluster:
             "RAY_AUTH_TOKEN": secrets.token_hex(16),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_raylet_start_wait_time_s": "45",
+            "RAY_worker_register_timeout_seconds": "600",  # 60 by default; the first driver hangs after it
             "RAY_worker_niceness": "0",  # 15 by default: beside other work a worker would take minutes to start
         }
         self.nodes: list[subprocess.Popen[bytes]] = []

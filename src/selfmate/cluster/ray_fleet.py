@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import secrets
@@ -14,7 +15,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import ray
 from ray._private.authentication.authentication_token_setup import ensure_token_if_auth_enabled
-from ray._raylet import GcsClient
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -58,6 +58,8 @@ def connect(address: str, gpus: Sequence[str] | None = None) -> Iterator[None]:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         # Ray would give workers the priority 15; here they share the cores with the learner, as without Ray.
         os.environ.setdefault("RAY_worker_niceness", "0")
+        # Ray ends a process that has not started within 60 s, and if it was the first one, `ray.init` waits forever.
+        os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
         if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ):
             # Ray gives a local cluster a token, and would write it to a file that every user of the machine can read.
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -116,7 +118,7 @@ def _authenticate(address: str) -> None:
     try:
         ensure_token_if_auth_enabled(None, create_token_if_missing=False)  # without one the client aborts the process
         with _without_stderr():
-            GcsClient(address=address)
+            importlib.import_module("ray._raylet").GcsClient(address=address)  # not in the stubs of Ray
     except RayError as error:
         raise ClusterError(f"{address}: {_explain(error)}", address) from None
 
