@@ -132,6 +132,14 @@ def test_many_lanes_play_all_games() -> None:
     assert sorted(record.game_id for record in pool.drain()) == list(range(500))
 
 
+def test_a_lane_that_begins_while_the_gpu_is_busy() -> None:
+    """A learner has its work in the current stream; weights and buffers of a new evaluator must not come after it."""
+    leaves = some_pool("atomic", 300).gather()
+    expected = TorchEvaluator(some_net()).evaluate(leaves)
+    torch.cuda._sleep(2_000_000_000)  # type: ignore[no-untyped-call]  # cycles of the GPU, about a second
+    assert near(TorchEvaluator(some_net(), device="cuda").evaluate(leaves), expected, 0.1)
+
+
 def test_other_weights() -> None:
     evaluator = TorchEvaluator(some_net(seed=3), device="cuda")
     leaves = some_pool("atomic", 100).gather()

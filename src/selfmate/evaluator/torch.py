@@ -87,6 +87,8 @@ class TorchEvaluator(Evaluator):
                 torch.backends.cudnn.benchmark = True  # shapes are few: the fastest kernels are worth looking for
                 self._lanes = threading.local()
                 self._compute: torch.cuda.Stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
+                # The weights were copied and converted in the current stream, which a learner may keep busy.
+                self._compute.wait_stream(torch.cuda.current_stream(self._device))
                 self._pool = torch.cuda.graph_pool_handle()
                 self._graphs: dict[tuple[int, int, bool], _EvaluationGraph] = {}
                 self._compiled: dict[int, Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]] = {}
@@ -229,11 +231,13 @@ class GpuLane(EvaluatorLane):
         if not plies:
             outputs.pop()
         with device_errors():
-            self._pinned_inputs = [torch.zeros(size, dtype=kind, pin_memory=True) for size, kind in inputs]
-            self._inputs = [torch.zeros(size, dtype=kind, device=device) for size, kind in inputs]
-            self._outputs = [torch.zeros(size, dtype=kind, device=device) for size, kind in outputs]
-            self._pinned_outputs = [torch.zeros(size, dtype=kind, pin_memory=True) for size, kind in outputs]
             self._copies: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._pinned_inputs = [torch.zeros(size, dtype=kind, pin_memory=True) for size, kind in inputs]
+            self._pinned_outputs = [torch.zeros(size, dtype=kind, pin_memory=True) for size, kind in outputs]
+            # In the lane's own stream: one that a learner keeps busy would fill them with zeros after the first copies.
+            with torch.cuda.stream(self._copies):
+                self._inputs = [torch.zeros(size, dtype=kind, device=device) for size, kind in inputs]
+                self._outputs = [torch.zeros(size, dtype=kind, device=device) for size, kind in outputs]
             self._events: list[torch.cuda.Event] = [
                 torch.cuda.Event(enable_timing=True, blocking=True)  # type: ignore[no-untyped-call]
                 for _ in range(5)
