@@ -16,6 +16,7 @@ expect = playwright.expect
 
 pytestmark = pytest.mark.browser
 
+MATE_IN_TWO = "7k/8/8/8/8/8/R7/1R4K1 w - - 0 1"
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"
 OPENING = "rnbqkbnr/pppp2pp/8/4pp2/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 0 3"
 
@@ -84,15 +85,20 @@ def test_the_board_is_spoken(open_page: Open, server: StudioServer) -> None:
 
 
 def test_proven_nodes_of_the_tree_say_so(open_page: Open) -> None:
-    page = open_page(f"#study/tree?variant=chess&player=heuristic-1&fen={MATE_IN_ONE}")
-    mate = page.locator(".nd.prv", has_text="Ra8#")
-    expect(mate).to_be_visible()
-    expect(mate.locator("text.proof")).to_have_text(" #1")
-    expect(mate).to_have_attribute("aria-label", re.compile(r"^Ra8# wins in 1, \d+ visits"))
+    page = open_page(f"#study/tree?variant=chess&player=heuristic-1&fen={MATE_IN_TWO}")
+    won = page.get_by_role("button", name=re.compile(r"^Ra7 wins in 2, \d+ visits"))
+    expect(won).to_have_class(re.compile(r"\bprv\b"))
+    expect(won.locator("text.proof")).to_have_text("#2")
+    expect(page.locator(".ewdl .val")).to_have_text("wins in 2")
     expect(page.locator(".nd").first).to_have_class(re.compile(r"\bprv\b"))  # the root is won, too
-    expect(page.locator(".ewdl .val")).to_have_text("wins in 1")
-    other = page.locator(".nd:not(.prv)", has_text="Kf1")  # no proof where there is none
-    expect(other.locator("text.proof")).to_have_count(0)
+    open_one = page.locator(".nd:not(.prv)", has_text=re.compile(r"^Rb[3-58]"))  # moves that were not decided
+    expect(open_one.first).to_be_visible()
+    expect(open_one.locator("text.proof")).to_have_count(0)
+    # A win at once needs no node of its own: the number of nodes is not below that of those shown.
+    page.goto(page.url.partition("#")[0] + f"#study/tree?variant=chess&player=heuristic-1&fen={MATE_IN_ONE}")
+    expect(page.locator(".nd.prv", has_text="Ra8#")).to_contain_text("#1")
+    expect(page.locator(".stepper")).to_contain_text("2 nodes")
+    expect(page.locator(".stepper")).not_to_contain_text("of")
 
 
 def test_a_chess960_position_is_chosen_by_its_number(open_page: Open, server: StudioServer) -> None:
