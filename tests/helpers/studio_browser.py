@@ -1,26 +1,30 @@
 """What tests of the studio in Chromium share: games of the server, moves on the board, screenshots.
 
-The fixtures `browser` and `open_page` are in tests/studio/conftest.py.
+The fixtures `browser` and `open_page` of tests/conftest.py are `chromium` and `page_opener`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from studio_server import StudioServer
 
 __all__ = [
-    "FLAGS",
     "PATIENCE_MS",
-    "PICTURES",
     "ROOT",
     "Open",
+    "chromium",
     "click_move",
     "drag_move",
     "game_now",
     "new_game",
+    "page_opener",
     "picture",
     "place",
     "shows",
@@ -38,6 +42,49 @@ FLAGS = [
 PATIENCE_MS = 30_000
 
 Open = Callable[..., Any]
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Start Chromium; skip where it or playwright is missing."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
+    playwright.expect.set_options(timeout=15_000)  # two browsers share two cores
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def page_opener(browser: Any, server: StudioServer) -> Iterator[Open]:
+    """Yield a function that opens a page at an address of the studio; at the end no page must have had an error."""
+    contexts: list[Any] = []
+    errors: list[str] = []
+
+    def open_at(
+        address: str = "", *, width: int = 1440, height: int = 900, theme: str = "light", **options: Any
+    ) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on(
+            "console",
+            lambda message: errors.append(f"{message.text} {message.location}") if message.type == "error" else None,
+        )
+        page.on("dialog", lambda dialog: errors.append(f"a script ran: {dialog.message}"))
+        page.goto(server.url + address)
+        return page
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert errors == [], errors
 
 
 def new_game(server: StudioServer, **choice: Any) -> dict[str, Any]:
