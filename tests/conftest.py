@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -18,6 +18,7 @@ from selfmate.nn.leaves import LeafBatch
 from shipped_nets import GARDNER_NET
 
 if TYPE_CHECKING:
+    from studio_browser import Open
     from studio_server import StudioServer
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; some tests send it.
@@ -115,4 +116,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[StudioServer]"
     from studio_server import studio_server
 
     with studio_server(tmp_path_factory.mktemp("runs")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, driven by playwright; skips where one of them is missing."""
+    from studio_browser import chromium
+
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(browser: Any, server: "StudioServer") -> "Iterator[Open]":
+    """A function that opens a page of the studio; at the end of the test no page must have had an error."""
+    from studio_browser import page_opener
+
+    with page_opener(browser, server) as found:
         yield found

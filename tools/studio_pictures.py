@@ -31,7 +31,7 @@ PICTURES: Final = {
     "play-explosion-light-1440": "play",
     "study-why-light-1440": "study",
     "study-tree-dark-1440": "tree",
-    "view-study-net-light-1440": "inside",
+    "study-policy-light-1440": "inside",
     "train-dark-1440": "train",
     "train-games-dark-1440": "games",
     "match-light-1440": "match",

@@ -6,6 +6,8 @@ export type BoardDrawing = "arrows" | "visits" | "prior" | "off";
 
 const MOST_ARROWS = 5;
 const LEAST_SHARE = 0.03;
+/** Visits below which a search says nothing against a move: its value is still the net's, or that of a few leaves. */
+const LEAST_VISITS = 20;
 
 /** Arrows for the moves with most visits; the width grows with the share, and large shares have a label. */
 export function arrowsOf(update: AnalysisUpdate): Arrow[] {
@@ -51,7 +53,7 @@ export interface WhyNot {
 /** Compare a played move with the best one: `before` is the analysis before it, `after` the one of its own. */
 export function whyNot(before: AnalysisUpdate, after: AnalysisUpdate, uci: string, san: string): WhyNot | null {
   const [best] = before.candidates;
-  if (!best) return null;
+  if (!best || (after.visits < LEAST_VISITS && after.proven === null)) return null;
   const sign = before.fen.split(" ")[1] === "b" ? -1 : 1; // values are White's
   const loss = sign * (best.value - after.value);
   const line = after.candidates[0]?.pv ?? [];

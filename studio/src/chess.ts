@@ -171,15 +171,14 @@ export function describeBoard(fen: string): string {
 
 /** A move in words: "knight f3", "bishop takes f7, check". */
 export function speakSan(san: string): string {
-  if (san.startsWith("O-O-O")) return san.endsWith("#") ? "castles long, mate" : "castles long";
-  if (san.startsWith("O-O")) return san.endsWith("#") ? "castles short, mate" : "castles short";
+  const end = san.endsWith("#") ? ", end of the game" : san.endsWith("+") ? ", check" : "";
+  if (san.startsWith("O-O")) return `castles ${san.startsWith("O-O-O") ? "long" : "short"}${end}`;
   const role = ROLE_NAMES[(/^[KQRBN]/.exec(san)?.[0] ?? "p").toLowerCase()] ?? "";
   const rest = san
     .replace(/^[KQRBN]/, "")
     .replace("x", " takes ")
     .replace(/=([KQRBN])/, (_, letter: string) => `, becomes ${ROLE_NAMES[letter.toLowerCase()] ?? ""}`)
-    .replace("+", ", check")
-    .replace("#", ", end of the game");
+    .replace(/[+#]$/, end);
   return `${role} ${rest}`.replace(/\s+/g, " ");
 }
 

@@ -249,7 +249,7 @@ export interface HintFound {
   text: string;
 }
 
-/** Input planes of a position, as the side to move sees them (Black's are turned), and the opinions of nets. */
+/** Input planes of a position, as the net sees them, the meaning of its policy, and the opinions of nets. */
 export interface InsideNet {
   type: "net.inside";
   ask: number;
@@ -257,6 +257,9 @@ export interface InsideNet {
   files: number;
   ranks: number;
   planes: NetPlane[];
+  /** Whose first rank is the first of the input planes. */
+  seen_by: "black" | "white";
+  policy: NetPolicy;
   /** Of the player, and of the untrained net of its run or of equal priors. */
   opinions: NetOpinion[];
 }
@@ -451,6 +454,8 @@ export interface NetOpinion {
   wdl: [number, number, number];
   /** By move. */
   priors: Record<string, number>;
+  /** Of each cell of the policy, of legal and illegal moves alike, in millionths; None for what has no such output. */
+  policy: number[] | null;
   /** Expected plies to the end of the game. */
   plies: number | null;
 }
@@ -459,6 +464,15 @@ export interface NetOpinion {
 export interface NetPlane {
   name: string;
   values: number[];
+}
+
+/** What the cells of a policy mean on the board as White sees it; a cell is plane * squares + from-square. */
+export interface NetPolicy {
+  /** `none`: a net without a policy; `core`: no net, priors of the legal moves alone, laid out as `planes`. */
+  kind: "core" | "factored" | "fromto" | "none" | "planes";
+  planes: PolicyPlane[];
+  /** Of each legal move. */
+  cells: Record<string, number>;
 }
 
 /** Result of a match that measured a net, with the ends of its 95 % interval. */
@@ -563,6 +577,13 @@ export interface PlayoutTrace {
   /** In the order in which they were added. */
   nodes: TraceNode[];
   playouts: PlayoutStep[];
+}
+
+/** A plane of the policy: from each square a move by `step`, files to the right and ranks up, or to one square. */
+export interface PolicyPlane {
+  name: string;
+  step: [number, number] | null;
+  to: string | null;
 }
 
 /** The position after moves, and the moves with their positions. */

@@ -50,7 +50,8 @@ export function placeTree(
     list.push(node);
     children.set(node.parent, list);
   }
-  for (const list of children.values()) list.sort((a, b) => b.visits - a.visits || b.prior - a.prior);
+  for (const list of children.values())
+    list.sort((a, b) => pliesToWin(a) - pliesToWin(b) || b.visits - a.visits || b.prior - a.prior);
   const placed: PlacedNode[] = [];
   let row = 0;
   let deepest = 0;
@@ -90,4 +91,9 @@ export function placeTree(
     width: 2 * MARGIN + deepest * COLUMN + NODE_WIDTH + 20,
     height: 2 * MARGIN + Math.max(1, row) * ROW,
   };
+}
+
+/** A proven win stands first, the shortest at the top: it decides its parent, however few visits it had. */
+function pliesToWin(node: DrawnNode): number {
+  return node.proven !== null && node.proven > 0 ? node.proven : Number.MAX_SAFE_INTEGER;
 }

@@ -64,7 +64,7 @@ it("spreads labels without pushing them over the end", () => {
 
 it("says what a move costs the side that plays it", () => {
   const known = (fen: string, value: number, moves: Candidate[]) =>
-    ({ fen, value, candidates: moves }) as unknown as AnalysisUpdate;
+    ({ fen, value, candidates: moves, visits: 100, proven: null }) as unknown as AnalysisUpdate;
   const best = { ...candidate("e2e4", 0.9), value: 0.4 };
   const after = known("x b", 0.1, [{ ...candidate("e7e5", 0.5), pv: ["e5", "Nf3"] }]);
   const white = whyNot(known("x w", 0.4, [best]), after, "a2a3", "a3");
@@ -76,4 +76,7 @@ it("says what a move costs the side that plays it", () => {
   expect(black?.loss).toBeCloseTo(0.5);
   expect(whyNot(known("x w", 0.4, [best]), after, "e2e4", "e4")?.isBest).toBe(true);
   expect(whyNot(known("x w", 0, []), after, "e2e4", "e4")).toBeNull();
+  // A search that has only begun says nothing, unless it has a proof.
+  expect(whyNot(known("x w", 0.4, [best]), { ...after, visits: 0 }, "a2a3", "a3")).toBeNull();
+  expect(whyNot(known("x w", 0.4, [best]), { ...after, visits: 0, proven: 1 }, "a2a3", "a3")).not.toBeNull();
 });

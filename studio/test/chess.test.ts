@@ -64,7 +64,10 @@ describe("moves", () => {
   it("speaks SAN", () => {
     expect(speakSan("Nf3")).toBe("knight f3");
     expect(speakSan("exd8=Q+")).toBe("pawn e takes d8, becomes queen, check");
+    expect(speakSan("Qxf7#")).toBe("queen takes f7, end of the game");
     expect(speakSan("O-O-O")).toBe("castles long");
+    expect(speakSan("O-O+")).toBe("castles short, check");
+    expect(speakSan("O-O-O#")).toBe("castles long, end of the game");
   });
   it("numbers moves from any start", () => {
     expect(moveNumber(START, 3)).toEqual({ number: 2, white: false });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { PlayerCard } from "../src/messages";
-import { choiceOf, type Setup } from "../src/views/NewGame";
+import { chess960Problem, choiceOf, type Setup } from "../src/views/NewGame";
 
 const setup: Setup = {
   variant: "chess960",
@@ -41,4 +41,11 @@ it("asks for nothing that does not exist", () => {
     null,
     null,
   ]);
+});
+
+it("refuses numbers that no Chess960 position has", () => {
+  const wrong = ["960", "-1", "5 18", "five", "0518"].map((chess960) => chess960Problem({ ...setup, chess960 }));
+  expect(wrong.every((problem) => problem !== null)).toBe(true);
+  for (const chess960 of ["", " ", "0", "959", " 518 "]) expect(chess960Problem({ ...setup, chess960 })).toBeNull();
+  expect(chess960Problem({ variant: "chess", chess960: "5000" })).toBeNull(); // the field is not shown
 });

@@ -22,6 +22,12 @@ it("draws the most visited children first, and only below open nodes", () => {
   expect(most?.children).toBe(1);
 });
 
+it("draws proven wins first, however few visits they had", () => {
+  const proofs = [null, null, 5, 3, -2, 0];
+  const tree = proofs.map((proven, id) => ({ ...node(id, id ? 0 : -1, id ? 100 - 10 * id : 500), proven }));
+  expect(placeTree(tree, () => true).nodes.map((each) => each.id)).toEqual([0, 3, 2, 1, 4, 5]);
+});
+
 it("opens the way to nodes that must be seen", () => {
   const { nodes: placed } = placeTree(nodes, () => false, new Set([2, 3, 4]));
   expect(placed.map((each) => each.id)).toEqual([0, 2, 3, 4, 1]);

@@ -7,6 +7,7 @@ import pytest
 from selfmate.studio.messages import StepPlayouts
 from selfmate.studio.players import PlayerCatalog
 from selfmate.studio.playouts import trace_playouts
+from studio_server import StudioServer
 
 CATALOG = PlayerCatalog(None)
 
@@ -46,3 +47,14 @@ def test_visits_and_values_grow_as_they_were_backed_up() -> None:
     assert trace.nodes[0].parent == -1
     # The mean of a node that is visited twice lies between its first value and the one backed up then.
     assert all(-1 <= value <= 1 for step in trace.playouts for value in step.values)
+
+
+def test_a_forced_win_is_in_the_tree_however_few_visits_it_had(server: StudioServer) -> None:
+    fen = "7k/8/8/8/8/8/R7/1R4K1 w - - 0 1"
+    with server.page() as page:
+        page.send("analysis.start", variant="chess", fen=fen, player="heuristic-1", visits=4000, tree_nodes=30)
+        tree = page.until("analysis.update", done=True)["tree"]
+        assert tree[0]["proven"] == 3
+        wins = {node["san"]: node["proven"] for node in tree if node["parent"] == 0 and (node["proven"] or 0) > 0}
+        assert min(wins.values()) == 3
+        assert len(wins) == sum(node["parent"] == 0 and (node["proven"] or 0) > 0 for node in tree)  # none is twice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from selfmate.app.judge import analyse_game
@@ -14,7 +14,7 @@ from selfmate.errors import SelfmateError
 from selfmate.search.config import play_config
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
-from selfmate.search.result import Result
+from selfmate.search.result import MoveResult, Result
 from selfmate.search.spec import RANDOM
 from selfmate.search.tree import SearchTree
 from selfmate.search.tree_session import TreeSession
@@ -167,13 +167,17 @@ def analysis_update(
             )
             for number, each in enumerate(result.moves[:SHOWN_CANDIDATES])
         ],
-        tree=[] if tree is None else tree_view(position, tree),
+        tree=[] if tree is None else tree_view(position, tree, result.moves),
         done=done,
     )
 
 
-def tree_view(position: Position, tree: SearchTree) -> list[TreeNodeView]:
-    """Return the nodes of a tree, parents before children, each with its move in SAN."""
+def tree_view(position: Position, tree: SearchTree, moves: Sequence[MoveResult]) -> list[TreeNodeView]:
+    """Return the nodes of a tree, parents before children, each with its move in SAN.
+
+    The tree has the most visited nodes; a move of the root (`moves`) that wins by force is added where it had too few
+    visits for that, because it decides the root.
+    """
     numbers = {id(node): number for number, node in enumerate(tree.nodes)}
     places: dict[int, Position] = {id(tree.root): position.copy()}
     found = []
@@ -199,4 +203,18 @@ def tree_view(position: Position, tree: SearchTree) -> list[TreeNodeView]:
                 proven=node.proven,
             )
         )
+    known = {node.move for node in tree.root.children}
+    found += [
+        TreeNodeView(
+            parent=0,
+            uci=position.uci(each.move),
+            san=position.san(each.move),
+            visits=each.visits,
+            value=round(each.value, 3) + 0.0,
+            prior=round(each.prior, 4),
+            proven=each.proven,
+        )
+        for each in moves
+        if each.proven is not None and each.proven > 0 and each.move not in known
+    ]
     return found

@@ -221,6 +221,24 @@ class NetPlane(Struct, frozen=True, kw_only=True):
     values: list[float]
 
 
+class PolicyPlane(Struct, frozen=True, kw_only=True):
+    """A plane of the policy: from each square a move by `step`, files to the right and ranks up, or to one square."""
+
+    name: str
+    step: tuple[int, int] | None
+    to: str | None
+
+
+class NetPolicy(Struct, frozen=True, kw_only=True):
+    """What the cells of a policy mean on the board as White sees it; a cell is plane * squares + from-square."""
+
+    kind: Literal["planes", "fromto", "factored", "none", "core"]
+    """`none`: a net without a policy; `core`: no net, priors of the legal moves alone, laid out as `planes`."""
+    planes: list[PolicyPlane]
+    cells: dict[str, int]
+    """Of each legal move."""
+
+
 class NetOpinion(Struct, frozen=True, kw_only=True):
     """What a net says of a position without a search."""
 
@@ -229,6 +247,8 @@ class NetOpinion(Struct, frozen=True, kw_only=True):
     wdl: Wdl
     priors: dict[str, float]
     """By move."""
+    policy: list[int] | None
+    """Of each cell of the policy, of legal and illegal moves alike, in millionths; None for what has no such output."""
     plies: float | None
     """Expected plies to the end of the game."""
 
@@ -768,12 +788,15 @@ class PlayoutTrace(Event, frozen=True, kw_only=True, tag="analysis.trace"):
 
 
 class InsideNet(Event, frozen=True, kw_only=True, tag="net.inside"):
-    """Input planes of a position, as the side to move sees them (Black's are turned), and the opinions of nets."""
+    """Input planes of a position, as the net sees them, the meaning of its policy, and the opinions of nets."""
 
     fen: str
     files: int
     ranks: int
     planes: list[NetPlane]
+    seen_by: Color
+    """Whose first rank is the first of the input planes."""
+    policy: NetPolicy
     opinions: list[NetOpinion]
     """Of the player, and of the untrained net of its run or of equal priors."""
 

@@ -46,6 +46,13 @@ function keptSetup(): Setup {
   }
 }
 
+/** What is wrong with the number of a Chess960 position, if something is; none at all means any position. */
+export function chess960Problem(setup: Pick<Setup, "variant" | "chess960">): string | null {
+  const number = setup.chess960.trim();
+  const isFine = !setup.variant.endsWith("960") || !number || (/^\d{1,3}$/.test(number) && Number(number) < 960);
+  return isFine ? null : "Positions have the numbers 0 to 959.";
+}
+
 /** The request of a setup. */
 export function choiceOf(setup: Setup, players: PlayerCard[]): GameChoice {
   const player = players.find((each) => each.id === setup.player) ?? null;
@@ -59,7 +66,7 @@ export function choiceOf(setup: Setup, players: PlayerCard[]): GameChoice {
     visits: setup.by === "visits" ? (VISITS[setup.strength] ?? 800) : null,
     clock: setup.limit === "none" ? null : { seconds: 60 * (seconds ?? 5), increment: increment ?? 0 },
     fen: setup.fen.trim() || null,
-    chess960: setup.variant.endsWith("960") && /^\d{1,3}$/.test(number) && Number(number) < 960 ? Number(number) : null,
+    chess960: setup.variant.endsWith("960") && number && !chess960Problem(setup) ? Number(number) : null,
   };
 }
 
@@ -88,6 +95,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
   const by = rated ? setup.by : "visits";
   const strength = by === setup.by ? setup.strength : 4;
   const elo = Math.min(high, Math.max(low, strength));
+  const problem = chess960Problem(setup);
 
   function change(part: Partial<Setup>): void {
     setSetup((before) => {
@@ -187,9 +195,15 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
             class="inp num"
             name="chess960"
             inputMode="numeric"
+            aria-invalid={problem !== null}
             value={setup.chess960}
             onInput={(event) => change({ chess960: event.currentTarget.value })}
           />
+          {problem && (
+            <span class="problem" role="alert">
+              {problem}
+            </span>
+          )}
         </label>
       )}
       <div class="f">
@@ -206,7 +220,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
           )}
         </div>
       </div>
-      <button type="submit" class="btn pri lg" disabled={busy || !info}>
+      <button type="submit" class="btn pri lg" disabled={busy || !info || problem !== null}>
         Start
       </button>
       {editing && (

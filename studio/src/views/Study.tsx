@@ -233,7 +233,7 @@ export function StudyView() {
           )}
           {tab === "net" && (
             <div class="body" role="tabpanel" aria-label="Inside the net">
-              <InsidePanel tree={tree} at={at} player={player} update={update} />
+              <InsidePanel tree={tree} at={at} player={player} update={update} onArrows={setPathArrows} />
             </div>
           )}
           {tab === "game" && <GameColumn study={study} review={review} />}

@@ -1,21 +1,95 @@
-/** Inside the net: what it is given (planes), and what it says without a search beside an untrained one and the search. */
+/** Inside the net: what it is given and what it answers, without a search, beside an untrained one and the search. */
 import { useEffect, useState } from "preact/hooks";
-import { heatOf } from "../../analysis";
-import { squareAt } from "../../chess";
+import type { Arrow } from "../../board/Overlay";
 import { percent, signed } from "../../format";
 import type { AnalysisUpdate, InsideNet, NetOpinion, NetPlane } from "../../messages";
+import { drawPolicy, type PolicyChoice, type PolicyDrawing } from "../../policy";
 import { sayError, server } from "../../store";
 import { uciLine, type GameTree } from "../../tree";
 import { WdlBar } from "../../ui/controls";
+import { PolicyPlanes, policyViews, Squares } from "./PolicyPlanes";
 
 interface Props {
   tree: GameTree;
   at: number;
   player: string;
   update: AnalysisUpdate | null;
+  /** Arrows of the chosen plane or piece, for the board; null: none are chosen. */
+  onArrows: (arrows: Arrow[] | null) => void;
 }
 
-export function InsidePanel({ tree, at, player, update }: Props) {
+export function InsidePanel({ tree, at, player, update, onArrows }: Props) {
+  const inside = useInside(tree, at, player);
+  const [wanted, setChoice] = useState<PolicyChoice>({ kind: "all" });
+  const [shown, setShown] = useState(0);
+  const [everyCell, setEveryCell] = useState(false);
+  const views = inside ? policyViews(inside, update, everyCell) : [];
+  const view = views[shown] ?? views[0];
+  const choice = inside && isKnown(inside, wanted) ? wanted : ALL;
+  const drawing = view && choice.kind !== "all" ? drawPolicy(view.cells, choice) : null;
+  const arrows = drawing ? JSON.stringify(arrowsOf(drawing)) : "";
+  useEffect(() => onArrows(arrows ? (JSON.parse(arrows) as Arrow[]) : null), [arrows]);
+  useEffect(() => () => onArrows(null), []);
+  if (!inside) return <div class="empty" aria-busy="true" />;
+  return (
+    <div class="planes" tabIndex={0} role="region" aria-label="Inside the net">
+      <div>
+        <h3>{title(inside, choice)}</h3>
+        <div class="tri">
+          {views.map((each) => {
+            const { heat, moves } = drawPolicy(each.cells, choice);
+            return (
+              <figure key={each.id}>
+                <Squares
+                  files={inside.files}
+                  ranks={inside.ranks}
+                  values={heat}
+                  moves={moves}
+                  label={`${each.name}: ${best(heat, choice)}`}
+                />
+                <figcaption>
+                  <span>{each.name}</span>
+                  <span class="mut num">
+                    {each.opinion
+                      ? note(each.opinion)
+                      : `value ${signed(update?.value ?? 0)}, ${update?.visits ?? 0} visits`}
+                  </span>
+                </figcaption>
+                <WdlBar wdl={each.wdl} />
+              </figure>
+            );
+          })}
+        </div>
+      </div>
+      {view && (
+        <PolicyPlanes
+          inside={inside}
+          views={views}
+          shown={view}
+          onShow={setShown}
+          everyCell={everyCell}
+          onEveryCell={setEveryCell}
+          choice={choice}
+          onChoice={setChoice}
+        />
+      )}
+      <div>
+        <h3>
+          What the net is given: {inside.planes.length} planes, as {inside.seen_by} sees the board
+        </h3>
+        <div class="pgrid">
+          {inside.planes.map((plane) => (
+            <Plane key={plane.name} plane={plane} files={inside.files} ranks={inside.ranks} />
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const ALL: PolicyChoice = { kind: "all" };
+
+function useInside(tree: GameTree, at: number, player: string): InsideNet | null {
   const [inside, setInside] = useState<InsideNet | null>(null);
   useEffect(() => {
     let wanted = true;
@@ -30,113 +104,38 @@ export function InsidePanel({ tree, at, player, update }: Props) {
       wanted = false;
     };
   }, [tree.variant, tree.start, at, player]);
-  if (!inside) return <div class="empty" aria-busy="true" />;
-  const turn = inside.fen.split(" ")[1] === "b" ? "black" : "white";
-  const views: { name: string; note: string; heat: Map<string, number>; wdl: [number, number, number] }[] =
-    inside.opinions.map((opinion) => ({
-      name: opinion.name,
-      note: `value ${signed(opinion.wdl[0] - opinion.wdl[2])}${opinion.plies === null ? "" : `, ${Math.round(opinion.plies)} plies left`}`,
-      heat: targets(opinion),
-      wdl: opinion.wdl,
-    }));
-  if (update)
-    views.push({
-      name: "the search",
-      note: `value ${signed(update.value)}, ${update.visits} visits`,
-      heat: heatOf(update, "visits").squares,
-      wdl: update.wdl,
-    });
-  return (
-    <div class="planes" tabIndex={0} role="region" aria-label="Inside the net">
-      <div>
-        <h3>Where each would move to</h3>
-        <div class="tri">
-          {views.map((view) => (
-            <figure key={view.name}>
-              <Squares
-                files={inside.files}
-                ranks={inside.ranks}
-                values={view.heat}
-                label={`${view.name}: ${best(view.heat)}`}
-              />
-              <figcaption>
-                <span>{view.name}</span>
-                <span class="mut num">{view.note}</span>
-              </figcaption>
-              <WdlBar wdl={view.wdl} />
-            </figure>
-          ))}
-        </div>
-      </div>
-      <div>
-        <h3>
-          What the net is given: {inside.planes.length} planes, as {turn} sees the board
-        </h3>
-        <div class="pgrid">
-          {inside.planes.map((plane) => (
-            <Plane key={plane.name} plane={plane} files={inside.files} ranks={inside.ranks} />
-          ))}
-        </div>
-      </div>
-    </div>
-  );
+  return inside;
 }
 
-function targets(opinion: NetOpinion): Map<string, number> {
-  const squares = new Map<string, number>();
-  for (const [uci, prior] of Object.entries(opinion.priors)) {
-    const square = uci.slice(2, 4);
-    squares.set(square, (squares.get(square) ?? 0) + prior);
-  }
-  return squares;
+/** Whether a choice that was made in another position still means something: a piece may be gone. */
+function isKnown(inside: InsideNet, choice: PolicyChoice): boolean {
+  if (choice.kind === "from") return Object.keys(inside.policy.cells).some((uci) => uci.startsWith(choice.square));
+  return choice.kind === "all" || choice.plane < inside.policy.planes.length;
 }
 
-function best(heat: Map<string, number>): string {
+function title(inside: InsideNet, choice: PolicyChoice): string {
+  if (choice.kind === "all") return "Where each would move to";
+  if (choice.kind === "from") return `Moves from ${choice.square}, by target`;
+  return `The plane “${inside.policy.planes[choice.plane]?.name ?? ""}”, by from-square`;
+}
+
+function note(opinion: NetOpinion): string {
+  const plies = opinion.plies === null ? "" : `, ${Math.round(opinion.plies)} plies left`;
+  return `value ${signed(opinion.wdl[0] - opinion.wdl[2])}${plies}`;
+}
+
+function best(heat: Map<string, number>, choice: PolicyChoice): string {
   const [square, share] = [...heat].sort((a, b) => b[1] - a[1])[0] ?? ["none", 0];
-  return `most to ${square}, ${percent(share)}`;
+  return `most ${choice.kind === "plane" ? "from" : "to"} ${square}, ${percent(share)}`;
 }
 
-interface SquaresProps {
-  files: number;
-  ranks: number;
-  values: Map<string, number>;
-  label: string;
-}
-
-/** A board of shares: the darker, the larger; the largest are written. */
-function Squares({ files, ranks, values, label }: SquaresProps) {
-  const most = Math.max(0.0001, ...values.values());
-  const cells = [];
-  for (let rank = 1; rank <= ranks; rank++)
-    for (let file = 0; file < files; file++) {
-      const share = values.get(squareAt(file, rank)) ?? 0;
-      const [x, y] = [10 * file, 10 * (ranks - rank)];
-      cells.push(
-        <g key={`${file}-${rank}`}>
-          <rect class={(file + rank) % 2 ? "dark" : "light"} x={x} y={y} width={10} height={10} />
-          {share > 0.003 && (
-            <rect
-              class="share"
-              x={x}
-              y={y}
-              width={10}
-              height={10}
-              opacity={(0.1 + 0.85 * Math.sqrt(share / most)).toFixed(2)}
-            />
-          )}
-          {share >= 0.1 && (
-            <text x={x + 5} y={y + 6.4}>
-              {Math.round(100 * share)}
-            </text>
-          )}
-        </g>,
-      );
-    }
-  return (
-    <svg class="squares" viewBox={`0 0 ${10 * files} ${10 * ranks}`} role="img" aria-label={label}>
-      {cells}
-    </svg>
-  );
+function arrowsOf(drawing: PolicyDrawing): Arrow[] {
+  return drawing.moves.map((move, index) => ({
+    uci: `${move.from}${move.to ?? ""}`,
+    width: 8 + 26 * Math.sqrt(Math.min(1, move.share)),
+    kind: index === 0 ? "best" : "other",
+    ...(move.share >= 0.08 ? { label: String(Math.round(100 * move.share)) } : {}),
+  }));
 }
 
 function Plane({ plane, files, ranks }: { plane: NetPlane; files: number; ranks: number }) {

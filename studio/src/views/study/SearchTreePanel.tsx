@@ -107,7 +107,7 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
               </button>
               <span class="sm mut">
                 {live.length
-                  ? `${live.length} of ${update?.nodes ?? 0} nodes, the most visited`
+                  ? nodesText(live.length, update?.nodes ?? 0)
                   : "Turn the analysis on to see its tree grow."}
               </span>
             </div>
@@ -331,4 +331,9 @@ function Explained({ trace, number, phase }: { trace: PlayoutTrace; number: numb
       </div>
     </div>
   );
+}
+
+/** How many nodes are shown. A move that ends the game is shown without being a node of the search. */
+function nodesText(shown: number, all: number): string {
+  return shown < all ? `${shown} of ${all} nodes, the most visited` : `${shown} nodes`;
 }

@@ -1,6 +1,7 @@
 /** A search tree as a picture: boxes with visits as a filled share, a tick for the prior, value and proof. */
 import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { proofText } from "../../analysis";
 import { signed } from "../../format";
 import { NODE_HEIGHT, NODE_WIDTH, placeTree, type DrawnNode, type PlacedNode } from "../../searchTree";
 
@@ -164,7 +165,7 @@ function Box({
       role="button"
       tabindex={0}
       aria-expanded={node.children > 0 ? node.isOpen : undefined}
-      aria-label={`${name} ${shown} ${node.visits} visits, prior ${Math.round(100 * node.prior)} %`}
+      aria-label={`${name} ${node.proven === null ? shown : `${proofText(node.proven)},`} ${node.visits} visits, prior ${Math.round(100 * node.prior)} %`}
       onClick={toggle}
       onKeyDown={(event) => {
         if (event.key !== "Enter") return;

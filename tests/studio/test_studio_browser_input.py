@@ -1,0 +1,146 @@
+"""The studio in Chromium: by finger, for screen readers, proven nodes, Chess960 numbers, the policy of a net."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from selfmate.board.position import chess960_fen
+from studio_browser import Open, game_now, new_game, picture, place, shows
+from studio_server import StudioServer
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
+expect = playwright.expect
+
+pytestmark = pytest.mark.browser
+
+MATE_IN_TWO = "7k/8/8/8/8/8/R7/1R4K1 w - - 0 1"
+MATE_IN_ONE = "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"
+OPENING = "rnbqkbnr/pppp2pp/8/4pp2/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 0 3"
+
+
+def touch_drag(page: Any, uci: str) -> None:
+    """Drag a piece with one finger: playwright has taps alone."""
+    session = page.context.new_cdp_session(page)
+    (x, y), (to_x, to_y) = place(page, uci[:2]), place(page, uci[2:4])
+    path = [(x + (to_x - x) * step / 6, y + (to_y - y) * step / 6) for step in range(7)]
+    for kind, points in [("touchStart", path[:1]), *(("touchMove", [point]) for point in path[1:]), ("touchEnd", [])]:
+        session.send(
+            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": px, "y": py} for px, py in points]}
+        )
+        page.wait_for_timeout(30)
+    session.detach()
+
+
+def test_a_finger_taps_and_drags_pieces(open_page: Open, server: StudioServer) -> None:
+    game = new_game(server, variant="gardner", color="white", player="random")
+    page = open_page(f"#play/{game['id']}", width=390, height=844, has_touch=True, is_mobile=True)
+    shows(page, game["board"]["fen"])
+    page.touchscreen.tap(*place(page, "b1"))
+    expect(page.locator("square.move-dest")).to_have_count(2)
+    page.touchscreen.tap(*place(page, "c3"))
+    expect(page.locator(".moves .mv")).to_have_count(2)
+    assert game_now(server, game["id"])["moves"][0]["uci"] == "b1c3"
+
+    fen = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"
+    game = new_game(server, variant="gardner", color="white", player="random", fen=fen)
+    page.goto(server.url + f"#play/{game['id']}")
+    shows(page, fen)
+    touch_drag(page, "a2a3")
+    expect(page.locator(".moves .mv")).to_have_count(2)
+    assert game_now(server, game["id"])["moves"][0]["uci"] == "a2a3"
+    # A piece that is dropped where it may not go comes back, and the page has not scrolled away under the finger.
+    now = game_now(server, game["id"])
+    touch_drag(page, "e1e3")
+    shows(page, now["board"]["fen"])
+    assert len(game_now(server, game["id"])["moves"]) == 2
+    assert page.evaluate("window.scrollY") == 0
+
+
+def test_the_board_is_spoken(open_page: Open, server: StudioServer) -> None:
+    fen = "4k/5/1p3/P4/4K w - - 0 1"
+    game = new_game(server, variant="gardner", color="white", player="heuristic-1", visits=1, fen=fen)
+    page = open_page(f"#play/{game['id']}")
+    shows(page, fen)
+    board = page.get_by_role("application", name=re.compile("^Gardner, you play white"))
+    expect(board).to_have_attribute(
+        "aria-label",
+        re.compile(r"White: king e1, pawn a2\. Black: king e5, pawn b3\. White to move\.$"),
+    )
+    board.focus()
+    heard = board.locator("[aria-live=polite]")
+    for key, words in (("ArrowUp", "a1, empty"), ("ArrowUp", "a2, white pawn")):
+        page.keyboard.press(key)
+        expect(heard).to_have_text(words)
+    page.keyboard.press("Enter")
+    expect(heard).to_have_text(re.compile(r"^a2 chosen, may move to (a3, b3|b3, a3)$"))
+    for key in ("ArrowUp", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".moves .mv").nth(1)).to_be_visible()
+    # What the opponent played, in words, and the position after it.
+    expect(page.locator(".say [aria-live=polite] .sr")).to_have_text(re.compile(r"^king [a-e][1-5]\.\s*$"))
+    expect(board).to_have_attribute("aria-label", re.compile(r"White: king e1, pawn b3\. Black: king "))
+
+
+def test_proven_nodes_of_the_tree_say_so(open_page: Open) -> None:
+    page = open_page(f"#study/tree?variant=chess&player=heuristic-1&fen={MATE_IN_TWO}")
+    won = page.get_by_role("button", name=re.compile(r"^Ra7 wins in 2, \d+ visits"))
+    expect(won).to_have_class(re.compile(r"\bprv\b"))
+    expect(won.locator("text.proof")).to_have_text("#2")
+    expect(page.locator(".ewdl .val")).to_have_text("wins in 2")
+    expect(page.locator(".nd").first).to_have_class(re.compile(r"\bprv\b"))  # the root is won, too
+    open_one = page.locator(".nd:not(.prv)", has_text=re.compile(r"^Rb[3-58]"))  # moves that were not decided
+    expect(open_one.first).to_be_visible()
+    expect(open_one.locator("text.proof")).to_have_count(0)
+    # A win at once needs no node of its own: the number of nodes is not below that of those shown.
+    page.goto(page.url.partition("#")[0] + f"#study/tree?variant=chess&player=heuristic-1&fen={MATE_IN_ONE}")
+    expect(page.locator(".nd.prv", has_text="Ra8#")).to_contain_text("#1")
+    expect(page.locator(".stepper")).to_contain_text("2 nodes")
+    expect(page.locator(".stepper")).not_to_contain_text("of")
+
+
+def test_a_chess960_position_is_chosen_by_its_number(open_page: Open, server: StudioServer) -> None:
+    page = open_page("#play?variant=chess", width=390, height=844)
+    page.get_by_role("button", name="New", exact=True).click()
+    dialog = page.get_by_role("dialog", name="New game")
+    number = dialog.get_by_label("Position, 0 to 959")
+    expect(number).to_have_count(0)  # chess has one start
+    dialog.get_by_label("Variant").select_option("chess960")
+    start = dialog.get_by_role("button", name="Start", exact=True)
+    number.fill("960")
+    expect(dialog.get_by_role("alert")).to_have_text("Positions have the numbers 0 to 959.")
+    expect(start).to_be_disabled()
+    number.fill("42")
+    expect(dialog.get_by_role("alert")).to_have_count(0)
+    start.click()
+    shows(page, chess960_fen(42))
+    assert game_now(server, page.url.rpartition("/")[2])["variant"] == "chess960"
+
+
+def test_the_policy_of_a_net_is_planes_and_arrows(open_page: Open) -> None:
+    page = open_page(f"#study/net?variant=atomic&fen={OPENING}")
+    planes = page.locator(".policy-plane")
+    expect(page.locator(".policy h3")).to_contain_text("73 policy planes")
+    page.get_by_role("button", name="Off", exact=True).click()  # the search's arrows would be on the board
+    before = planes.count()
+    two_up = page.get_by_role("button", name=re.compile(r"^up 2 "))
+    two_up.click()
+    expect(two_up).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".planes h3").first).to_have_text("The plane “up 2”, by from-square")
+    expect(page.locator(".over .arrow.best")).to_have_count(1)
+    expect(page.locator(".tri .squares").first).to_have_attribute("aria-label", re.compile("^atomic-gpu: most from d2"))
+    assert page.locator(".tri figure").nth(1).locator(".move").count() == 7  # every pawn but the blocked one
+    picture(page, "study-policy-light-1440.png")
+    page.get_by_label("Moves of").select_option("f3")
+    expect(page.locator(".planes h3").first).to_have_text("Moves from f3, by target")
+    expect(page.locator(".tri .squares").nth(1)).to_have_attribute("aria-label", re.compile("equal priors: most to "))
+    page.get_by_label("illegal moves, too").check()
+    expect(page.locator(".policy p")).to_contain_text("of this policy lie on legal moves")
+    assert planes.count() > before
+    page.get_by_role("button", name="All moves").click()
+    expect(page.locator(".over .arrow")).to_have_count(0)
+    page.get_by_label("Player").select_option("heuristic-1")
+    expect(page.locator(".policy p")).to_contain_text("heuristic-1 is no net")
+    expect(page.get_by_label("illegal moves, too")).to_have_count(0)
