@@ -268,7 +268,8 @@ void bind_alpha_beta(nb::module_& m) {
                 "Centipawns for the side to move; a forced win in n plies is 1,000,000 - n")
         .def_ro("depth", &AlphaBetaResult::depth, "Of the deepest iteration that was finished")
         .def_ro("best", &AlphaBetaResult::best)
-        .def_ro("nodes", &AlphaBetaResult::nodes);
+        .def_ro("nodes", &AlphaBetaResult::nodes)
+        .def_ro("scores", &AlphaBetaResult::scores, "The score of each depth, from 1 on");
     m.def(
         "alpha_beta",
         [](const Position& position, int depth, std::uint64_t nodes, const NnueWeights* net, bool exact) {

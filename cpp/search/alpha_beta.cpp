@@ -72,13 +72,16 @@ public:
     }
 
     AlphaBetaResult run(const State& state, int depth) {
-        AlphaBetaResult result{.score = 0, .depth = 0, .best = Move(0, 0), .nodes = 0};
+        AlphaBetaResult result{.score = 0, .depth = 0, .best = Move(0, 0), .nodes = 0, .scores = {}};
         for (int iteration = 1; iteration <= depth; ++iteration) {
             may_stop_ = iteration > 1;
             most_extended_ = std::min(2 * iteration, MAX_PLY);
             const int score = search_window(state, iteration, result.score);
             if (stopped_) break;
-            result = {.score = score, .depth = iteration, .best = root_best_, .nodes = nodes_};
+            result.score = score;
+            result.depth = iteration;
+            result.best = root_best_;
+            result.scores.push_back(score);
             if (std::abs(score) > FORCED && ALPHA_BETA_WIN - std::abs(score) <= iteration) break;
         }
         result.nodes = nodes_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "search/nnue.h"
 
@@ -18,6 +19,7 @@ struct AlphaBetaResult {
     int depth;  // of the deepest iteration that was finished
     Move best;
     std::uint64_t nodes;
+    std::vector<int> scores;  // of each depth, from 1 on
 };
 
 // Searches a position with legal moves, one ply deeper at a time, until `depth` is reached or `max_nodes` positions
