@@ -26,10 +26,10 @@ constexpr int ASPIRATION_DEPTH = 4, ASPIRATION = 20;  // half the first window a
 constexpr int STATIC_DEPTH = 8, STATIC_MARGIN = 80;   // above beta by this much for each ply: no move is searched
 constexpr int RAZOR_DEPTH = 3, RAZOR_MARGIN = 250;    // below alpha by this much for each ply: captures only
 constexpr int REDUCED_DEPTH = 4;                      // from here on a node without a move in the table has a ply less
-constexpr int SINGULAR_DEPTH = 7;                     // from here on a move that is better than all others has a ply more
-constexpr int FUTILE_DEPTH = 6, FUTILE_MARGIN = 90;   // below alpha by this much for each ply: no quiet move
-constexpr int LATE_DEPTH = 8;                         // a number of quiet moves that grows with the square of the depth
-constexpr int EXCHANGE_DEPTH = 6;                     // no move that loses more than this by exchanges, for each ply:
+constexpr int SINGULAR_DEPTH = 7;  // from here on a move that is better than all others has a ply more
+constexpr int FUTILE_DEPTH = 6, FUTILE_MARGIN = 90;  // below alpha by this much for each ply: no quiet move
+constexpr int LATE_DEPTH = 8;                        // a number of quiet moves that grows with the square of the depth
+constexpr int EXCHANGE_DEPTH = 6;                    // no move that loses more than this by exchanges, for each ply:
 constexpr int CAPTURE_MARGIN = 90, QUIET_MARGIN = 50;
 
 enum class Bound : std::uint8_t { NONE, EXACT, LOWER, UPPER };
@@ -66,8 +66,7 @@ public:
         std::size_t size = 1024;
         while (size < MAX_TABLE && size < max_nodes) size *= 2;
         table_.resize(size);
-        for (Ply& each : line_)
-            each = {.evaluation = 0, .piece_to = MoveHistory::NO_PIECE_TO, .killers = {0, 0}};
+        for (Ply& each : line_) each = {.evaluation = 0, .piece_to = MoveHistory::NO_PIECE_TO, .killers = {0, 0}};
         if (net) net_.emplace(*net, variant, MAX_PLY);
     }
 
@@ -188,8 +187,7 @@ private:
             int score = 0;
             if (number) {
                 score = -search(next, left - less, -alpha - 1, -alpha, ply + 1, true);
-                if (score > alpha && less && !stopped_)
-                    score = -search(next, left, -alpha - 1, -alpha, ply + 1, !cut);
+                if (score > alpha && less && !stopped_) score = -search(next, left, -alpha - 1, -alpha, ply + 1, !cut);
             } else if (!window) {
                 score = -search(next, left, -alpha - 1, -alpha, ply + 1, !cut);
             }
@@ -306,7 +304,9 @@ private:
     // Plies less for the move with this number (0: the first).
     int reduction(int depth, int number) const {
         if (!needs_mate_) return number < 4 ? 0 : number >= 12 ? 2 : 1;
-        return (800 + log2_times_32(static_cast<unsigned>(depth)) * log2_times_32(static_cast<unsigned>(number)) * 7 / 32) / 1024;
+        return (800 +
+                log2_times_32(static_cast<unsigned>(depth)) * log2_times_32(static_cast<unsigned>(number)) * 7 / 32) /
+               1024;
     }
 
     int evaluate(const State& state, int ply) {

@@ -12,9 +12,9 @@ constexpr int PIECE_CENTIPAWNS[7] = {0, 100, 300, 325, 500, 900, 1000};  // [rol
 inline bool exchange_gains(const State& state, Move move, int least) {
     const Square to = move.to();
     const Role mover = state.role_at(move.from());
-    const Role victim = contains(state.of(~state.turn), to)         ? state.role_at(to)
+    const Role victim = contains(state.of(~state.turn), to)      ? state.role_at(to)
                         : mover == PAWN && to == state.ep_square ? PAWN
-                                                                  : NO_ROLE;
+                                                                 : NO_ROLE;
     int balance = PIECE_CENTIPAWNS[victim] - least;  // for the side that has just taken
     if (balance < 0) return false;
     balance -= PIECE_CENTIPAWNS[mover];

@@ -84,9 +84,8 @@ public:
     // Returns whether there is one more move; it is `move()` then.
     bool next() {
         while (next_ < count_) {
-            Scored* const best = std::max_element(moves_ + next_, moves_ + count_, [](const auto& a, const auto& b) {
-                return a.score < b.score;
-            });
+            Scored* const best = std::max_element(moves_ + next_, moves_ + count_,
+                                                  [](const auto& a, const auto& b) { return a.score < b.score; });
             if (exchanges_ && best->score > KILLER && best->score < FIRST && best->move.promotion() == NO_ROLE &&
                 !exchange_gains(state_, best->move, 0)) {
                 best->score -= 2 * CAPTURE;
