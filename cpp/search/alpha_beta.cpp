@@ -8,6 +8,7 @@
 
 #include "search/move_order.h"
 #include "search/native_evaluators.h"
+#include "search/transposition_table.h"
 
 namespace selfmate {
 namespace {
@@ -19,7 +20,7 @@ constexpr int CHECKED_QUIESCENCE = 2;  // plies of quiescence in which evasions 
 constexpr int DELTA = 200;             // a capture that leaves the score this far below alpha is not searched
 constexpr int MOST_LEAD = 20'000;      // of an evaluation, far from a forced win
 constexpr int DRAWISH = 8;             // a lead that cannot mate counts this much less
-constexpr std::size_t MAX_TABLE = std::size_t{1} << 21;
+constexpr std::uint64_t MIN_TABLE = 1 << 10, MAX_TABLE = 1 << 21;  // entries
 // Selective search where only mate wins. The techniques and the size of their margins are those of Stockfish and many
 // others (chessprogramming.org has each by its name).
 constexpr int ASPIRATION_DEPTH = 4, ASPIRATION = 20;  // half the first window around the last score
@@ -32,15 +33,7 @@ constexpr int LATE_DEPTH = 8;                        // a number of quiet moves 
 constexpr int EXCHANGE_DEPTH = 6;                    // no move that loses more than this by exchanges, for each ply:
 constexpr int CAPTURE_MARGIN = 90, QUIET_MARGIN = 50;
 
-enum class Bound : std::uint8_t { NONE, EXACT, LOWER, UPPER };
-
-struct Entry {
-    Key key = 0;
-    std::int32_t score = 0;
-    std::uint16_t move = 0;
-    std::int8_t depth = 0;
-    Bound bound = Bound::NONE;
-};
+using Bound = TranspositionTable::Bound;
 
 // What is known of a ply of the line that is searched.
 struct Ply {
@@ -60,12 +53,10 @@ public:
     AlphaBeta(const Variant& variant, std::uint64_t max_nodes, const NnueWeights* net, bool exact)
         : variant_(variant),
           max_nodes_(max_nodes),
+          table_(std::bit_ceil(std::clamp(max_nodes, MIN_TABLE, MAX_TABLE))),
           selective_(!exact),
           needs_mate_(variant.royal[WHITE] && variant.royal[BLACK] && !variant.kings_may_explode && !variant.hill &&
                       !variant.race_goal && !variant.checks_to_win) {
-        std::size_t size = 1024;
-        while (size < MAX_TABLE && size < max_nodes) size *= 2;
-        table_.resize(size);
         for (Ply& each : line_) each = {.evaluation = 0, .piece_to = MoveHistory::NO_PIECE_TO, .killers = {0, 0}};
         if (net) net_.emplace(*net, variant, MAX_PLY);
     }
@@ -113,12 +104,12 @@ private:
         if (stopped_) return 0;
         // 2. The table; a position in it is not over
         const bool window = beta - alpha > 1;
-        const Entry* const entry = find(state.key);
-        const std::uint16_t first = entry ? entry->move : 0;
-        if (entry && ply && !window && excluded.is_null() && state.halfmove_clock < 100) {
-            const int score = from_table(entry->score, ply);
-            if ((selective_ ? entry->depth >= depth : entry->depth == depth) &&
-                (entry->bound == Bound::EXACT || entry->bound == (score >= beta ? Bound::LOWER : Bound::UPPER)))
+        const TranspositionTable::Entry entry = table_.find(state.key);
+        const std::uint16_t first = entry.move;
+        if (entry.bound != Bound::NONE && ply && !window && excluded.is_null() && state.halfmove_clock < 100) {
+            const int score = from_table(entry.score, ply);
+            if ((selective_ ? entry.depth >= depth : entry.depth == depth) &&
+                (entry.bound == Bound::EXACT || entry.bound == (score >= beta ? Bound::LOWER : Bound::UPPER)))
                 return score;
         }
         // 3. The end of the game, and the fifty-move rule
@@ -137,9 +128,9 @@ private:
         // 5. A move in the table that is much better than all others has a ply more
         int more = 0;
         if (selective_ && needs_mate_ && ply && depth >= SINGULAR_DEPTH && first && excluded.is_null() &&
-            entry->depth >= depth - 3 && entry->bound != Bound::UPPER && std::abs(entry->score) < FORCED &&
+            entry.depth >= depth - 3 && entry.bound != Bound::UPPER && std::abs(entry.score) < FORCED &&
             ply < most_extended_) {
-            const int known = entry->score, bound = known - 2 * depth;
+            const int known = entry.score, bound = known - 2 * depth;
             const int score = search(state, (depth - 1) / 2, bound - 1, bound, ply, cut, Move::from_bits(first));
             if (stopped_) return 0;
             if (score < bound)
@@ -211,10 +202,10 @@ private:
         if (stopped_) return 0;
         if (best == -INFINITE) return alpha;  // the excluded move is the only one
         if (excluded.is_null())
-            store(state.key, best, best_move.is_null() ? first : best_move.bits(), depth, ply,
-                  best >= beta          ? Bound::LOWER
-                  : best > alpha_before ? Bound::EXACT
-                                        : Bound::UPPER);
+            table_.store(state.key, to_table(best, ply), best_move.is_null() ? first : best_move.bits(), depth,
+                         best >= beta          ? Bound::LOWER
+                         : best > alpha_before ? Bound::EXACT
+                                               : Bound::UPPER);
         return best;
     }
 
@@ -356,34 +347,6 @@ private:
         for (int i = 0; i < count; ++i) history_.add(state, tried[i], before, -bonus);
     }
 
-    // -- the table: buckets of four, the entry of least depth is replaced -------------------------
-
-    Entry* bucket(Key key) { return &table_[key & (table_.size() - 4)]; }
-
-    const Entry* find(Key key) {
-        Entry* const entries = bucket(key);
-        for (int i = 0; i < 4; ++i)
-            if (entries[i].key == key && entries[i].bound != Bound::NONE) return &entries[i];
-        return nullptr;
-    }
-
-    void store(Key key, int score, std::uint16_t move, int depth, int ply, Bound bound) {
-        Entry* const entries = bucket(key);
-        Entry* entry = entries;
-        for (int i = 0; i < 4; ++i) {
-            if (entries[i].key == key) {
-                entry = &entries[i];
-                break;
-            }
-            if (entries[i].depth < entry->depth) entry = &entries[i];
-        }
-        *entry = {.key = key,
-                  .score = to_table(score, ply),
-                  .move = move,
-                  .depth = static_cast<std::int8_t>(std::clamp(depth, 0, 127)),
-                  .bound = bound};
-    }
-
     // Forced wins are stored as plies from the position, not from the root.
     static int to_table(int score, int ply) {
         return score > FORCED ? score + ply : score < -FORCED ? score - ply : score;
@@ -397,14 +360,14 @@ private:
     const Variant& variant_;
     std::vector<Key> keys_;  // of the line that is searched
     std::uint64_t max_nodes_, nodes_ = 0;
+    TranspositionTable table_;
     bool selective_;
     bool needs_mate_;  // no other way to win
     bool may_stop_ = false, stopped_ = false;
     int most_extended_ = 0;  // moves are extended up to this ply
     Move root_best_ = Move(0, 0);
     std::optional<NnueLine> net_;  // none: the evaluation of heuristic-1
-    std::vector<Entry> table_;
-    Ply line_[MAX_PLY + 3];  // [ply + 2]
+    Ply line_[MAX_PLY + 3];        // [ply + 2]
     MoveHistory history_;
 };
 

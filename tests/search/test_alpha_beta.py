@@ -1,8 +1,7 @@
-"""Alpha-beta: minimax where nothing is pruned, forced wins in every variant, both colours alike, limits, bad arguments."""
+"""Alpha-beta: minimax where nothing is pruned, forced wins in every variant, both colours, limits, bad arguments."""
 
 from __future__ import annotations
 
-import random
 import random
 from pathlib import Path
 

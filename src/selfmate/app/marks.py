@@ -11,9 +11,10 @@ mark. A move is compared with a better one by
 
 The loss is one of value, on the scale from -1 to 1. In a decided game that scale is flat, and the loss of a queen
 hardly changes the value: there `?!` also stands if every search sees a large loss in pawns, and so does a search with
-the evaluation of heuristic-1, which counts material where the scores of a net are far from even. In an endgame a mark needs
-a larger loss: what is a win and what a draw shows only at depths that these searches do not reach. A forced mate is
-worth 1, and certain: it needs no judge, and `?!` stands at a move that allows one if the better move is not hopeless.
+the evaluation of heuristic-1, which counts material where the scores of a net are far from even. In an endgame a mark
+needs a larger loss: what is a win and what a draw shows only at depths that these searches do not reach. A forced mate
+is worth 1, and certain: it needs no judge, and `?!` stands at a move that allows one if the better move is not
+hopeless.
 
 A step is taken only if a mark still stands after the ones before it. The bounds were found with games of Stockfish:
 docs/results/analysis.md.
