@@ -268,22 +268,23 @@ void bind_alpha_beta(nb::module_& m) {
                 "Centipawns for the side to move; a forced win in n plies is 1,000,000 - n")
         .def_ro("depth", &AlphaBetaResult::depth, "Of the deepest iteration that was finished")
         .def_ro("best", &AlphaBetaResult::best)
-        .def_ro("nodes", &AlphaBetaResult::nodes);
+        .def_ro("nodes", &AlphaBetaResult::nodes)
+        .def_ro("scores", &AlphaBetaResult::scores, "The score of each depth, from 1 on");
     m.def(
         "alpha_beta",
-        [](const Position& position, int depth, std::uint64_t nodes, const NnueWeights* net) {
+        [](const Position& position, int depth, std::uint64_t nodes, const NnueWeights* net, bool exact) {
             if (depth < 1 || depth > MAX_ALPHA_BETA_DEPTH) throw nb::value_error("depth goes from 1 to 64");
             if (position.outcome(false))
                 throw Error("SearchError", "there is no move to search for: the game is over",
                             position.fen(position.own_castling()));
             nb::gil_scoped_release release;
-            return alpha_beta(position.variant(), position.state(), depth, nodes, net);
+            return alpha_beta(position.variant(), position.state(), depth, nodes, net, exact);
         },
-        "position"_a, "depth"_a, "nodes"_a, "net"_a.none() = nb::none(),
+        "position"_a, "depth"_a, "nodes"_a, "net"_a.none() = nb::none(), nb::kw_only(), "exact"_a = false,
         "Search a position by alpha-beta with the evaluation of a net, or of heuristic-1, until `depth` is reached or\n"
         "`nodes` positions are searched; one ply at least. Repetitions count within the search alone. A game that is "
         "over\n"
-        "raises SearchError.\n\n"
+        "raises SearchError. `exact`: nothing is pruned, reduced or extended.\n\n"
         ">>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)\n"
         ">>> result.best, result.score\n"
         "(Move.from_uci('g1g7'), 999999)\n");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "search/nnue.h"
 
@@ -18,13 +19,15 @@ struct AlphaBetaResult {
     int depth;  // of the deepest iteration that was finished
     Move best;
     std::uint64_t nodes;
+    std::vector<int> scores;  // of each depth, from 1 on
 };
 
 // Searches a position with legal moves, one ply deeper at a time, until `depth` is reached or `max_nodes` positions
 // were searched; the first ply is always searched. A position that repeats within a line counts as a draw; the game
 // before the position is not known here, or else every move back and forth would be a draw. The result depends on the
-// arguments alone. `net`: null for the evaluation of `heuristic-1`.
+// arguments alone. `net`: null for the evaluation of `heuristic-1`. `exact`: nothing is pruned, reduced or extended, so
+// that the score is that of minimax with a quiescence search of all captures; for tests.
 AlphaBetaResult alpha_beta(const Variant& variant, const State& state, int depth, std::uint64_t max_nodes,
-                           const NnueWeights* net = nullptr);
+                           const NnueWeights* net = nullptr, bool exact = false);
 
 }  // namespace selfmate

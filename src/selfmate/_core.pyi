@@ -1132,11 +1132,15 @@ class AlphaBetaResult:
     @property
     def nodes(self) -> int: ...
 
-def alpha_beta(position: Position, depth: int, nodes: int, net: Nnue | None = None) -> AlphaBetaResult:
+    @property
+    def scores(self) -> list[int]:
+        """The score of each depth, from 1 on"""
+
+def alpha_beta(position: Position, depth: int, nodes: int, net: Nnue | None = None, *, exact: bool = False) -> AlphaBetaResult:
     """
     Search a position by alpha-beta with the evaluation of a net, or of heuristic-1, until `depth` is reached or
     `nodes` positions are searched; one ply at least. Repetitions count within the search alone. A game that is over
-    raises SearchError.
+    raises SearchError. `exact`: nothing is pruned, reduced or extended.
 
     >>> result = alpha_beta(Position('chess', '7k/8/5K2/8/8/8/8/6Q1 w - - 0 1'), depth=4, nodes=10_000)
     >>> result.best, result.score

@@ -85,6 +85,7 @@ class FakeSearch(AlphaBeta):
         super().__init__(net)
         self._fen, self._turn, self._played = before.fen(), before.turn, _after(before, played).fen()
         self._better, self._worse = better, worse
+        self.plain = (0, -430)
         self.searched: list[int] = []
 
     def best(self, position: Position, nodes: int) -> Move:
@@ -99,6 +100,11 @@ class FakeSearch(AlphaBeta):
         score = (self._worse if position.fen() == self._played else self._better)[step]
         return score if position.turn == self._turn else -score
 
+    def plain_score(self, position: Position) -> int:
+        """Return the score by the other evaluation."""
+        score = self.plain[position.fen() == self._played]
+        return score if position.turn == self._turn else -score
+
 
 NET: Nnue | None = find_nnue(nets.named("chess-gpu") or Path())
 
@@ -109,12 +115,15 @@ def confirm(
     worse: list[int],
     *,
     judge: tuple[float, float] = (0.0, -0.2),
+    plain: tuple[int, int] = (0, -430),
     net: Nnue | None = NET,
     refuted: bool = False,
 ) -> marks.Confirmation:
     """Return what is confirmed if the searches see these scores, and the judge these values after both moves."""
     before, _, played = game
-    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1), FakeSearch(before, played, better, worse, net))
+    search = FakeSearch(before, played, better, worse, net)
+    search.plain = plain
+    check = MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1), search)
 
     def value(position: Position, before: Position) -> float:
         return judge[position.fen() == _after(before, played).fen()]
@@ -144,9 +153,9 @@ def test_the_loss_is_the_least_that_alpha_beta_saw(queen_game: tuple[Position, M
         ([0, 0, 0], [-200, -200, -200], (0.0, -0.1), "?"),
         ([0, 0, 0], [-200, -200, -200], (0.0, 0.01), ""),  # the judge prefers the move
         ([900, 900, 900], [600, 600, 600], (0.9, 0.8), ""),  # three pawns of nine hardly change the value
-        ([900, 900, 900], [400, 400, 400], (0.9, 0.95), "?!"),  # five do not need the judge
-        ([1300, 1300, 1300], [600, 600, 600], (0.9, 0.8), ""),  # leads beyond ten are all the same
-        ([-500, -500, -500], [-999, -1000, -999], (-0.9, -0.95), ""),  # five at every search
+        ([900, 900, 900], [530, 530, 530], (0.9, 0.95), "?!"),  # nearly four do not need the judge
+        ([1300, 1300, 1300], [650, 650, 650], (0.9, 0.8), ""),  # leads beyond ten are all the same
+        ([-640, -640, -640], [-999, -1000, -990], (-0.9, -0.95), ""),  # nearly four at every search
         ([-740, -740, -740], [-900, -999_990, -999_990], (-0.9, -0.8), "?!"),  # a mate
         ([-760, -760, -760], [-999, -999_990, -999_990], (-0.9, -0.95), ""),  # in a lost game
         ([-740, -740, -999_980], [-900, -999_990, -999_990], (-0.9, -0.95), ""),  # there is no better move
@@ -163,6 +172,11 @@ def test_every_search_can_prevent_a_mark(
     found = confirm(queen_game, better, worse, judge=judge)
     assert found.mark == mark
     assert bool(found.line) == bool(mark)
+
+
+def test_a_loss_in_pawns_is_one_of_material(queen_game: tuple[Position, Move, Move]) -> None:
+    for plain, mark in (((0, -430), "?!"), ((0, -410), ""), ((1100, 550), "?!"), ((1100, 590), "")):
+        assert confirm(queen_game, [900] * 3, [500] * 3, plain=plain).mark == mark
 
 
 def test_no_search_is_longer_than_needed(queen_game: tuple[Position, Move, Move]) -> None:

@@ -1,15 +1,18 @@
-"""Alpha-beta: forced wins in every variant, both colours alike, limits, and bad arguments."""
+"""Alpha-beta: minimax where nothing is pruned, forced wins in every variant, both colours, limits, bad arguments."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from selfmate import Position
-from selfmate._core import alpha_beta
+from selfmate._core import QUEEN, Nnue, alpha_beta
 from selfmate.board.epd import read_tactics
 from selfmate.errors import SearchError
+from selfmate.nn import shipped as nets
+from selfmate.nn.nnue import find_nnue
 
 WIN = 1_000_000
 TACTICS = Path(__file__).parents[1] / "tactics"
@@ -29,6 +32,40 @@ def test_forced_wins_are_found(path: Path) -> None:
         # Late moves are searched with less depth or left out, so a longer win may be found first, never a shorter one.
         assert WIN - plies - 4 <= result.score <= WIN - plies, tactic.position.fen()
         assert result.best in tactic.best_moves or result.score < WIN - plies, tactic.position.fen()
+
+
+def minimax(position: Position, depth: int, net: Nnue, ply: int = 0) -> int:
+    """Return the score by every move, then by every capture and promotion to a queen, without a bound of any kind."""
+    if not position.legal_moves:
+        outcome = position.outcome()
+        lost = outcome is not None and outcome.winner is not None
+        return ply - WIN if lost else 0
+    level = max(0, ply - depth)
+    quiesces = ply >= depth and not (position.is_check() and level < 2)  # a check is evaded in the first two plies
+    best = net.evaluate(position) if quiesces else -2 * WIN
+    for move in position.legal_moves:
+        if not quiesces or position.is_capture(move) or move.promotion == QUEEN:
+            position.play(move)
+            best = max(best, -minimax(position, depth, net, ply + 1))
+            position.undo()
+    return best
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_exact_search_is_minimax(depth: int) -> None:
+    net = find_nnue(nets.named("chess-gpu") or Path())
+    assert net is not None
+    draw = random.Random(depth)
+    for _ in range((20, 10, 3)[depth - 1]):
+        # All pawns stay on the board: without them the score of a lead is smaller.
+        position = Position("chess", "4k3/1p3r1p/2n3p1/8/8/2N3P1/1P3R1P/4K3 w - - 0 1")
+        for _ in range(draw.randrange(1, 5)):
+            position.play(draw.choice(list(position.legal_moves)))
+        wanted = minimax(position, depth, net)
+        found = alpha_beta(position, depth, 10**9, net, exact=True)
+        assert found.score == wanted, position.fen()
+        assert found.scores[-1] == found.score
+        assert len(found.scores) == found.depth == depth
 
 
 def test_a_hanging_piece_and_its_side() -> None:

@@ -10,9 +10,11 @@ mark. A move is compared with a better one by
    plays, or else the shipped net of the variant; without one, the player.
 
 The loss is one of value, on the scale from -1 to 1. In a decided game that scale is flat, and the loss of a queen
-hardly changes the value: there `?!` also stands if every search sees a large loss in pawns. In an endgame a mark needs
-a larger loss: what is a win and what a draw shows only at depths that these searches do not reach. A forced mate is
-worth 1, and certain: it needs no judge, and `?!` stands at a move that allows one if the better move is not hopeless.
+hardly changes the value: there `?!` also stands if every search sees a large loss in pawns, and so does a search with
+the evaluation of heuristic-1, which counts material where the scores of a net are far from even. In an endgame a mark
+needs a larger loss: what is a win and what a draw shows only at depths that these searches do not reach. A forced mate
+is worth 1, and certain: it needs no judge, and `?!` stands at a move that allows one if the better move is not
+hopeless.
 
 A step is taken only if a mark still stands after the ones before it. The bounds were found with games of Stockfish:
 docs/results/analysis.md.
@@ -69,8 +71,10 @@ ENDGAME_SHARE, ENDGAME_LOSS = 0.57, 0.35
 """A position with at most this share of the men of the start is an endgame (in chess 18 of 32); least loss there."""
 LEAST_JUDGED: Final = 0.0
 """Least loss that the judge sees at a marked move: it must not prefer the move."""
-DECIDED_PAWNS: Final = 5.0
-"""Least loss in pawns of `?!` in a decided game."""
+DECIDED_PAWNS, DECIDED_PLAIN_PAWNS = 3.6, 4.2
+"""Least losses in pawns of `?!` in a decided game: by the net, and by the evaluation of heuristic-1."""
+PLAIN_NODES: Final = 60_000
+"""Positions of the searches with the evaluation of heuristic-1."""
 HOPELESS_PAWNS: Final = -7.5
 """A move that allows a forced mate has no mark if the better one has this score or less: the game was lost before."""
 
@@ -152,6 +156,10 @@ class AlphaBeta:
         over = outcome_value(position)
         return int(over * 2 * FORCED) if over is not None else alpha_beta(position, MOST_DEPTH, nodes, self.net).score
 
+    def plain_score(self, position: Position) -> int:
+        """Return the score by the evaluation of heuristic-1."""
+        return AlphaBeta(None).score(position, PLAIN_NODES)
+
     def screen(self, position: Position) -> int:
         """Return the score of a short search; the last two are kept, since moves of a game share positions."""
         fen = position.fen()
@@ -225,9 +233,10 @@ class MoveCheck:
         for nodes in CHECK_NODES:
             worse = -2 * FORCED if refuted else -search.score(after, nodes)
             seen.append(self._loss(-search.score(_after(before, better), nodes), worse))
-            certain = self._is_certain(seen)
-            if not certain and min(_values(seen)) < least:
+            mated, large = all(each.mated for each in seen), self._is_large(seen)
+            if not (mated or large) and min(_values(seen)) < least:
                 return Confirmation(0.0, _values(seen))
+        certain = mated or (large and self._is_plain(_after(before, better), after))
         # 3. The judge, after both moves
         loss, judged = min(_values(seen)), None
         if loss >= least and not certain:
@@ -243,10 +252,14 @@ class MoveCheck:
         mated = worse < -FORCED and _pawns(better) > HOPELESS_PAWNS
         return _Loss(value(better) - value(worse), _pawns(better) - _pawns(worse), mated)
 
-    def _is_certain(self, seen: list[_Loss]) -> bool:
-        """Return whether no judge is needed: every search sees a forced mate or, by a net, a large loss in pawns."""
-        large = self._alpha_beta.net is not None and min(each.pawns for each in seen) >= DECIDED_PAWNS
-        return large or all(each.mated for each in seen)
+    def _is_large(self, seen: list[_Loss]) -> bool:
+        """Return whether every search sees a large loss in pawns, by a net."""
+        return self._alpha_beta.net is not None and min(each.pawns for each in seen) >= DECIDED_PAWNS
+
+    def _is_plain(self, better: Position, worse: Position) -> bool:
+        """Return whether the evaluation of heuristic-1 sees a large loss between the positions after both moves."""
+        score = self._alpha_beta.plain_score
+        return _pawns(score(worse)) - _pawns(score(better)) >= DECIDED_PLAIN_PAWNS
 
     def _value(self, position: Position, before: Position) -> float:
         """Return the judge's value of a position for the side that is to move in `before`."""
