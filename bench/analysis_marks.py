@@ -108,10 +108,10 @@ def evaluate_move(stockfish: str, games: dict[int, Line], line: Line) -> Line:
     """Return Stockfish's loss of one move at depth 18, with both scores in pawns for White and its own choice."""
     game = games[line["number"]]
     board = board_before(game, line["ply"] + 1)
-    with open_engine(stockfish) as engine:
-        after, _ = evaluate(engine, board, DEPTH, 0)
+    with open_engine(stockfish) as engine:  # another game: an empty table, else the first search leads the second
+        after, _ = evaluate(engine, board, DEPTH, 1)
         move = board.pop()
-        before, choice = evaluate(engine, board, DEPTH, 0)
+        before, choice = evaluate(engine, board, DEPTH, 2)
     return {**line, "scores": [before, after], "choice": choice, "loss": loss_of(board, before, after, move, choice)}
 
 

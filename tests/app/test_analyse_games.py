@@ -100,8 +100,9 @@ class FakeSearch(AlphaBeta):
         score = (self._worse if position.fen() == self._played else self._better)[step]
         return score if position.turn == self._turn else -score
 
-    def plain_score(self, position: Position) -> int:
+    def plain_score(self, position: Position, nodes: int) -> int:
         """Return the score by the other evaluation."""
+        assert nodes == marks.CHECK_NODES[-1]
         score = self.plain[position.fen() == self._played]
         return score if position.turn == self._turn else -score
 
@@ -114,7 +115,7 @@ def confirm(
     better: list[int],
     worse: list[int],
     *,
-    judge: tuple[float, float] = (0.0, -0.2),
+    judge: tuple[float, float] = (0.0, -0.3),
     plain: tuple[int, int] = (0, -430),
     net: Nnue | None = NET,
     refuted: bool = False,
@@ -132,56 +133,94 @@ def confirm(
     return check.confirm(before, played, refuted=refuted)
 
 
-def test_the_loss_is_the_least_that_alpha_beta_saw(queen_game: tuple[Position, Move, Move]) -> None:
+def test_the_loss_is_the_mean_of_three(queen_game: tuple[Position, Move, Move]) -> None:
     assert NET is not None
-    found = confirm(queen_game, [0, 0, 50], [-300, -300, -200])
+    found = confirm(queen_game, [0, 0, 50], [-300, -300, -200], judge=(0.1, -0.2), plain=(100, -400))
     values = [math.tanh(score / (2 * NET.scale)) for score in (0, -300, 50, -200)]
     assert found.alpha_beta == pytest.approx((values[0] - values[1], values[2] - values[3]))
-    assert found.loss == pytest.approx(min(found.alpha_beta))
-    assert found.judge == pytest.approx(0.2)
+    assert found.plain == pytest.approx(0.2 + 0.5)
+    assert found.judge == pytest.approx(0.3)
+    assert found.loss == pytest.approx((found.alpha_beta[1] + 0.7 + 0.3) / 3)
     assert found.mark == "??"
     assert [mark_of(least) for least, _ in marks.MARKS] == [mark for _, mark in marks.MARKS]
     assert [mark_of(least - 0.001) for least, _ in marks.MARKS] == ["?", "?!", ""]
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "judge", "mark"),
+    ("better", "worse", "plain", "judge", "mark"),
     [
-        ([0, 0, 0], [-79, -900, -900], (0.0, -0.9), ""),  # the short search sees too little
-        ([0, 0, 0], [-900, -100, -900], (0.0, -0.9), ""),  # the first long one
-        ([0, 0, 0], [-900, -900, -100], (0.0, -0.9), ""),  # the second
-        ([0, 0, 0], [-200, -200, -200], (0.0, -0.1), "?"),
-        ([0, 0, 0], [-200, -200, -200], (0.0, 0.01), ""),  # the judge prefers the move
-        ([900, 900, 900], [600, 600, 600], (0.9, 0.8), ""),  # three pawns of nine hardly change the value
-        ([900, 900, 900], [530, 530, 530], (0.9, 0.95), "?!"),  # nearly four do not need the judge
-        ([1300, 1300, 1300], [650, 650, 650], (0.9, 0.8), ""),  # leads beyond ten are all the same
-        ([-640, -640, -640], [-999, -1000, -990], (-0.9, -0.95), ""),  # nearly four at every search
-        ([-740, -740, -740], [-900, -999_990, -999_990], (-0.9, -0.8), "?!"),  # a mate
-        ([-760, -760, -760], [-999, -999_990, -999_990], (-0.9, -0.95), ""),  # in a lost game
-        ([-740, -740, -999_980], [-900, -999_990, -999_990], (-0.9, -0.95), ""),  # there is no better move
-        ([200, 999_990, 999_990], [50, 50, 50], (0.9, 0.1), "??"),  # a mate is missed
+        ([0, 0, 0], [-79, -900, -900], (0, -900), (0.0, -0.9), ""),  # the short search sees too little
+        ([0, 0, 0], [-900, -90, -900], (0, -900), (0.0, -0.9), ""),  # the first long one, 0.197
+        ([0, 0, 0], [-900, -900, -90], (0, -900), (0.0, -0.9), ""),  # the second
+        ([0, 0, 0], [-900, -95, -95], (0, -900), (0.0, -0.9), "??"),  # 0.21
+        ([-790] * 3, [-1000, -1610, -1610], (0, -380), (0.0, -0.9), ""),  # 0.06: an overwhelming lead alone is no loss
+        ([0, 0, 0], [-200, -200, -200], (0, -100), (0.0, -0.2), "?!"),  # 0.42, 0.2 and 0.2
+        ([0, 0, 0], [-200, -200, -200], (0, -100), (0.0, -0.15), ""),  # the judge sees too little
+        ([0, 0, 0], [-200, -200, -200], (0, -60), (0.0, -0.2), ""),  # the plain evaluation
+        ([0, 0, 0], [-200, -200, -200], (0, -400), (0.0, 0.1), "?!"),  # the judge prefers the move, the others do not
+        ([0, 0, 0], [-200, -200, -200], (0, -400), (0.0, 0.2), ""),
+        ([900, 900, 900], [500, 500, 500], (900, 500), (0.9, 0.8), ""),  # four pawns of nine hardly change the value
+        ([200, 999_990, 999_990], [50, 50, 50], (999_990, 100), (0.9, 0.1), "??"),  # a mate is missed
     ],
 )
 def test_every_search_can_prevent_a_mark(
     queen_game: tuple[Position, Move, Move],
     better: list[int],
     worse: list[int],
+    plain: tuple[int, int],
     judge: tuple[float, float],
     mark: str,
 ) -> None:
-    found = confirm(queen_game, better, worse, judge=judge)
+    found = confirm(queen_game, better, worse, judge=judge, plain=plain)
     assert found.mark == mark
     assert bool(found.line) == bool(mark)
 
 
-def test_a_loss_in_pawns_is_one_of_material(queen_game: tuple[Position, Move, Move]) -> None:
-    for plain, mark in (((0, -430), "?!"), ((0, -410), ""), ((1100, 550), "?!"), ((1100, 590), "")):
-        assert confirm(queen_game, [900] * 3, [500] * 3, plain=plain).mark == mark
+@pytest.mark.parametrize(
+    ("better", "worse", "mark"),
+    [
+        ([-590] * 3, [-900, -999_990, -999_990], "?!"),  # needs no judge
+        ([-610] * 3, [-900, -999_990, -999_990], ""),  # the game was lost before
+        ([-590, -590, -999_980], [-900, -999_990, -999_990], ""),  # there is no better move
+        ([-590] * 3, [-900, -999_990, -900], ""),  # the longer search sees no mate
+        ([0] * 3, [-900, -999_990, -999_990], "??"),
+    ],
+)
+def test_a_mate_is_marked_if_the_game_was_not_lost(
+    queen_game: tuple[Position, Move, Move], better: list[int], worse: list[int], mark: str
+) -> None:
+    found = confirm(queen_game, better, worse, judge=(-0.9, -0.5), plain=(-900, -900))
+    assert found.mark == mark
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "plain", "mark"),
+    [
+        ([-800, -990, -990], [-1200, -1610, -1610], (-650, -1050), "?!"),  # a lead becomes an overwhelming one
+        ([1200, 1610, 1610], [800, 990, 990], (1050, 650), "?!"),  # which is given away
+        ([-800, -990, -990], [-1200, -1610, -999_990], (-650, -1050), "?!"),
+        ([-800, -990, -990], [-1200, -1590, -1610], (-650, -1050), ""),  # the first search sees too little
+        ([-800, -990, -990], [-1200, -1610, -1590], (-650, -1050), ""),  # the second
+        ([-800, -1010, -990], [-1200, -1610, -1610], (-650, -1050), ""),  # the lead was overwhelming before
+        ([1200, 1610, 1610], [800, 990, 1010], (1050, 650), ""),
+        ([-800, -990, -990], [-1200, -1610, -1610], (-660, -1050), ""),  # less than four pawns by the plain evaluation
+        ([-800, -990, -990], [-1200, -1610, -1610], (-500, -990), ""),  # no lead of ten pawns
+    ],
+)
+def test_an_overwhelming_lead_in_a_decided_game(
+    queen_game: tuple[Position, Move, Move],
+    better: list[int],
+    worse: list[int],
+    plain: tuple[int, int],
+    mark: str,
+) -> None:
+    assert confirm(queen_game, better, worse, judge=(-0.9, -0.8), plain=plain).mark == mark
+    assert confirm(queen_game, better, worse, judge=(-0.9, -0.8), plain=plain, net=None).mark == ""
 
 
 def test_no_search_is_longer_than_needed(queen_game: tuple[Position, Move, Move]) -> None:
     before, _, played = queen_game
-    for worse, most in (([-79, -900, -900], 0), ([-900, -100, -900], 1), ([-900, -900, -100], 2)):
+    for worse, most in (([-79, -900, -900], 0), ([-900, -90, -900], 1), ([-900, -900, -90], 2)):
         search = FakeSearch(before, played, [0, 0, 0], worse, NET)
         assert not MoveCheck(lambda: (Searcher(Player("heuristic-1")), 1), search).confirm(before, played).mark
         assert max(search.searched) == most
@@ -194,21 +233,32 @@ def test_an_endgame_needs_a_larger_loss() -> None:
         played = list(before.legal_moves)[-1]
         assert is_endgame(before) == endgame
         game = (before, played, played)
-        assert confirm(game, [0, 0, 0], [-150, -150, -150]).mark == ("" if endgame else "?!")  # a value of 0.32
-        assert confirm(game, [0, 0, 0], [-170, -170, -170]).mark == "?!"  # 0.36
+        assert confirm(game, [0] * 3, [-150] * 3, plain=(0, -200), judge=(0.0, -0.3)).mark == ("" if endgame else "?!")
+        assert confirm(game, [0] * 3, [-180] * 3, plain=(0, -200), judge=(0.0, -0.35)).mark == "?!"  # 0.355
 
 
-def test_without_a_net_a_loss_in_pawns_needs_the_judge(queen_game: tuple[Position, Move, Move]) -> None:
-    assert confirm(queen_game, [900, 900, 900], [400, 400, 400], net=None).mark == ""
-    assert confirm(queen_game, [0, 0, 0], [-400, -400, -400], net=None).mark == "??"
-    assert confirm(queen_game, [0, 0, 0], [-400, -400, -400], net=None, judge=(0.0, 0.1)).mark == ""
+def test_with_few_men_only_mates_are_marked() -> None:
+    for men, few in (("4k3/ppp5/8/8/8/8/PPPP4/4KB2", True), ("4k3/ppp5/8/8/8/8/PPPP4/4KBN1", False)):
+        before = Position("chess", f"{men} w - - 0 1")  # 10 men, or 11
+        played = list(before.legal_moves)[-1]
+        game = (before, played, played)
+        assert confirm(game, [0] * 3, [-600] * 3, plain=(0, -600)).mark == ("" if few else "??")
+        decided = confirm(game, [-790] * 3, [-1000, -1610, -1610], plain=(-650, -1050))
+        assert decided.mark == ("" if few else "?!")
+        assert confirm(game, [0] * 3, [-999_990] * 3).mark == "??"
+
+
+def test_without_a_net_the_plain_evaluation_counts_twice(queen_game: tuple[Position, Move, Move]) -> None:
+    found = confirm(queen_game, [0, 0, 0], [-400, -400, -400], plain=(0, -400), net=None)
+    assert found.loss == pytest.approx((0.5 + 0.5 + 0.3) / 3)
+    assert confirm(queen_game, [0, 0, 0], [-400, -400, -400], plain=(0, -400), net=None, judge=(0.0, 0.3)).mark == ""
 
 
 def test_a_loss_that_the_player_has_proven_needs_no_search(
     queen_game: tuple[Position, Move, Move], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert confirm(queen_game, [-700, -700, -700], [-700, -700, -700], refuted=True).mark == "?!"
-    assert confirm(queen_game, [-700, -700, -700], [-700, -700, -700]).mark == ""
+    assert confirm(queen_game, [-450, -450, -450], [-450, -450, -450], refuted=True).mark == "?!"
+    assert confirm(queen_game, [-450, -450, -450], [-450, -450, -450]).mark == ""
     # 2. g4 allows a mate, 2... d6 does not give one.
     given: dict[str, bool] = {}
 

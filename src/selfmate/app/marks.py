@@ -3,18 +3,20 @@
 One search of a few hundred visits is no evidence: its value of a quiet move swings by more than the least loss of a
 mark. A move is compared with a better one by
 
-1. alpha-beta searches of the positions after both moves, each longer than the one before: the least loss among them,
-   since one that ends with the horizon of a search is gone in the next. Their evaluation is the efficiently updatable
-   net that is shipped with the variant's net (`nn/nnue.py`), or that of `heuristic-1`,
-2. the judge, which must not prefer the move: it sees what the other side has for a loss. The judge is the net that
-   plays, or else the shipped net of the variant; without one, the player.
+1. alpha-beta searches of the positions after both moves, the second longer than the first, since a loss that ends with
+   the horizon of a search is gone in the next. Their evaluation is the efficiently updatable net that is shipped with
+   the variant's net (`nn/nnue.py`), or that of `heuristic-1`,
+2. an alpha-beta search with the evaluation of `heuristic-1`, which counts material and mobility,
+3. the judge: the net that plays, or else the shipped net of the variant; without one, the player. It sees what the
+   other side has for a loss.
 
-The loss is one of value, on the scale from -1 to 1. In a decided game that scale is flat, and the loss of a queen
-hardly changes the value: there `?!` also stands if every search sees a large loss in pawns, and so does a search with
-the evaluation of heuristic-1, which counts material where the scores of a net are far from even. In an endgame a mark
-needs a larger loss: what is a win and what a draw shows only at depths that these searches do not reach. A forced mate
-is worth 1, and certain: it needs no judge, and `?!` stands at a move that allows one if the better move is not
-hopeless.
+The loss of a move is the mean of what these three see, in value, on the scale from -1 to 1: an error of one of them is
+rarely one of the others. In an endgame a mark needs a larger loss, and with few men left only a forced mate counts:
+what is a win and what a draw shows only at depths that these searches do not reach.
+
+`?!` stands in two more cases. A forced mate is certain: it needs no judge if the better move is not hopeless, nor if a
+move draws at once where there was one. In a decided game the scale of values is flat, and the loss of a queen hardly changes the value: there every search must see
+that a lead becomes an overwhelming one, or that such a lead is given away.
 
 A step is taken only if a mark still stands after the ones before it. The bounds were found with games of Stockfish:
 docs/results/analysis.md.
@@ -65,18 +67,22 @@ FORCED: Final = 50_000
 """Scores beyond, in centipawns, are forced wins."""
 MOST_PAWNS: Final = 10.0
 """A larger lead counts as one of so many pawns: the game is won."""
-MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.5, "??"), (0.4, "?"), (0.3, "?!"))
-"""Least confirmed loss of value for each mark."""
-ENDGAME_SHARE, ENDGAME_LOSS = 0.57, 0.35
+MARKS: Final[tuple[tuple[float, Mark], ...]] = ((0.5, "??"), (0.4, "?"), (0.27, "?!"))
+"""Least loss of value for each mark, as the mean of three."""
+LEAST_SEEN: Final = 0.2
+"""Least loss of value that each alpha-beta search with the net sees at a marked move."""
+ENDGAME_SHARE, ENDGAME_LOSS = 0.57, 0.34
 """A position with at most this share of the men of the start is an endgame (in chess 18 of 32); least loss there."""
-LEAST_JUDGED: Final = 0.0
-"""Least loss that the judge sees at a marked move: it must not prefer the move."""
-DECIDED_PAWNS, DECIDED_PLAIN_PAWNS = 3.6, 4.2
-"""Least losses in pawns of `?!` in a decided game: by the net, and by the evaluation of heuristic-1."""
-PLAIN_NODES: Final = 60_000
-"""Positions of the searches with the evaluation of heuristic-1."""
-HOPELESS_PAWNS: Final = -7.5
+FEW_SHARE: Final = 0.32
+"""With at most this share of the men (in chess 10 of 32) only forced mates are marked."""
+HOPELESS_PAWNS: Final = -6.0
 """A move that allows a forced mate has no mark if the better one has this score or less: the game was lost before."""
+LARGE_LEAD, OVERWHELMING_LEAD = 10.0, 16.0
+"""In a decided game `?!` stands if a lead of at most the first, in pawns, becomes one of the second, or conversely."""
+PLAIN_LOSS, PLAIN_LEAD = 4.0, 10.0
+"""What the evaluation of heuristic-1 must see there: least loss in pawns, and the larger lead."""
+MOST_LEAD: Final = 30.0
+"""A larger lead counts as one of so many pawns there, and so does a forced mate."""
 
 
 def mark_of(confirmed: float | None) -> Mark:
@@ -114,8 +120,7 @@ def is_endgame(position: Position) -> bool:
     >>> is_endgame(Position("chess")), is_endgame(Position("chess", "4k3/pp3r2/2n5/8/8/2N5/PP3R2/4K3 w - - 0 1"))
     (False, True)
     """
-    men, start = (sum(map(str.isalpha, board.board_fen())) for board in (position, Position(position.variant)))
-    return men <= ENDGAME_SHARE * start
+    return _share_of_men(position) <= ENDGAME_SHARE
 
 
 class Searcher:
@@ -156,9 +161,9 @@ class AlphaBeta:
         over = outcome_value(position)
         return int(over * 2 * FORCED) if over is not None else alpha_beta(position, MOST_DEPTH, nodes, self.net).score
 
-    def plain_score(self, position: Position) -> int:
+    def plain_score(self, position: Position, nodes: int) -> int:
         """Return the score by the evaluation of heuristic-1."""
-        return AlphaBeta(None).score(position, PLAIN_NODES)
+        return AlphaBeta(None).score(position, nodes)
 
     def screen(self, position: Position) -> int:
         """Return the score of a short search; the last two are kept, since moves of a game share positions."""
@@ -181,9 +186,12 @@ class Confirmation:
     """The loss of a move that the searches confirm."""
 
     loss: float
-    """Of value, 0 to 2: the least that alpha-beta saw; 0 where it is too small for a mark, or the judge sees a gain."""
+    """Of value, 0 to 2: the mean of what alpha-beta, its plain evaluation and the judge saw; 0 where it is too small
+    for a mark."""
     alpha_beta: tuple[float, ...] = ()
     """What each search of alpha-beta saw; it ends with the first that saw too little for a mark."""
+    plain: float | None = None
+    """What alpha-beta saw with the evaluation of heuristic-1; None: it was not asked."""
     judge: float | None = None
     """What the judge saw; None: it was not asked."""
     inaccuracy: bool = False
@@ -197,13 +205,34 @@ class Confirmation:
         return mark_of(self.loss) or ("?!" if self.inaccuracy else "")
 
 
-class _Loss(NamedTuple):
-    """What one search of alpha-beta saw after the move and after a better one."""
+class _Scores(NamedTuple):
+    """Scores in centipawns of one search, after the better move and after the one that was played.
 
-    value: float
-    pawns: float
-    mated: bool
-    """Whether the move allows a forced mate where the better one, which is not hopeless, does not."""
+    Both are for the side that moved.
+    """
+
+    better: int
+    played: int
+
+    @property
+    def allows_mate(self) -> bool:
+        """Whether the move allows a forced mate and the better one, which is not hopeless, does not."""
+        return self.played < -FORCED and _pawns(self.better) > HOPELESS_PAWNS
+
+    @property
+    def is_overwhelming(self) -> bool:
+        """Whether a large lead of the other side becomes an overwhelming one, or such a lead is given away."""
+        better, played = self._leads()
+        return max(better, -played) >= OVERWHELMING_LEAD and min(abs(better), abs(played)) <= LARGE_LEAD
+
+    @property
+    def is_material(self) -> bool:
+        """Whether a plain evaluation sees such a loss, too."""
+        better, played = self._leads()
+        return better - played >= PLAIN_LOSS and max(better, -played) >= PLAIN_LEAD
+
+    def _leads(self) -> tuple[float, float]:
+        return _pawns(self.better, MOST_LEAD), _pawns(self.played, MOST_LEAD)
 
 
 class MoveCheck:
@@ -228,38 +257,29 @@ class MoveCheck:
         better = search.best(before, CHECK_NODES[0])
         if better == played:
             return Confirmation(0.0)
-        least = ENDGAME_LOSS if is_endgame(before) else MARKS[-1][0]
-        seen: list[_Loss] = []
+        least = _least_loss(before)
+        good, over = _after(before, better), outcome_value(after)
+        seen: list[_Scores] = []
         for nodes in CHECK_NODES:
-            worse = -2 * FORCED if refuted else -search.score(after, nodes)
-            seen.append(self._loss(-search.score(_after(before, better), nodes), worse))
-            mated, large = all(each.mated for each in seen), self._is_large(seen)
-            if not (mated or large) and min(_values(seen)) < least:
-                return Confirmation(0.0, _values(seen))
-        certain = mated or (large and self._is_plain(_after(before, better), after))
-        # 3. The judge, after both moves
-        loss, judged = min(_values(seen)), None
-        if loss >= least and not certain:
-            judged = self._value(_after(before, better), before) - self._value(after, before)
-        if loss < least or (judged is not None and judged < LEAST_JUDGED):
+            seen.append(_Scores(-search.score(good, nodes), -2 * FORCED if refuted else -search.score(after, nodes)))
+            losses = tuple(search.value(each.better) - search.value(each.played) for each in seen)
+            mated = all(each.allows_mate for each in seen)
+            drawn = over == 0.0 and all(each.better > FORCED for each in seen)
+            decided = least < math.inf and search.net is not None and all(each.is_overwhelming for each in seen)
+            if not (mated or drawn or decided) and (least == math.inf or min(losses) < LEAST_SEEN):
+                return Confirmation(0.0, losses)
+        if mated or drawn:
+            return Confirmation(losses[-1], losses, inaccuracy=True, line=self._line(before, better))
+        # 3. The same with the evaluation of heuristic-1, and the judge
+        plain = _Scores(*(-search.plain_score(each, CHECK_NODES[-1]) for each in (good, after)))
+        plain_loss = value_of_score(plain.better) - value_of_score(plain.played)
+        judged = self._value(good, before) - self._value(after, before)
+        loss = (losses[-1] + plain_loss + judged) / 3
+        if min(losses) < LEAST_SEEN or loss < least:
             loss = 0.0
-        if not (loss or certain):
-            return Confirmation(0.0, _values(seen), judged)
-        return Confirmation(loss, _values(seen), judged, certain, self._line(before, better))
-
-    def _loss(self, better: int, worse: int) -> _Loss:
-        value = self._alpha_beta.value
-        mated = worse < -FORCED and _pawns(better) > HOPELESS_PAWNS
-        return _Loss(value(better) - value(worse), _pawns(better) - _pawns(worse), mated)
-
-    def _is_large(self, seen: list[_Loss]) -> bool:
-        """Return whether every search sees a large loss in pawns, by a net."""
-        return self._alpha_beta.net is not None and min(each.pawns for each in seen) >= DECIDED_PAWNS
-
-    def _is_plain(self, better: Position, worse: Position) -> bool:
-        """Return whether the evaluation of heuristic-1 sees a large loss between the positions after both moves."""
-        score = self._alpha_beta.plain_score
-        return _pawns(score(worse)) - _pawns(score(better)) >= DECIDED_PLAIN_PAWNS
+        inaccuracy = decided and plain.is_material
+        line = self._line(before, better) if loss or inaccuracy else ()
+        return Confirmation(loss, losses, plain_loss, judged, inaccuracy, line)
 
     def _value(self, position: Position, before: Position) -> float:
         """Return the judge's value of a position for the side that is to move in `before`."""
@@ -278,13 +298,22 @@ class MoveCheck:
         return tuple(line)
 
 
-def _pawns(centipawns: int) -> float:
-    """Return a score in pawns; leads beyond `MOST_PAWNS` count as one of so many."""
-    return max(-MOST_PAWNS, min(MOST_PAWNS, centipawns / 100))
+def _share_of_men(position: Position) -> float:
+    """Return the men on the board as a share of those of the start."""
+    men, start = (sum(map(str.isalpha, board.board_fen())) for board in (position, Position(position.variant)))
+    return men / start
 
 
-def _values(seen: list[_Loss]) -> tuple[float, ...]:
-    return tuple(each.value for each in seen)
+def _least_loss(position: Position) -> float:
+    """Return the least loss of value for a mark; infinite with few men."""
+    if _share_of_men(position) <= FEW_SHARE:
+        return math.inf
+    return ENDGAME_LOSS if is_endgame(position) else MARKS[-1][0]
+
+
+def _pawns(centipawns: int, most: float = MOST_PAWNS) -> float:
+    """Return a score in pawns; leads beyond `most` count as one of so many."""
+    return max(-most, min(most, centipawns / 100))
 
 
 def _after(before: Position, move: Move) -> Position:
