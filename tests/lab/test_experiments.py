@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job,
 from selfmate.lab.frozenlake.goals import _dry_cells, measure_dry, measure_slippery
 from selfmate.lab.frozenlake.scores import wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
+from selfmate.lab.frozenlake.study import STUDIES, make_study
 from selfmate.lab.frozenlake.table import SEED_ROWS, SeedRow, make_table
 
 SMALL = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "mcts.simulations=20", "mcts.repeats=2"])
@@ -70,6 +73,11 @@ def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run:
         (["--study", "ice"], "unknown study 'ice'; studies: slipping, simulations, training, all"),
         (["no.toml"], "no.toml: No such file or directory"),
         (["--show", "none/x.html"], "none/x.html: there is no such folder"),
+        (["--show", "x.html", "--gif", "x.html"], "x.html: named for two outputs; give each a name of its own"),
+        (["--watch", "--agent", "dqn", "--agent", "mcts"], "a picture shows one agent, not 2: give --agent once"),
+        (["--goals", "--set", "lake.map=4x4", "--out", "lake"], "lake.map: --goals measures generated maps of 4 by 4 "),
+        (["--agent", "q-table", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a "),
+        (["--watch", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a folder; "),
         (["--show", "x.html", "--table"], "--show, --gif, --strip, --trace and --watch draw one search; "),
         (
             ["--table", "--set", "lake.map=4x4", "--set", "run.maps=1"],
@@ -85,13 +93,16 @@ def test_what_the_command_refuses(
     assert answer.code == 2
     assert answer.err.startswith(f"selfmate: {message}")
     assert answer.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gymnasium.envs.toy_text.frozen_lake", None)
-    answer = run("lab", "frozenlake", "--set", "lake.map_seed=1")
-    assert answer.code == 2
-    assert answer.err == "selfmate: gymnasium is not installed; run: pip install 'selfmate[lab]'\n"
+    for mode in (["--set", "lake.map_seed=1"], ["--table", "--out", tmp_path / "lake"], ["--watch"]):
+        answer = run("lab", "frozenlake", *mode)
+        assert answer.code == 2
+        assert answer.err == "selfmate: gymnasium is not installed; run: pip install 'selfmate[lab]'\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_pytorch_is_needed_only_for_the_plain_net(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,6 +113,7 @@ def test_pytorch_is_needed_only_for_the_plain_net(run: Run, monkeypatch: pytest.
         answer = run("lab", "frozenlake", "--set", "dqn.net=torch", *mode)
         assert answer.code == 2
         assert answer.err == "selfmate: torch is not installed; run: pip install 'selfmate[lab]'\n"
+        assert not answer.out
     assert not (tmp_path / "lake").exists()
 
 
@@ -133,18 +145,36 @@ def test_a_second_call_does_only_what_is_missing(tmp_path: Path, monkeypatch: py
     again = LakeResults(SMALL, folder).do(more)
     assert done == [more[2].name]
     assert {name: again[name] for name in first} == json.loads(json.dumps(first))
+    # The result after the half line was kept, too.
+    assert LakeResults(SMALL, folder).do(more) == again
+    assert done == [more[2].name]
 
 
 def test_other_settings_and_other_folders_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "lake"
     LakeResults(SMALL, folder)
     LakeResults(change(SMALL, ["run.seeds=3"]), folder)
-    with pytest.raises(LabError, match=r"is there already with mcts.c = 1.0, not 2.0; name another folder with --out"):
+    with pytest.raises(LabError, match=r"has results with mcts.c = 1.0, not 2.0; choose another folder with --out"):
         LakeResults(change(SMALL, ["mcts.c=2.0"]), folder)
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").touch()
-    with pytest.raises(LabError, match="is there already and has no results; name another"):
+    with pytest.raises(LabError, match="already exists and has no results; choose another folder"):
         LakeResults(SMALL, tmp_path / "photos")
+    (folder / "settings.toml").write_bytes(b"\xff")
+    with pytest.raises(LabError, match=r"settings\.toml: not a text file"):
+        LakeResults(SMALL, folder)
+
+
+def test_another_map_in_the_same_file_is_refused(tmp_path: Path) -> None:
+    path, folder = tmp_path / "mine.txt", tmp_path / "lake"
+    path.write_text("SF\nFG\n")
+    settings = change(SMALL, [f"lake.map={path}"])
+    LakeResults(settings, folder)
+    LakeResults(settings, folder)
+    path.write_text("SF\nHG\n")
+    with pytest.raises(LabError, match=r"already exists with another map, in map\.txt; name another folder"):
+        LakeResults(settings, folder)
+    assert (folder / "map.txt").read_text() == "SF\nFG\n"
 
 
 def test_jobs_give_the_same_results_in_other_processes() -> None:
@@ -192,7 +222,7 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = change(settings, ["run.maps=1", "lake.map_seed=1"])
     for name, value in (
         ("SEARCHES", (5, 10)), ("EPISODES", (3, 4)), ("OUR_EPISODES", (3, 4)), ("SNAPSHOTS", (3, 4, 5)),
-        ("DRY_EPISODES", (3, 5)), ("CURE", 30),
+        ("DRY_EPISODES", (3, 5)), ("SEED_EPISODES", (3, 4, 5)), ("CURE", 30),
     ):  # fmt: skip
         monkeypatch.setattr(f"selfmate.lab.frozenlake.goals.{name}", value)
     results = LakeResults(settings, None)
@@ -206,6 +236,41 @@ def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"\| 8x8 \| episodes \| dqn\+mcts \| 20 simulations, c = 1 \|", dry)
     assert re.search(r"\| 4x4 \| episodes \| mcts \| 30 simulations, c = 100 \|", dry)
     assert re.search(r"\| dqn, our settings \| 5 episodes \| 2 \| \d \| \d \| \d \|", dry)
+
+
+@pytest.mark.parametrize("other", ["lake.slippery=false", "lake.size=4", "learning.epsilon_by=moves"])
+def test_jobs_of_one_name_are_equal(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise one would get the result of the other. What is measured on ice is so whatever `lake.slippery` is."""
+    settings = change(LakeSettings(), [other, "mcts.repeats=1", "run.maps=1"])
+    made: dict[str, dict[str, Any]] = {}
+
+    def run_job(job: LakeJob) -> dict[str, object]:
+        score = {"chance": 0.5, "moves": 9.0, "reached": 7, "tested": 100, "seconds": 1.5, "values": [[0.0] * 4] * 64}
+        return {str(n): score for n in job.arguments["episodes"]} if "episodes" in job.arguments else score
+
+    def do(self: LakeResults, jobs: Iterable[LakeJob], *_: object) -> dict[str, dict[str, object]]:
+        listed = list(jobs)
+        for job in listed:
+            assert made.setdefault(job.name, job.arguments) == job.arguments, job.name
+        return {job.name: run_job(job) for job in listed}
+
+    monkeypatch.setattr(LakeResults, "do", do)
+    results = LakeResults(settings, None)
+    make_table(results, 1, lambda *_: None)
+    measure_slippery(results, 1, lambda *_: None)
+    assert all(job["settings"].lake.slippery for name, job in made.items() if "dry" not in name)
+    measure_dry(results, 1, lambda *_: None)
+    for quick in (False, True):
+        for name in STUDIES:
+            found = make_study(name, results, 1, lambda *_: None, quick=quick)
+            if name == "slipping" and settings.lake.size == 8:
+                assert "| 67 | 93.8 | 90.8 |" in found.markdown
+
+
+def test_quick_with_a_map_of_a_file(run: Run) -> None:
+    answer = run("lab", "frozenlake", "--quick", "--set", "lake.map=4x4")
+    assert answer.code == 0, answer.err
+    assert "other map" not in answer.out
 
 
 def test_a_line_of_dry_maps_tells_the_map_from_the_others() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[
 from browser import CHROMIUM, Browser
 from command import Run
 from selfmate.errors import LabError
+from selfmate.lab.frozenlake.chart import Curve, CurvePanel, draw_panels
 from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake
 from selfmate.lab.frozenlake.page import make_page
 from selfmate.lab.frozenlake.planner import MctsSettings, make_search
 from selfmate.lab.frozenlake.scene import EXPANSION, FILLS, as_svg, draw_strip, frames_of, make_scene
 from selfmate.lab.frozenlake.settings import LakeSettings, change
+from selfmate.lab.frozenlake.study import EPISODES
 from selfmate.lab.frozenlake.trace import DEMO, record
 from selfmate.lab.frozenlake.watch import draw_text, watch
 
@@ -119,6 +122,29 @@ def test_the_text_fits_a_small_terminal(trace: dict[str, Any], height: int) -> N
     assert int(shown[-1].split()[1]) == len(whole) - (len(shown) - 1)
 
 
+def test_a_long_path_stays_in_its_line(trace: dict[str, Any]) -> None:
+    long = {**trace, "moves": trace["moves"] * 10}
+    head = draw_text(long, 99, 20).splitlines()[0]
+    assert len(head) <= 80
+    assert head.startswith("move 100, simulation 20   path …")
+    assert draw_text(trace, 10, 0).splitlines()[0] == "10 moves: goal   path ↓←←←↓←→→↓→"
+
+
+def test_the_agent_of_a_picture(run: Run, tmp_path: Path) -> None:
+    quick = ["--set", "lake.step_limit=6", "--set", "learning.episodes=20"]
+    found = {}
+    for agent in ("mcts", "q-table+mcts", "dqn+mcts"):
+        path = tmp_path / f"{agent}.json"
+        assert run("lab", "frozenlake", "--trace", path, "--agent", agent, *quick).code == 0
+        found[agent] = json.loads(path.read_text())
+    assert [each["rollout"] for each in found.values()] == ["random", "learned", "learned"]
+    assert found["q-table+mcts"]["moves"] != found["dqn+mcts"]["moves"]
+    path = tmp_path / "other.json"
+    more = ["--set", "mcts.rollout=learned"]
+    assert run("lab", "frozenlake", "--trace", path, "--agent", "mcts", *quick, *more).code == 0
+    assert json.loads(path.read_text()) == found["mcts"]
+
+
 def test_the_gif(trace: dict[str, Any]) -> None:
     image_module = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'selfmate[lab]'")
     from selfmate.lab.frozenlake.gif import make_gif
@@ -128,6 +154,15 @@ def test_the_gif(trace: dict[str, Any]) -> None:
     assert image.format == "GIF"
     assert image.size == (760, 380)
     assert image.n_frames == 22
+
+
+def test_labels_of_an_axis_stand_where_there_is_room() -> None:
+    curve = Curve("Q-table", [(float(x), 0.5, 0.4, 0.6) for x in EPISODES])
+    picture = draw_panels("Episodes", "episodes", [CurvePanel("success, %", [curve])], logarithmic=True)
+    places = re.findall(r'<text x="([\d.]+)" y="324.0" text-anchor="middle">([\d,]+)</text>', picture)
+    assert {"50", "100", "500", "1,000"} <= {label for _, label in places}
+    ends = [(float(x) - 3.5 * len(label), float(x) + 3.5 * len(label)) for x, label in places]
+    assert all(right < left for (_, right), (left, _) in pairwise(ends))
 
 
 def test_the_page_needs_nothing_else(trace: dict[str, Any]) -> None:
@@ -175,7 +210,11 @@ def test_the_page_in_a_browser(trace: dict[str, Any], tmp_path: Path) -> None:
         milliseconds = page.value("(() => { const t = performance.now(); for (let i = 0; i < 200; ++i) go(i);"
                                   "return (performance.now() - t) / 200; })()")  # fmt: skip
         assert milliseconds < 16
-        # 4. Nothing was loaded but the page, and nothing went wrong
+        # 4. A narrow window has nothing beyond its right edge
+        page.value("document.body.style.width = '358px'")
+        page.value("document.body.style.padding = 0")
+        assert page.value("document.body.scrollWidth") <= 358
+        # 5. Nothing was loaded but the page, and nothing went wrong
         asked = [e["params"]["request"]["url"] for e in page.events if e.get("method") == "Network.requestWillBeSent"]
         assert {url for url in asked if not url.startswith(("about:", "data:"))} == {path.as_uri()}
         assert not [e for e in page.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
@@ -190,5 +229,5 @@ def test_files_that_are_there_already(run: Run, tmp_path: Path) -> None:
     before = path.read_bytes()
     answer = run("lab", "frozenlake", "--strip", path)
     assert answer.code == 2
-    assert answer.err == f"selfmate: {path}: is there already; remove it or give another name\n"
+    assert answer.err == f"selfmate: {path} already exists; remove it or choose another name\n"
     assert path.read_bytes() == before

@@ -51,7 +51,9 @@ def frozenlake(
     quick: Annotated[
         bool, typer.Option("--quick", help="All of it in seconds, with figures that mean little.")
     ] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of results; the same call goes on with it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of results; run the same command again to resume.")
+    ] = None,
     show: Annotated[Path | None, typer.Option("--show", help="Write the search as a page, .html.")] = None,
     gif: Annotated[Path | None, typer.Option("--gif", help="Write the search as an animation, .gif.")] = None,
     strip: Annotated[
@@ -78,10 +80,8 @@ def frozenlake(
     outputs = Outputs(show, gif, strip, trace, watch, delay)
     pictures = any(outputs[:5])
     measures = table or goals or study is not None or (quick and not pictures)
-    if pictures and measures:
-        raise SelfmateError("--show, --gif, --strip, --trace and --watch draw one search; --table, --study and --goals "
-                            "measure many: call one after the other")  # fmt: skip
-    base = _demo() if pictures and settings is None else load(settings)
+    _check_modes(pictures=pictures, measures=measures, has_folder=out is not None and not print_settings)
+    base = _demo(agents or []) if pictures and settings is None else load(settings)
     chosen = change(base, changes or [])
     workers = threads or cores()
     if print_settings:
@@ -97,9 +97,19 @@ def frozenlake(
         report_agents(chosen, agents or [])
 
 
-def _demo() -> LakeSettings:
-    """Return the settings of the picture."""
-    from selfmate.lab.frozenlake.settings import LakeSettings
+def _check_modes(*, pictures: bool, measures: bool, has_folder: bool) -> None:
+    """Refuse outputs that exclude each other, and a folder for results where there are none."""
+    if pictures and measures:
+        raise SelfmateError("--show, --gif, --strip, --trace and --watch draw one search; --table, --study and --goals "
+                            "measure many: call one after the other")  # fmt: skip
+    if has_folder and not measures:
+        raise SelfmateError("--out: results of --table, --study, --goals and --quick have a folder; add one of them")
+
+
+def _demo(agents: list[str]) -> LakeSettings:
+    """Return the settings of the picture: random roll-outs, or those of a learner that is named."""
+    from selfmate.lab.frozenlake.settings import LakeSettings, change
     from selfmate.lab.frozenlake.trace import DEMO
 
-    return LakeSettings.model_validate(DEMO)
+    demo = LakeSettings.model_validate(DEMO)
+    return change(demo, ["mcts.rollout=learned"]) if agents and agents[0] != "mcts" else demo

@@ -33,6 +33,6 @@ def to_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
     installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
     wanted = library or (installed[0] if installed else LIBRARIES[0])
     if wanted not in installed:
-        hint = "pip install selfmate[frames]" if wanted == "pandas" else f"pip install {wanted}"
-        raise MissingExtra(f"{wanted} is not installed; {hint}", wanted)
+        package = "'selfmate[frames]'" if wanted == "pandas" else wanted
+        raise MissingExtra(f"{wanted} is not installed; run: pip install {package}", wanted)
     return importlib.import_module(wanted).DataFrame(dict(columns))

@@ -14,6 +14,8 @@ WIDTH, HEIGHT = 300, 240
 """Of the area of a panel, in pixels."""
 LEFT, TOP, BOTTOM, GAP = 46, 66, 74, 26
 LEGEND_ROW: Final = 15
+LABEL_GAP: Final = 6
+"""Between two labels of the x axis, in pixels."""
 
 
 class Curve(NamedTuple):
@@ -63,9 +65,10 @@ def _panel(
         at = across(scale(x))
         parts.append(f'<path d="M{at:.1f} {up(0):.1f}v4" stroke="{INK}"/>')
         label = f"{x:,.0f}" if x >= 10 or x == int(x) else f"{x:.2g}"
-        if at - free > 7 * len(label):
+        half = 3.5 * len(label)
+        if at - half > free:
             parts.append(f'<text x="{at:.1f}" y="{up(0) + 18:.1f}" text-anchor="middle">{label}</text>')
-            free = at + 3.5 * len(label)
+            free = at + half + LABEL_GAP
     parts.append(f'<path d="M{left:.1f} {up(0):.1f}H{right:.1f}" stroke="{INK}"/>')
     middle = (left + right) / 2
     parts.append(f'<text x="{middle:.1f}" y="{up(0) + 38:.1f}" text-anchor="middle">{escape(x_label)}</text>')

@@ -40,12 +40,12 @@ def report_agents(settings: LakeSettings, names: list[str]) -> None:
     """Print the lake, the truth about it, and what agents reach; without names all of them."""
     for name in names:
         check_agent(name)
+    _need_net(settings)
     lake = settings.make_lake()
     truth = find_truth(lake, settings.learning.gamma)
     print("\n".join(lake.rows))
     print(f"largest chance to reach the goal in {lake.step_limit} moves: {truth.best_chance:.1%}")
     print(f"chance of the policy with the largest return: {truth.chance_of_best_return:.1%}")
-    _need_net(settings)
     for name in names or AGENTS:
         agent = make_agent(name, settings)
         began = time.perf_counter()
@@ -78,10 +78,16 @@ def measure(
     if unknown := [name for name in studies if name not in STUDIES]:
         raise LabError(f"unknown study {clip(unknown[0])!r}; studies: {', '.join(STUDIES)}, all", unknown[0])
     if quick:
-        settings = change(settings, ["mcts.repeats=2", "run.seeds=1", "run.maps=1", "run.test_episodes=20"])
+        others = 0 if settings.lake.map else 1
+        settings = change(settings, ["mcts.repeats=2", "run.seeds=1", f"run.maps={others}", "run.test_episodes=20"])
         workers = 1  # the start of a process takes longer than what it would do
     for name in agents:
         check_agent(name)
+    if goals and settings.lake.map:
+        raise LabError(
+            "lake.map: --goals measures generated maps of 4 by 4 and of 8 by 8 squares; set no map", "lake.map"
+        )
+    need("gymnasium.envs.toy_text.frozen_lake")
     _need_net(settings)
     results = LakeResults(settings, out)
     if table:
@@ -117,14 +123,20 @@ def _tell(done: int, total: int, name: str) -> None:
 def draw_search(settings: LakeSettings, outputs: Outputs, agents: list[str]) -> None:
     """Play one episode with a search before each move, and draw it wherever it is wanted."""
     files = [path for path in outputs[:4] if isinstance(path, Path)]
-    for path in files:
+    if len(agents) > 1:
+        raise LabError(f"a picture shows one agent, not {len(agents)}: give --agent once", agents[1])
+    for number, path in enumerate(files):
+        if path in files[:number]:
+            raise LabError(f"{path}: named for two outputs; give each a name of its own", str(path))
         check_target(path)
         if path.exists() and path.is_file():
-            raise LabError(f"{path}: is there already; remove it or give another name", str(path))
+            raise LabError(f"{path} already exists; remove it or choose another name", str(path))
     if outputs.gif is not None:
         need("PIL.Image")
     learner = check_agent(agents[0]).removesuffix("+mcts") if agents else "q-table"
-    trace = record(settings, settings.run.seed, "q-table" if learner == "mcts" else learner)
+    if learner == "mcts" and settings.mcts.rollout == "learned":
+        settings = change(settings, ["mcts.rollout=random"])  # nothing was learned
+    trace = record(settings, settings.run.seed, learner)
     for path in files:
         write_output(path, _drawn(path, outputs, trace))
         print(f"{path}: {path.stat().st_size / 1000:,.0f} kB")

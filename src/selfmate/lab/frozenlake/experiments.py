@@ -21,9 +21,9 @@ import numpy as np
 
 from selfmate.errors import LabError
 from selfmate.lab.frozenlake.agents import learn, plan_policy
-from selfmate.lab.frozenlake.lake import Lake
+from selfmate.lab.frozenlake.lake import Lake, read_map
 from selfmate.lab.frozenlake.scores import score
-from selfmate.lab.frozenlake.settings import LakeSettings, from_toml, to_toml
+from selfmate.lab.frozenlake.settings import LakeSettings, load, to_toml
 from selfmate.lab.frozenlake.truth import find_truth, greedy, one_hot
 from selfmate.util.files import write_file
 from selfmate.util.signals import end_with_parent
@@ -118,7 +118,7 @@ def truth_of(settings: LakeSettings, map_seed: int | None = None) -> dict[str, f
 class LakeResults:
     """The results of jobs, in a folder that later calls go on with, or in memory without one.
 
-    Raises `LabError` for a folder that has results of other settings, or other files.
+    Raises `LabError` for a folder that has results of other settings or of another map, or other files.
     """
 
     def __init__(self, settings: LakeSettings, folder: Path | None) -> None:
@@ -129,13 +129,14 @@ class LakeResults:
         if folder is None:
             return
         if (folder / SETTINGS_NAME).exists():
-            _check_same(settings, folder)
+            _check_same(settings, rows, folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise LabError(f"{folder}: is there already and has no results; name another", str(folder))
+            raise LabError(f"{folder} already exists and has no results; choose another folder", str(folder))
         folder.mkdir(parents=True, exist_ok=True)
         write_file(folder / SETTINGS_NAME, to_toml(settings).encode())
         write_file(folder / MAP_NAME, ("\n".join(rows) + "\n").encode())
         self._done = dict(_read_lines(folder / RESULTS_NAME))
+        _end_last_line(folder / RESULTS_NAME)
 
     def do(
         self, jobs: Iterable[LakeJob], workers: int = 1, tell: Callable[[int, int, str], None] = lambda *_: None
@@ -174,17 +175,31 @@ def _run(jobs: list[LakeJob], workers: int) -> Iterator[tuple[LakeJob, dict[str,
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _check_same(settings: LakeSettings, folder: Path) -> None:
-    """Raise `LabError` if a folder has results of other settings."""
-    before = from_toml((folder / SETTINGS_NAME).read_text("utf-8"))
+def _check_same(settings: LakeSettings, rows: tuple[str, ...], folder: Path) -> None:
+    """Raise `LabError` if a folder has results of other settings, or of another map in the same file."""
+    before = load(folder / SETTINGS_NAME)
     for (section, old), (_, new) in zip(before, settings, strict=True):
         for (name, was), (_, now) in zip(old, new, strict=True):
             if was != now and (section, name) not in {("run", "seeds"), ("run", "maps"), ("run", "study_seeds")}:
                 raise LabError(
-                    f"{folder}: is there already with {section}.{name} = {was}, not {now}; "
-                    "name another folder with --out, or use its settings",
+                    f"{folder} has results with {section}.{name} = {was}, not {now}; "
+                    "choose another folder with --out, or use its settings",
                     f"{section}.{name}",
                 )
+    if (folder / MAP_NAME).exists() and read_map(folder / MAP_NAME) != rows:
+        raise LabError(
+            f"{folder}: already exists with another map, in {MAP_NAME}; name another folder with --out", str(folder)
+        )
+
+
+def _end_last_line(path: Path) -> None:
+    """End a line that a call that was killed has left half written, so that the next result has a line of its own."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb+") as file:
+        file.seek(0, os.SEEK_END)
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -17,6 +17,7 @@ Tell = Callable[[int, int, str], None]
 SEARCHES: Final = (10, 100, 1000, 10_000)
 LEARNERS: Final = ("q-table", "dqn")
 DRY_EPISODES: Final = (300, 1000)
+SEED_EPISODES: Final = (300, 500, 1000)
 MOST_NAMED: Final = 8
 """Most maps that a line names."""
 SMALL: Final = 4
@@ -28,7 +29,7 @@ CERTAIN: Final = 1e-6
 
 def measure_slippery(results: LakeResults, workers: int, tell: Tell, learners: tuple[str, ...] = LEARNERS) -> str:
     """Return, as Markdown, what agents reach on ice over `run.seeds` seeds: median, quartiles and extremes."""
-    settings = results.settings
+    settings = change(results.settings, ["lake.slippery=true"])
     seeds = [settings.run.seed + number for number in range(settings.run.seeds)]
     ours = change(settings, OUR_DQN)
     lines = ["| agent | after | median | middle half | lowest | highest |", "|---|---|---|---|---|---|"]
@@ -117,7 +118,7 @@ def _seed_lines(
         chosen = change(settings, kind.changes)
         jobs = [learn_job(kind.learner, chosen, seed, SNAPSHOTS, kind.tag) for seed in seeds]
         done = results.do(jobs, workers, tell)
-        for count in DRY_EPISODES:
+        for count in SEED_EPISODES:
             scores = [done[job.name][str(count)] for job in jobs]
             best = sum(_is_shortest(score, shortest) for score in scores)
             reached = sum(score["chance"] > 1 - CERTAIN for score in scores)
@@ -130,7 +131,8 @@ def _dry_lines(
 ) -> Iterator[str]:
     size, by, seed = settings.lake.size, settings.learning.epsilon_by, settings.run.seed
     maps = [None, *(settings.lake.map_seed + 1 + number for number in range(settings.run.maps))]
-    where = "" if (size, by) == (8, "episodes") else f", {size}x{size}, by {by}"
+    base = results.settings
+    where = "" if (size, by) == (base.lake.size, base.learning.epsilon_by) else f", {size}x{size}, by {by}"
     learning: dict[str, list[LakeJob]] = {
         kind.name: [
             learn_job(kind.learner, change(settings, kind.changes), seed, SNAPSHOTS, f"{kind.tag}{where}", map_seed)

@@ -103,7 +103,9 @@ Drawing = tuple[str, str, list[CurvePanel], bool]
 
 def slipping(runner: StudyRunner) -> Drawing:
     """Success against the chance to slip: greedy Q-table, the same with a search, and the truth."""
-    lakes = {slip: change(runner.settings, [f"lake.success_rate={1 - slip}"]) for slip in runner.size.slips}
+    # A lake that is not slippery has no success rate.
+    icy = change(runner.settings, ["lake.slippery=true"])
+    lakes = {slip: change(icy, [f"lake.success_rate={1 - slip}"]) for slip in runner.size.slips}
     episodes = (runner.size.episodes_of_one,)
     jobs = {
         slip: [learn_job("q-table", lake, seed, episodes, f"slip {slip:.3f}") for seed in runner.seeds]
@@ -149,7 +151,9 @@ def simulations(runner: StudyRunner) -> Drawing:
     def curve(name: str, c: float, rollout: str, steps: int = 50) -> tuple[str, dict[int, list[LakeJob]]]:
         def job(count: int, seed: int, known: list[list[float]]) -> LakeJob:
             settings = _search(runner.settings, count, c, rollout, steps)
-            return plan_job(settings, seed, f"{rollout} roll-outs of {steps}, c {c:g}, {count} simulations", known)
+            after = f" after {episodes[0]} episodes" if rollout == "learned" else ""
+            tag = f"{rollout} roll-outs of {steps}{after}, c {c:g}, {count} simulations"
+            return plan_job(settings, seed, tag, known)
 
         return name, {
             count: [job(count, seed, known) for seed, known in zip(runner.seeds, values, strict=True)]
@@ -191,13 +195,16 @@ def training(runner: StudyRunner) -> Drawing:
     """Success against episodes: Q-table, with a search on top, DQN by the seed's settings and by ours."""
     size = runner.size
     ours = change(runner.settings, OUR_DQN)
+    # The table of the same folder has jobs of both dynamics.
+    is_icy = runner.settings.lake.slippery
+    dynamics, of_ours = ("slippery", "our settings") if is_icy else ("dry", "dry, our settings")
     # Name, episodes at which it is scored, a job for each seed
     learners: dict[str, tuple[tuple[int, ...], list[LakeJob]]] = {
         name: (episodes, [learn_job(learner, chosen, seed, episodes, tag) for seed in runner.seeds])
         for name, learner, chosen, tag, episodes in (
-            ("Q-table", "q-table", runner.settings, "slippery", size.episodes),
-            ("DQN, the seed's settings", "dqn", runner.settings, "slippery", size.dqn_episodes),
-            ("DQN, our settings", "dqn", ours, "our settings", size.our_episodes),
+            ("Q-table", "q-table", runner.settings, dynamics, size.episodes),
+            ("DQN, the seed's settings", "dqn", runner.settings, dynamics, size.dqn_episodes),
+            ("DQN, our settings", "dqn", ours, of_ours, size.our_episodes),
         )
     }
     learned = runner.do([job for _, jobs in learners.values() for job in jobs])

@@ -14,6 +14,8 @@ __all__ = ["draw_text", "watch"]
 
 MOST_LINES, FEWEST_LINES = 24, 5
 """Of the tree; a terminal with few lines shows fewer, so that the lake stays in sight."""
+MOST_ARROWS = 40
+"""Of the path, so that its line is not broken in a terminal of 80 columns."""
 STYLES = {"goal": "bold green", "hole": "bold red", "new": "bold bright_blue", "frozen": ""}
 
 
@@ -38,6 +40,7 @@ def draw_text(trace: dict[str, Any], move: int, done: int, most_lines: int = MOS
     here = moves[-1]["next"] if is_end else moves[move]["state"]
     head = f"{len(moves)} moves: {trace['end']}" if is_end else f"move {move + 1}, simulation {done}"
     path = "".join(ARROWS[each["action"]] for each in moves[:move])
+    path = path if len(path) <= MOST_ARROWS else f"…{path[-MOST_ARROWS:]}"
     lines = [f"{head}   path {path}" if path else head, *_lake_lines(trace, here), ""]
     if not is_end:
         tree = _tree_lines(moves[move], done)
