@@ -2,7 +2,7 @@
 import { lazy, Suspense } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import { go, route } from "./router";
-import { connectionState, isTraining, toast, toggleTheme } from "./store";
+import { connectionState, isTraining, renewPlayers, runNets, toast, toggleTheme } from "./store";
 import { Dialog } from "./ui/controls";
 import { Icon, type IconName } from "./ui/Icon";
 import { KEY_HELP, useKeys } from "./ui/keys";
@@ -23,7 +23,7 @@ const TABS: readonly (readonly [string, string, IconName])[] = [
 ];
 
 export function App() {
-  const { view } = route.value;
+  const { view, rest } = route.value;
   const [keysShown, showKeys] = useState(false);
   useKeys({
     "1": () => go("play"),
@@ -33,6 +33,11 @@ export function App() {
     "Shift L": toggleTheme,
     "?": () => showKeys(true),
   });
+  // A new net of a run can be chosen at once. Watching a training chooses none: many spectators must not cost it time.
+  const isWatching = view === "train" && rest[1] !== "match";
+  useEffect(() => {
+    if (!isWatching) renewPlayers();
+  }, [isWatching, runNets.value]);
   useEffect(() => {
     const name = TABS.find(([id]) => id === view)?.[1];
     document.title = name ? `${name} · Selfmate studio` : "Selfmate studio";

@@ -189,3 +189,19 @@ export function moveNumber(startFen: string, ply: number): { number: number; whi
   const offset = fields[1] === "b" ? 1 : 0;
   return { number: first + Math.floor((ply + offset) / 2), white: (ply + offset) % 2 === 0 };
 }
+
+/** The square of the king of the side to move, if it has one. */
+export function kingToMove(fen: string): string | null {
+  const { pieces, turn } = parseFen(fen);
+  const king = turn === "white" ? "K" : "k";
+  return [...pieces].find(([, piece]) => piece === king)?.[0] ?? null;
+}
+
+/** The FEN with a castling right (`K`, `Q`, `k`, `q`) given or taken away. */
+export function toggleCastling(fen: string, right: string): string {
+  const fields = fen.split(" ");
+  const before = fields[2] ?? "-";
+  const after = ["K", "Q", "k", "q"].filter((each) => before.includes(each) !== (each === right)).join("");
+  fields[2] = after || "-";
+  return fields.join(" ");
+}

@@ -8,6 +8,11 @@ export function percent(share: number): string {
   return `${Math.round(100 * share)} %`;
 }
 
+/** A share that may be far below one per cent: `0.04 %`. */
+export function finePercent(share: number): string {
+  return share > 0 && share < 0.01 ? `${Number((100 * share).toPrecision(1))} %` : percent(share);
+}
+
 export function signed(value: number, digits = 2): string {
   const text = Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;

@@ -260,7 +260,7 @@ export interface InsideNet {
   /** Whose first rank is the first of the input planes. */
   seen_by: "black" | "white";
   policy: NetPolicy;
-  /** Of the player, and of the untrained net of its run or of equal priors. */
+  /** Of the player, and of its untrained net; of equal priors where the player is no net. */
   opinions: NetOpinion[];
 }
 
@@ -683,8 +683,10 @@ export interface RunCard {
   cycle: number;
   games: number;
   seconds: number;
-  /** What is wrong with a broken run, in one sentence. */
+  /** What is wrong with a broken run, or why the last training of a stopped one failed, in one sentence. */
   message: string;
+  /** The cycle of its best net. */
+  champion?: number;
   /** Of the time that a paused run was given; None: as long as it takes. */
   seconds_left?: number | null;
 }
@@ -751,6 +753,8 @@ export interface RunView {
   games: RunGame[];
   /** Seconds of training, and a sentence. */
   log: ([number, string])[];
+  /** Cycles whose nets are kept, the newest first: players `run/ID/CYCLE`. */
+  checkpoints: number[];
   /** Whether this server started it and can stop it. */
   owned: boolean;
 }

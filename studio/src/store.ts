@@ -7,6 +7,10 @@ export const connectionState = signal<ConnectionState>("connecting");
 export const welcome = signal<Welcome | null>(null);
 export const runs = signal<RunCard[] | null>(null);
 export const toast = signal<{ text: string; number: number } | null>(null);
+/** The nets of the runs: another text means that there are other players. */
+export const runNets = computed(() =>
+  runs.value?.map((run) => `${run.id}/${run.cycle}/${run.champion ?? 0}`).join(" "),
+);
 export const isTraining = computed(() => (runs.value ?? []).some((run) => run.status === "running"));
 
 const protocol = location.protocol === "https:" ? "wss" : "ws";
@@ -71,6 +75,15 @@ effect(() => {
 export function toggleTheme(): void {
   theme.value = theme.value === "dark" ? "light" : "dark";
   writeSetting("theme", theme.value);
+}
+
+let knownNets: string | undefined;
+
+/** Ask for the players again if runs have new nets since they were asked for. */
+export function renewPlayers(): void {
+  const before = knownNets;
+  knownNets = runNets.value ?? before;
+  if (before !== undefined && before !== knownNets) server.send("hello", {});
 }
 
 /** Begin: connect, and ask for what all views need. */

@@ -5,11 +5,13 @@ import {
   capturedMaterial,
   describeBoard,
   destinations,
+  kingToMove,
   moveNumber,
   movesBetween,
   parseFen,
   readMove,
   speakSan,
+  toggleCastling,
 } from "../src/chess";
 import type { LegalMove } from "../src/messages";
 
@@ -18,6 +20,19 @@ const GARDNER = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1";
 const move = (uci: string, san: string, capture = false): LegalMove => ({ uci, san, capture });
 
 describe("FEN", () => {
+  it("gives and takes castling rights, in their order", () => {
+    expect(toggleCastling("8/8 w - - 0 1", "q")).toBe("8/8 w q - 0 1");
+    expect(toggleCastling("8/8 w q - 0 1", "K")).toBe("8/8 w Kq - 0 1");
+    expect(toggleCastling("8/8 w KQkq - 0 1", "Q")).toBe("8/8 w Kkq - 0 1");
+    expect(toggleCastling("8/8 w K - 0 1", "K")).toBe("8/8 w - - 0 1");
+  });
+
+  it("finds the king of the side to move", () => {
+    expect(kingToMove(START)).toBe("e1");
+    expect(kingToMove(GARDNER.replace(" w ", " b "))).toBe("e5");
+    expect(kingToMove("8/8/8/8/8/8/8/4K3 b - - 0 1")).toBeNull();
+  });
+
   it("reads both board sizes", () => {
     const chess = parseFen(START);
     expect([chess.files, chess.ranks, chess.turn, chess.pieces.get("e1"), chess.pieces.get("d8")]).toEqual([

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { clockText, duration, percent, rate, short, signed } from "../src/format";
+import { clockText, duration, finePercent, percent, rate, short, signed } from "../src/format";
 
 it("shows tenths only in the last ten seconds, and never a time above what is left", () => {
   expect(clockText(252_000)).toBe("4:12");
@@ -18,6 +18,9 @@ it("signs values, but not zero", () => {
 
 it("shortens", () => {
   expect(percent(0.125)).toBe("13 %");
+  expect(finePercent(0.00042)).toBe("0.04 %");
+  expect(finePercent(0.88)).toBe("88 %");
+  expect(finePercent(0)).toBe("0 %");
   expect(duration(355.9)).toBe("5:55");
   expect(short(620_000)).toBe("620 k");
   expect(short(1_240_000)).toBe("1.24 M");

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { PlayerCard } from "../src/messages";
-import { chess960Problem, choiceOf, type Setup } from "../src/views/NewGame";
+import { chess960Problem, choiceOf, clockProblem, type Setup } from "../src/views/NewGame";
 
 const setup: Setup = {
   variant: "chess960",
@@ -9,6 +9,8 @@ const setup: Setup = {
   strength: 1500,
   by: "elo",
   limit: "5+3",
+  minutes: "",
+  increment: "",
   fen: " ",
   chess960: "518",
 };
@@ -48,4 +50,37 @@ it("refuses numbers that no Chess960 position has", () => {
   expect(wrong.every((problem) => problem !== null)).toBe(true);
   for (const chess960 of ["", " ", "0", "959", " 518 "]) expect(chess960Problem({ ...setup, chess960 })).toBeNull();
   expect(chess960Problem({ variant: "chess", chess960: "5000" })).toBeNull(); // the field is not shown
+});
+
+it("takes a clock of any minutes and seconds for each move", () => {
+  const own = { ...setup, limit: "custom" } as const;
+  for (const [minutes, increment, clock] of [
+    ["15", "10", { seconds: 900, increment: 10 }],
+    [" 0,25 ", "0", { seconds: 15, increment: 0 }],
+    ["1.1", "2.5", { seconds: 66, increment: 2.5 }],
+    ["180", "180", { seconds: 10_800, increment: 180 }],
+  ] as const) {
+    expect(clockProblem({ ...own, minutes, increment })).toBeNull();
+    expect(choiceOf({ ...own, minutes, increment }, players).clock).toEqual(clock);
+  }
+});
+
+it("refuses clocks that no game can have, in one sentence", () => {
+  const sentence = "Clocks have 0.1 to 180 minutes, and 0 to 180 seconds a move.";
+  for (const [minutes, increment] of [
+    ["0", "5"],
+    ["181", "0"],
+    ["-1", "0"],
+    ["", "0"],
+    ["5", ""],
+    ["5", "181"],
+    ["five", "0"],
+    ["1e2", "0"],
+    ["5", "1.234"],
+    ["3+2", "0"],
+  ] as const) {
+    expect(clockProblem({ limit: "custom", minutes, increment })).toBe(sentence);
+    expect(choiceOf({ ...setup, limit: "custom", minutes, increment }, players).clock).toBeNull();
+  }
+  expect(clockProblem({ limit: "5+3", minutes: "x", increment: "x" })).toBeNull(); // the fields are not shown
 });

@@ -5,6 +5,8 @@ The fixtures `browser` and `open_page` of tests/conftest.py are `chromium` and `
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,12 +28,17 @@ __all__ = [
     "new_game",
     "page_opener",
     "picture",
+    "picture_difference",
     "place",
     "shows",
 ]
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "studio"
+KEPT_PICTURES = ROOT / "tests" / "studio" / "pictures"
+"""Small pictures of views, to compare with; `RENEW_PICTURES=1 make teststudio` writes them anew."""
+SMALLER = 12
+"""Pixels of a screenshot for one of a small picture: letters become grey, so that another font is no other picture."""
 FLAGS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -136,3 +143,20 @@ def shows(page: Any, fen: str) -> None:
 def picture(page: Any, name: str) -> None:
     """Keep a screenshot; playwright's own style sheet, which hides the caret, would offend the page's policy."""
     page.screenshot(path=PICTURES / name, caret="initial")
+
+
+def picture_difference(page: Any, name: str) -> float:
+    """Keep a screenshot, and return its mean difference from the kept small one, 0 to 255; skip without Pillow."""
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'selfmate[lab]'")
+    data = page.screenshot(path=PICTURES / f"look-{name}.png", caret="initial")
+    shown = image.open(io.BytesIO(data)).convert("RGB")
+    small = shown.resize((shown.width // SMALLER, shown.height // SMALLER), image.Resampling.BOX)
+    path = KEPT_PICTURES / f"{name}.png"
+    if os.environ.get("RENEW_PICTURES"):
+        KEPT_PICTURES.mkdir(exist_ok=True)
+        small.quantize(64).save(path, optimize=True)
+    kept = image.open(path).convert("RGB")
+    assert kept.size == small.size, name
+    now: bytes = small.tobytes()
+    before: bytes = kept.tobytes()
+    return sum(abs(one - other) for one, other in zip(now, before, strict=True)) / len(now)

@@ -6,6 +6,7 @@ Screenshots go to build/studio, for people to look at.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -181,6 +182,15 @@ def test_a_position_is_set_up_and_refused_where_the_rules_forbid_it(open_page: O
     page.get_by_role("button", name="Black", exact=True).click()  # else the engine moves at once
     page.get_by_role("button", name="Start", exact=True).last.click()
     shows(page, "2k2/5/2Q2/5/2K2 b - - 0 1")
+    page.goto(page.url.partition("#")[0] + "#play?variant=chess")
+    page.get_by_role("button", name="Position").click()
+    page.get_by_role("button", name="Empty board").click()
+    page.get_by_role("button", name="white rook").click()
+    page.get_by_role("button", name="h1, empty").click()
+    page.get_by_label("White O-O", exact=True).check()
+    expect(page.get_by_label("FEN")).to_have_value("4k3/8/8/8/8/8/8/4K2R w K - 0 1")
+    page.get_by_label("Black O-O", exact=True).check()
+    expect(page.locator(".problem")).to_have_text("Black has no rook on h8 to castle with.")
 
 
 # -- study -------------------------------------------------------------------------------------------------------------
@@ -313,7 +323,29 @@ def test_a_run_is_started_seen_to_grow_stopped_and_resumed(browser: Any, tmp_pat
         expect(page.locator(".pill")).to_have_text("stopped", timeout=60_000)
         expect(page.get_by_role("button", name="Resume")).to_be_visible()
         expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        use_a_stopped_run(page, tmp_path)
         context.close()
+
+
+def use_a_stopped_run(page: Any, folder: Path) -> None:
+    """A second run on the same charts, the sentence of a failure, all nets for a match, a game against the new net."""
+    shutil.copytree(folder / "first", folder / "second")  # a run that another program made appears by itself
+    page.get_by_label(re.compile("^second")).check()
+    expect(page.locator(".ch", has_text="Policy loss").locator(".series-names")).to_contain_text("second")
+    (folder / ".studio" / "first.log").write_text("selfmate: state.json: No space left on device\n")
+    expect(page.get_by_role("alert")).to_have_text("The training ended: state.json: No space left on device")
+    page.get_by_role("tab", name="Match").click()
+    kept = sorted((path.name for path in (folder / "first" / "checkpoints").iterdir()), reverse=True)
+    first = page.locator(".matchv select").first
+    expect(first).to_have_value(f"run/first/{int(kept[0])}")
+    names = [f"first cycle {int(name)}" if int(name) else "first untrained" for name in kept]
+    expect(first.locator("option[value^='run/first/']")).to_have_text(names)
+    # The page was opened before this net was there.
+    page.get_by_role("link", name="Play it").click()
+    expect(page.locator("select[name=player]")).to_have_value(re.compile("^run/first/"))
+    page.get_by_role("button", name="Start", exact=True).last.click()
+    expect(page.locator(".game-panel")).to_be_visible()
+    expect(page.locator(".top .sub")).to_contain_text("against first")
 
 
 def test_a_match_is_watched(open_page: Open) -> None:
@@ -393,6 +425,7 @@ def test_the_tree_is_panned_zoomed_and_unfolded(open_page: Open) -> None:
 
 STUDIES = [f"#study{tab}?variant=gardner" for tab in ("", "/tree", "/net")]
 VIEWS = ["", "#play?variant=atomic", *STUDIES, "#train", "#nets"]
+DIALOGS = [("#play?variant=gardner", "Position"), ("#study?variant=gardner", "Open"), ("#home", "Keys")]
 
 
 @pytest.mark.parametrize("width", [390, 720, 1024, 1440])
@@ -428,10 +461,16 @@ def test_axe_finds_no_serious_fault(open_page: Open) -> None:
     page = open_page(bypass_csp=True)
     faults = []
     for theme in ("light", "dark"):
-        for view in VIEWS:
+        for view in (*VIEWS, "#play?variant=gardner&start=1"):
             page.goto(page.url.partition("#")[0] + (view or "#home"))
             page.wait_for_timeout(700)
             faults += [(theme, view, *fault) for fault in serious_faults(page)]
+        for view, button in DIALOGS:
+            page.goto(page.url.partition("#")[0] + view)
+            page.get_by_role("button", name=button, exact=True).first.click()
+            page.get_by_role("dialog").wait_for()
+            faults += [(theme, f"{view} {button}", *fault) for fault in serious_faults(page)]
+            page.keyboard.press("Escape")
         page.keyboard.press("Shift+L")
     assert faults == []
 
@@ -467,4 +506,9 @@ def test_an_engine_without_ratings_is_limited_by_visits(browser: Any, tmp_path: 
         page.locator("select[name=player]").select_option("engine/fish")
         expect(page.get_by_label("Visits for a move")).to_be_visible()
         expect(page.get_by_role("button", name="By rating")).to_have_count(0)
+        # Beside our analysis.
+        page.goto(f"{other.url}#study?variant=chess")
+        page.get_by_label("Outside engine", exact=True).last.select_option("engine/fish")
+        expect(page.locator(".engine-line").first).to_contain_text(re.compile(r"^[+-]?(\d|M)"))
+        expect(page.locator(".crow").first).to_be_visible()
         page.close()

@@ -119,6 +119,54 @@ def test_a_chess960_position_is_chosen_by_its_number(open_page: Open, server: St
     assert game_now(server, page.url.rpartition("/")[2])["variant"] == "chess960"
 
 
+def test_a_clock_of_any_time_can_be_chosen(open_page: Open, server: StudioServer) -> None:
+    page = open_page("#play?variant=gardner", width=390, height=844)
+    page.get_by_role("button", name="New", exact=True).click()
+    dialog = page.get_by_role("dialog", name="New game")
+    minutes, added = dialog.get_by_label("Minutes"), dialog.get_by_label("Seconds a move")
+    expect(minutes).to_have_count(0)
+    dialog.get_by_role("button", name="Other", exact=True).click()
+    start = dialog.get_by_role("button", name="Start", exact=True)
+    expect(start).to_be_enabled()  # what stands there at first is a clock
+    minutes.fill("181")
+    sentence = "Clocks have 0.1 to 180 minutes, and 0 to 180 seconds a move."
+    expect(dialog.get_by_role("alert")).to_have_text(sentence)
+    expect(start).to_be_disabled()
+    picture(page, "play-clock-light-390.png")
+    minutes.fill("0.75")
+    added.fill("2")
+    expect(dialog.get_by_role("alert")).to_have_count(0)
+    start.click()
+    expect(page.locator(".top .sub")).to_contain_text("Gardner · 0.75 + 2 · against")
+    assert game_now(server, page.url.rpartition("/")[2])["control"] == {"seconds": 45.0, "increment": 2.0}
+    page.get_by_role("button", name="New", exact=True).click()
+    expect(minutes).to_have_value("0.75")  # kept for the next game
+
+
+def test_a_phone_can_set_up_link_and_flip_a_study(open_page: Open) -> None:
+    permissions = ["clipboard-read", "clipboard-write"]
+    page = open_page("#study?variant=gardner", width=390, height=844, permissions=permissions)
+    board = page.locator(".board:not(.mini)").first
+    expect(board.locator(".orientation-white")).to_have_count(1)
+    page.get_by_role("button", name="Flip the board (F)").click()
+    expect(board.locator(".orientation-black")).to_have_count(1)
+    white, black = (page.locator(f".wbar b.{side}").bounding_box() for side in ("bw", "bl"))
+    assert white["x"] > 195 > black["x"]  # each number on its own colour
+    page.get_by_role("button", name="Link", exact=True).click()
+    expect(page.get_by_text("The link to this position is copied.")).to_be_visible()
+    assert "#study?variant=gardner&fen=" in page.evaluate("navigator.clipboard.readText()")
+    for width in (360, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for name in ("Open", "Set up", "Link", "Flip the board (F)", "Theme"):
+            box = page.get_by_role("button", name=name, exact=True).bounding_box()
+            assert box["width"] >= 36, (name, width)
+            assert box["x"] + box["width"] <= width, (name, width)
+    picture(page, "study-tools-light-390.png")
+    page.get_by_role("button", name="Set up", exact=True).click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 def test_the_policy_of_a_net_is_planes_and_arrows(open_page: Open) -> None:
     page = open_page(f"#study/net?variant=atomic&fen={OPENING}")
     planes = page.locator(".policy-plane")
@@ -135,7 +183,8 @@ def test_the_policy_of_a_net_is_planes_and_arrows(open_page: Open) -> None:
     picture(page, "study-policy-light-1440.png")
     page.get_by_label("Moves of").select_option("f3")
     expect(page.locator(".planes h3").first).to_have_text("Moves from f3, by target")
-    expect(page.locator(".tri .squares").nth(1)).to_have_attribute("aria-label", re.compile("equal priors: most to "))
+    untrained = page.locator(".tri .squares").nth(1)
+    expect(untrained).to_have_attribute("aria-label", re.compile("^atomic-gpu untrained: most to "))
     page.get_by_label("illegal moves, too").check()
     expect(page.locator(".policy p")).to_contain_text("of this policy lie on legal moves")
     assert planes.count() > before

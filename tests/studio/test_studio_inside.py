@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ from selfmate import _core
 from selfmate._core import Encoding
 from selfmate.board.encoding import encode_planes
 from selfmate.board.position import Position
+from selfmate.errors import PlayerError
 from selfmate.evaluator.open import open_evaluator
 from selfmate.search.evaluate import evaluate
 from selfmate.studio.board_view import color_of
+from selfmate.studio.inside import look_inside
+from selfmate.studio.messages import LookInside
 from selfmate.studio.net_planes import cell_of_move, input_planes, policy_of, policy_planes
+from selfmate.studio.players import PlayerCatalog
 from studio_server import StudioServer
 
 ENCODERS = ("full", "pieces12", "pieces13", "planes16", "planes18", "planes19", "planes21")
@@ -119,10 +124,11 @@ def test_the_policy_of_all_cells_has_the_priors_of_the_legal_ones(policy: str, e
 def test_the_page_is_sent_the_policy_of_a_shipped_net(server: StudioServer) -> None:
     with server.page() as page:
         inside = page.ask("net.inside", variant="atomic", moves=["g1f3"])
-        net, equal = inside["opinions"]
+        net, untrained = inside["opinions"]
         policy = inside["policy"]
         assert (policy["kind"], len(policy["planes"]), inside["seen_by"]) == ("planes", 73, "black")
-        assert equal["policy"] is None
+        cells = np.array(untrained["policy"]) * len(untrained["policy"]) / 1_000_000
+        assert 0.5 < cells.min() < cells.max() < 2  # nearly uniform, illegal moves included
         assert len(net["policy"]) == 73 * 64
         assert abs(sum(net["policy"]) - 1_000_000) < 5_000
         best = max(net["priors"], key=net["priors"].__getitem__)
@@ -132,11 +138,63 @@ def test_the_page_is_sent_the_policy_of_a_shipped_net(server: StudioServer) -> N
         assert policy["planes"][policy["cells"]["e7e5"] // 64]["name"] == "down 2"
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs of tiny nets: one with its first net, one without it, and one with the weights of another run."""
+    pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[train]'")
+    from selfmate.nn.checkpoint import save
+    from selfmate.nn.encodings import sized_for
+    from selfmate.nn.net import Net
+    from selfmate.recipe.reader import load, smoke
+    from selfmate.rundir.directory import Run
+
+    folder = tmp_path_factory.mktemp("runs")
+    for name, cycles in (("whole", (0, 3)), ("copy", (3,)), ("child", (0, 3))):
+        with Run.open(folder / name, smoke(load("gardner-laptop")), name=name, smoke=True) as run:
+            for cycle in cycles:
+                with run.new_folder(f"checkpoints/{cycle:05}") as checkpoint:
+                    save(Net(sized_for("gardner", blocks=1, channels=8), seed=cycle), checkpoint)
+                stamped = run.stamp(f"checkpoints/{cycle:05}", cycle, step=cycle)
+                run.commit(checkpoints=(*run.state.checkpoints, stamped), champion=cycle)
+    manifest = json.loads((folder / "child/manifest.json").read_text())
+    parent = {"name": "other", "cycle": 3, "net_id": "0" * 64}
+    (folder / "child/manifest.json").write_text(json.dumps(manifest | {"parent": parent}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("player", "untrained"),
+    [
+        ("run/whole/3", "whole untrained"),
+        ("run/copy/3", "copy cycle 3 untrained"),
+        ("run/child/3", "child cycle 3 untrained"),
+        ("atomic-gpu", "atomic-gpu untrained"),
+    ],
+)
+def test_every_net_is_beside_an_untrained_one(runs: Path, player: str, untrained: str) -> None:
+    catalog = PlayerCatalog(runs)
+    variant = "atomic" if player == "atomic-gpu" else "gardner"
+    inside = look_inside(catalog, LookInside(ask=1, variant=variant, fen=None, moves=[], player=player))
+    net, other = inside.opinions
+    assert (net.player, other.name) == (player, untrained)
+    assert other.policy is not None
+    assert 0.5 < min(other.priors.values()) * len(other.priors) < max(other.priors.values()) * len(other.priors) < 2
+    assert catalog.untrained(other.player) == other.player  # an untrained net is its own
+
+
+def test_a_twin_is_opened_of_known_nets_alone(runs: Path) -> None:
+    folder = f"{runs}/whole/checkpoints/00003:untrained"
+    for player in (folder, "run/whole/9:untrained", ":untrained", "uniform:untrained"):
+        with pytest.raises(PlayerError, match="no such player"):
+            PlayerCatalog(runs).open(player)
+
+
 def test_what_has_no_policy_says_so(server: StudioServer) -> None:
     with server.page() as page:
         inside = page.ask("net.inside", variant="chess", player="heuristic-1")
         assert inside["policy"]["kind"] == "core"
         assert [opinion["policy"] for opinion in inside["opinions"]] == [None, None]
+        assert [opinion["name"] for opinion in inside["opinions"]] == ["heuristic-1", "equal priors"]
         assert len(inside["policy"]["cells"]) == 20
         assert page.ask("net.inside", variant="chess", player="gardner-laptop")["type"] == "failure"
         assert page.ask("net.inside", variant="chess960")["policy"]["kind"] == "planes"

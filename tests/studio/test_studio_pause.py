@@ -11,29 +11,11 @@ from typing import Any
 
 import pytest
 
-from selfmate.rundir.format import FORMAT
 from selfmate.studio.run_files import trainer_of
 from selfmate.studio.runs import Runs
 from selfmate.studio.train_extra import TrainExtra
 from studio_server import Page, studio_server
-
-TRAINER = """
-import fcntl, json, os, pathlib, signal, sys
-directory, manifest = pathlib.Path(sys.argv[1]), sys.argv[2]
-directory.mkdir(exist_ok=True)
-with open(directory / "lock", "w") as lock:
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    (directory / "manifest.json").write_text(manifest)
-    signal.pause()
-"""
-"""Makes the directory of a run, holds its lock and ends by SIGTERM, as `selfmate train` does."""
-MANIFEST = {
-    "format": FORMAT, "variant": "gardner", "recipe": "gardner-laptop", "seed": 0, "smoke": False, "settings": [],
-    "recipe_stamp": {"bytes": 0, "sha256": ""}, "created": "", "versions": {}, "commit": None, "hardware": {},
-}  # fmt: skip
+from studio_trainer import MANIFEST, TRAINER
 
 
 @pytest.fixture

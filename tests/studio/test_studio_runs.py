@@ -13,6 +13,7 @@ from selfmate.board.position import Position
 from selfmate.recipe.keys import KEYS
 from selfmate.rundir.reader import RunReader
 from selfmate.search.evaluate import evaluate
+from selfmate.studio import players
 from selfmate.studio.probes import measure_run
 from selfmate.studio.run_files import MOST_POINTS, RunFiles, charts_of, log_of, trainer_of
 from studio_server import StudioServer, studio_server
@@ -154,6 +155,26 @@ def test_probes_are_measured_once_for_each_checkpoint(training: tuple[StudioServ
     results, left = measure_run(folder / "mine", store)
     assert left == 0
     assert set(results.checkpoints) == {each.name for each in checkpoints}
+
+
+def test_every_net_that_is_kept_can_play_but_few_are_listed(
+    training: tuple[StudioServer, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, folder = training
+    monkeypatch.setattr(players, "MOST_CHECKPOINTS", 2)
+    with server.page() as page:
+        view = page.ask("run.look", id="mine")
+        kept = view["checkpoints"]
+        assert kept == sorted((int(path.name) for path in (folder / "mine" / "checkpoints").iterdir()), reverse=True)
+        listed = {each["id"] for each in page.ask("hello")["players"] if each["kind"] == "run"}
+        assert listed == {f"run/mine/{view['run']['champion']}", "run/mine/0"}
+        others = [cycle for cycle in kept if f"run/mine/{cycle}" not in listed]
+        assert others
+        match = page.ask(
+            "match.start", variant="gardner", first=f"run/mine/{others[0]}", second="run/mine/0", games=2, visits=1
+        )
+        assert match["first"] == f"mine cycle {others[0]}"
+        page.until("match.view", 60, status="done")
 
 
 def test_a_run_that_vanishes_is_one_sentence(training: tuple[StudioServer, Path]) -> None:

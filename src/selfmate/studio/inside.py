@@ -45,7 +45,7 @@ def look_inside(catalog: PlayerCatalog, request: LookInside) -> InsideNet:
         planes=input_planes(position, encoding),
         seen_by="black" if sees_turned(encoding, color_of(position.turn)) else "white",
         policy=policy,
-        opinions=[_opinion(catalog, each, position, policy) for each in (player_id, _untrained(player_id))],
+        opinions=[_opinion(catalog, each, position, policy) for each in (player_id, catalog.untrained(player_id))],
     )
 
 
@@ -66,11 +66,6 @@ def net_policy(player: Player, position: Position) -> NetPolicy:
         planes=policy_planes(encoding, color_of(position.turn)),
         cells=cell_of_move(position, encoding),
     )
-
-
-def _untrained(player_id: str) -> str:
-    """Return the untrained net of the same run, or equal priors for players that are not of a run."""
-    return f"{player_id.rpartition('/')[0]}/0" if player_id.startswith("run/") else UNIFORM
 
 
 def _opinion(catalog: PlayerCatalog, player_id: str, position: Position, policy: NetPolicy) -> NetOpinion:

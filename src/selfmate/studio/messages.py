@@ -303,7 +303,9 @@ class RunCard(Struct, frozen=True, kw_only=True):
     games: int
     seconds: float
     message: str
-    """What is wrong with a broken run, in one sentence."""
+    """What is wrong with a broken run, or why the last training of a stopped one failed, in one sentence."""
+    champion: int = 0
+    """The cycle of its best net."""
     seconds_left: float | None = None
     """Of the time that a paused run was given; None: as long as it takes."""
 
@@ -798,7 +800,7 @@ class InsideNet(Event, frozen=True, kw_only=True, tag="net.inside"):
     """Whose first rank is the first of the input planes."""
     policy: NetPolicy
     opinions: list[NetOpinion]
-    """Of the player, and of the untrained net of its run or of equal priors."""
+    """Of the player, and of its untrained net; of equal priors where the player is no net."""
 
 
 class ReviewedMove(Event, frozen=True, kw_only=True, tag="review.move"):
@@ -851,6 +853,8 @@ class RunView(Event, frozen=True, kw_only=True, tag="run.view"):
     games: list[RunGame]
     log: list[tuple[float, str]]
     """Seconds of training, and a sentence."""
+    checkpoints: list[int]
+    """Cycles whose nets are kept, the newest first: players `run/ID/CYCLE`."""
     owned: bool
     """Whether this server started it and can stop it."""
 

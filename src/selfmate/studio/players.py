@@ -19,13 +19,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from selfmate._core import VARIANTS
 from selfmate.board.position import Position
 from selfmate.errors import PlayerError, SelfmateError, clip
 from selfmate.evaluator.base import Evaluator
 from selfmate.nn import shipped as nets
+from selfmate.nn.untrained import UNTRAINED
 from selfmate.rundir.format import RunError, read_run
 from selfmate.search.player import Player
 from selfmate.search.spec import HEURISTIC, RANDOM, net_name
@@ -37,13 +38,15 @@ from selfmate.util.memory import trim_heap
 __all__ = ["UNIFORM", "UNUSED_SECONDS", "GameStrength", "PlayerCatalog", "variant_cards"]
 
 UNIFORM: Final = "uniform"
-"""Equal priors, to compare nets with; it is not listed."""
+"""Equal priors, to compare players without a net with; it is not listed."""
+TWIN: Final = f":{UNTRAINED}"
+"""Behind the id of a net: the same architecture with random weights, to compare the net with; it is not listed."""
 MOST_OPEN: Final = 4
 """Nets that are kept in memory; the largest that is shipped takes 80 MB."""
 UNUSED_SECONDS: Final = 600.0
 """Time after which a net that no search asked for is closed; longer than any search, which holds its net itself."""
 MOST_CHECKPOINTS: Final = 12
-"""Nets of one run that are listed: the untrained, the champion and the newest."""
+"""Nets of one run that are listed: the untrained, the champion and the newest. All that are kept can be opened."""
 
 ENGINE_NODES: Final = 100_000
 """Nodes for a move of an outside engine, if neither a rating nor a number is asked for."""
@@ -97,6 +100,17 @@ class GameStrength:
     """Of an outside engine that limits its own strength."""
 
 
+class _RunNet(NamedTuple):
+    """A net of a run."""
+
+    id: str
+    name: str
+    variant: str
+    folder: Path
+    has_parent: bool
+    """Whether the run began with the weights or the games of another one."""
+
+
 class PlayerCatalog:
     """Lists and opens players; opened nets are shared by all searches. `runs` is the folder of the runs, or None."""
 
@@ -119,8 +133,8 @@ class PlayerCatalog:
             for net in nets.shipped()
         ]
         found += [
-            _card(player_id, name, "run", variant, "from a run", None)
-            for player_id, name, variant, _ in self._nets_of_runs()
+            _card(net.id, net.name, "run", net.variant, "from a run", None)
+            for net in self._nets_of_runs(MOST_CHECKPOINTS)
         ]
         found.append(_card(HEURISTIC, HEURISTIC, "core", None, "counts material, no net", None))
         found.append(_card(RANDOM, RANDOM, "core", None, "random legal moves", None))
@@ -169,6 +183,21 @@ class PlayerCatalog:
         if unused:
             trim_heap()
 
+    def untrained(self, player_id: str) -> str:
+        """Return the id of the untrained net to compare a player with: `UNIFORM` for one that is no net.
+
+        It is the one with which the run of the net began. One that began with another run's weights, or that is
+        shipped or copied without it, has a net of the same architecture instead.
+        """
+        if player_id in (HEURISTIC, RANDOM, UNIFORM):
+            return UNIFORM
+        if player_id.endswith(TWIN):
+            return player_id
+        run, _, _ = player_id.rpartition("/")
+        nets_of_runs = self._nets_of_runs(most=None) if run else []
+        is_kept = any(net.id == f"{run}/0" and not net.has_parent for net in nets_of_runs)
+        return f"{run}/0" if is_kept else f"{player_id}{TWIN}"
+
     def skill(self, player_id: str, elo: int | None, visits: int | None) -> GameStrength:
         """Return how strong a player shall play: by visits, by a rating, or (neither given) at its usual strength."""
         if player_id == RANDOM:
@@ -192,16 +221,17 @@ class PlayerCatalog:
     def _source(self, player_id: str) -> str | Path:
         if player_id in (HEURISTIC, RANDOM, UNIFORM):
             return player_id
-        if (folder := nets.named(player_id)) is not None:
-            return folder
-        for known, _, _, folder in self._nets_of_runs():
-            if known == player_id:
-                return folder
-        raise PlayerError(f"no such player: {clip(player_id)!r}", player_id)
+        trained_id = player_id.removesuffix(TWIN)
+        folder = nets.named(trained_id)
+        if folder is None:
+            folder = next((net.folder for net in self._nets_of_runs(most=None) if net.id == trained_id), None)
+        if folder is None:
+            raise PlayerError(f"no such player: {clip(player_id)!r}", player_id)
+        return folder if trained_id == player_id else f"{folder}{TWIN}"
 
-    def _nets_of_runs(self) -> list[tuple[str, str, str, Path]]:
-        """Return id, name, variant and folder of the nets of all runs that can be read."""
-        found: list[tuple[str, str, str, Path]] = []
+    def _nets_of_runs(self, most: int | None) -> list[_RunNet]:
+        """Return the nets of all runs that can be read, at most `most` of each."""
+        found: list[_RunNet] = []
         if self._runs is None or not self._runs.is_dir():
             return found
         for manifest in sorted(self._runs.glob("*/manifest.json")):
@@ -211,11 +241,18 @@ class PlayerCatalog:
             except (RunError, OSError):
                 continue
             cycles = sorted((checkpoint.cycle for checkpoint in state.checkpoints), reverse=True)
-            listed = dict.fromkeys([state.champion, *cycles[: MOST_CHECKPOINTS - 2], 0])
+            newest = cycles if most is None else cycles[: most - 2]
+            listed = dict.fromkeys([state.champion, *newest, 0])
             for cycle in (cycle for cycle in listed if cycle in cycles):
-                player_id = f"run/{directory.name}/{cycle}"
-                folder = directory / state.checkpoint(cycle).name
-                found.append((player_id, net_name(directory, cycle), known.variant, folder))
+                found.append(
+                    _RunNet(
+                        id=f"run/{directory.name}/{cycle}",
+                        name=net_name(directory, cycle),
+                        variant=known.variant,
+                        folder=directory / state.checkpoint(cycle).name,
+                        has_parent=known.parent is not None,
+                    )
+                )
         return found
 
 

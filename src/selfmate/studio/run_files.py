@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from selfmate.errors import SelfmateError
-from selfmate.rundir.format import Manifest, State, read_json, read_state
+from selfmate.rundir.format import Manifest, read_json, read_state
 from selfmate.studio.messages import ChartSeries, RunCard, RunGame
 from selfmate.studio.run_games import newest_games
 
@@ -85,6 +85,7 @@ class RunFiles:
             games=state.games,
             seconds=round(state.seconds, 1),
             message="",
+            champion=state.champion,
         )
 
     def command(self) -> list[str]:
@@ -113,9 +114,12 @@ class RunFiles:
         """Return the newest finished games that can be read."""
         return newest_games(self.directory, SHOWN_GAMES)
 
-    def state(self) -> State:
-        """Return the last commit."""
-        return read_state(self.directory)
+    def checkpoints(self) -> list[int]:
+        """Return the cycles whose nets are kept, the newest first; none of a run that cannot be read."""
+        try:
+            return sorted((each.cycle for each in read_state(self.directory).checkpoints), reverse=True)
+        except (SelfmateError, OSError):
+            return []
 
 
 CHARTS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {

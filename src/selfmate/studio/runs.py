@@ -36,6 +36,7 @@ from selfmate.studio.messages import (
 )
 from selfmate.studio.probes import measure_run, probe_charts
 from selfmate.studio.run_files import RunFiles, charts_of, log_of, trainer_of
+from selfmate.studio.run_logs import failure_of, wait_for_end
 from selfmate.studio.run_times import RunTimes
 from selfmate.studio.train_extra import TrainExtra
 
@@ -50,6 +51,7 @@ LEAST_MINUTES: Final = 0.1
 """Time of a run that is resumed, if it was paused at the end of its time."""
 START_SECONDS: Final = 90.0
 """Time in which a new run must make its directory, or fail."""
+TRAIN: Final = (sys.executable, "-m", "selfmate", "train")
 Send = Callable[[Event], None]
 
 
@@ -100,7 +102,13 @@ class Runs:
         self._ending.pop(card.id, None)
         if card.status == "stopped" and self._times.is_paused(card.id):
             return msgspec.structs.replace(card, status="paused", seconds_left=self._times.seconds_left(card.id))
+        if card.status == "stopped":
+            return msgspec.structs.replace(card, message=failure_of(self._log(card.id), self._folder / card.id))
         return card
+
+    def _log(self, run_id: str) -> Path:
+        """Return the file with the output of the last training of a run that this folder's studio started."""
+        return self._folder / STUDIO_FOLDER / f"{run_id}.log"
 
     def _all(self) -> list[RunFiles]:
         try:
@@ -118,7 +126,9 @@ class Runs:
         raise UnknownRun("this run is not in the folder of runs any more", run_id)
 
     def _stamp(self, run_id: str) -> tuple[object, ...]:
-        return (*self.files(run_id).stamp(), self._ending.get(run_id), self._times.is_paused(run_id))
+        files = self.files(run_id)
+        failure = failure_of(self._log(run_id), files.directory)
+        return (*files.stamp(), self._ending.get(run_id), self._times.is_paused(run_id), failure)
 
     def _view(self, run_id: str, ask: int = 0) -> RunView:
         files = self.files(run_id)
@@ -130,6 +140,7 @@ class Runs:
             charts=charts_of(lines),
             games=files.games(),
             log=log_of(lines),
+            checkpoints=files.checkpoints(),
             owned=card.status == "running",
         )
 
@@ -176,8 +187,12 @@ class Runs:
                     if stamps.get(run_id) == stamp:
                         continue
                     view = await asyncio.to_thread(self._view, run_id)
+                except UnknownRun as error:
+                    stamp, view = (), _vanished(run_id, str(error))
+                    if stamps.get(run_id) == stamp:
+                        continue
                 except (SelfmateError, OSError):
-                    continue  # it vanished: the list says so
+                    continue  # its files are being changed: the next look reads them
                 stamps[run_id] = stamp
                 self._send_followers(run_id, view)
 
@@ -244,8 +259,9 @@ class Runs:
         if minutes is not None:
             arguments += ["--minutes", f"{minutes:g}"]
         process = await asyncio.to_thread(self._spawn, directory, arguments)
-        # Wait for its end, so that the system can forget it; the server itself need not.
-        threading.Thread(target=process.wait, name="training", daemon=True).start()
+        # Wait for its end, so that the system can forget it, and for the reason if it fails; the server need not.
+        ending = (process, self._log(directory.name))
+        threading.Thread(target=wait_for_end, args=ending, name="training", daemon=True).start()
         await self._until_begun(directory, process)
         self._times.start(directory.name, minutes)
         return RunStarted(ask=request.ask, id=directory.name)
@@ -279,11 +295,11 @@ class Runs:
         raise SelfmateError(f"there are a thousand runs named {name}", name)
 
     def _spawn(self, directory: Path, arguments: list[str]) -> subprocess.Popen[bytes]:
-        logs = self._folder / STUDIO_FOLDER
-        logs.mkdir(parents=True, exist_ok=True)
-        with (logs / f"{directory.name}.log").open("wb") as log:
+        path = self._log(directory.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "selfmate", "train", *arguments],
+                [*TRAIN, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -296,9 +312,16 @@ class Runs:
             if (directory / "manifest.json").is_file() and trainer_of(directory) is not None:
                 return
             if process.poll() is not None:
-                log = self._folder / STUDIO_FOLDER / f"{directory.name}.log"
-                lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                lines = self._log(directory.name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
                 raise SelfmateError(
                     lines[-1].removeprefix("selfmate: ")[:300] if lines else "the training ended at once"
                 )
             await asyncio.sleep(0.1)
+
+
+def _vanished(run_id: str, reason: str) -> RunView:
+    """Return the view of a run that pages follow and that the folder does not have any more."""
+    card = RunCard(
+        id=run_id, name=run_id, variant="", recipe="", status="broken", cycle=0, games=0, seconds=0.0, message=reason
+    )
+    return RunView(run=card, charts={}, games=[], log=[], checkpoints=[], owned=False)

@@ -11,7 +11,7 @@ interface Props {
 }
 
 export function MiniBoard({ fen, orientation = "white", lastMove, label }: Props) {
-  const { pieces, files, ranks } = parseFen(fen);
+  const { files, ranks } = parseFen(fen);
   const shape = { files, ranks, orientation };
   const marked = lastMove ? [lastMove.slice(0, 2), lastMove.slice(2, 4)] : [];
   const dark = allSquares(shape)
@@ -28,13 +28,23 @@ export function MiniBoard({ fen, orientation = "white", lastMove, label }: Props
           return <rect key={square} class="last" x={x} y={y} width={100} height={100} />;
         })}
       </svg>
+      <PieceShapes fen={fen} orientation={orientation} />
+    </div>
+  );
+}
+
+/** The pieces of a position as pictures, placed in the board around them. */
+export function PieceShapes({ fen, orientation = "white" }: Pick<Props, "fen" | "orientation">) {
+  const { pieces, files, ranks } = parseFen(fen);
+  return (
+    <>
       {[...pieces].map(([square, piece]) => {
-        const [x, y] = corner(square, shape);
+        const [x, y] = corner(square, { files, ranks, orientation });
         const name = (piece === piece.toUpperCase() ? "w" : "b") + piece.toLowerCase();
         return (
           <span key={square} class={`piece-picture ${name}`} style={{ left: `${x / files}%`, top: `${y / ranks}%` }} />
         );
       })}
-    </div>
+    </>
   );
 }

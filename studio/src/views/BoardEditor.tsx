@@ -1,7 +1,7 @@
 /** A board on which pieces are set and removed, and its FEN; the server says whether it can be played from. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { allSquares, corner, isDark } from "../board/geometry";
-import { boardFen, parseFen, pieceName, squareAt } from "../chess";
+import { boardFen, parseFen, pieceName, squareAt, toggleCastling } from "../chess";
 import { server, variantCard } from "../store";
 import { Dialog, Segmented } from "../ui/controls";
 
@@ -12,6 +12,12 @@ interface Props {
   onDone: (fen: string) => void;
 }
 
+const RIGHTS: readonly (readonly [string, string])[] = [
+  ["K", "White O-O"],
+  ["Q", "White O-O-O"],
+  ["k", "Black O-O"],
+  ["q", "Black O-O-O"],
+];
 const TRAY = ["K", "Q", "R", "B", "N", "P", "k", "q", "r", "b", "n", "p"];
 
 export function BoardEditor({ variant, fen, onClose, onDone }: Props) {
@@ -102,6 +108,21 @@ export function BoardEditor({ variant, fen, onClose, onDone }: Props) {
             value={parsed.turn === "white" ? "w" : "b"}
             onChange={setTurn}
           />
+          {/[KQkq]/.test(card?.start.split(" ")[2] ?? "") && (
+            <fieldset class="rights">
+              <legend class="sr">Castling</legend>
+              {RIGHTS.map(([right, words]) => (
+                <label key={right} class="sm">
+                  <input
+                    type="checkbox"
+                    checked={(text.split(" ")[2] ?? "").includes(right)}
+                    onChange={() => setText(toggleCastling(text, right))}
+                  />
+                  {words}
+                </label>
+              ))}
+            </fieldset>
+          )}
           <div class="between">
             <button type="button" class="btn grow" onClick={() => setText(card?.start ?? fen)}>
               Start position

@@ -6,17 +6,21 @@ import type { MatchView } from "../messages";
 import { sayError, server, variantName, welcome } from "../store";
 import { Icon } from "../ui/Icon";
 
-interface Props {
+export interface MatchProps {
   variant: string;
   /** Players that are chosen at first. */
   first?: string;
   second?: string;
+  /** Players beside those that are listed everywhere. */
+  more?: { id: string; name: string }[];
 }
 
-export function MatchPanel({ variant, first: wantedFirst, second: wantedSecond }: Props) {
-  const players = (welcome.value?.players ?? []).filter(
+export function MatchPanel({ variant, first: wantedFirst, second: wantedSecond, more = [] }: MatchProps) {
+  const listed = (welcome.value?.players ?? []).filter(
     (player) => player.kind !== "engine" && (player.variant === null || player.variant === variant.replace(/960$/, "")),
   );
+  const own = new Set(more.map((player) => player.id));
+  const players = [...more, ...listed.filter((player) => !own.has(player.id))];
   const usual = welcome.value?.variants.find((each) => each.id === variant)?.player ?? "heuristic-1";
   const [first, setFirst] = useState(wantedFirst ?? "");
   const [second, setSecond] = useState(wantedSecond ?? "");

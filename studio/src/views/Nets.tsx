@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { count, percent } from "../format";
 import type { LadderRow, NetCard, NetList } from "../messages";
 import { formatRoute, replaceRoute, route } from "../router";
-import { runs, sayError, server, variantName, welcome } from "../store";
+import { runNets, runs, sayError, server, variantName, welcome } from "../store";
 import { MatchPanel } from "./MatchPanel";
 import { MatchTableCard } from "./MatchTable";
 
@@ -24,7 +24,7 @@ export function NetsView() {
       server.onOpen(() => {
         server.ask("net.list", { variant }, "net.list").then(setList, sayError);
       }),
-    [variant],
+    [variant, runNets.value],
   );
   const nets = list?.nets ?? [];
   const own = nets.filter((net) => net.variant.replace(/960$/, "") === variant.replace(/960$/, ""));

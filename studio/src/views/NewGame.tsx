@@ -1,13 +1,13 @@
 /** The choices of a new game: variant, opponent, strength, colour, limit, start. */
 import { useEffect, useState } from "preact/hooks";
-import type { NewGame, PlayerCard } from "../messages";
+import type { NewGame, PlayerCard, TimeControl } from "../messages";
 import { readSetting, say, variantCard, welcome, writeSetting } from "../store";
 import { Segmented } from "../ui/controls";
 import { Icon } from "../ui/Icon";
 import { BoardEditor } from "./BoardEditor";
 
 export type GameChoice = Omit<NewGame, "type" | "ask">;
-type Limit = "none" | "1+0" | "3+2" | "5+3" | "10+5";
+type Limit = "none" | "1+0" | "5+3" | "10+5" | "custom";
 
 export interface Setup {
   variant: string;
@@ -16,6 +16,10 @@ export interface Setup {
   strength: number;
   by: "elo" | "visits";
   limit: Limit;
+  /** As typed, of the limit "custom". */
+  minutes: string;
+  /** Seconds that are added after each move, as typed. */
+  increment: string;
   fen: string;
   chess960: string;
 }
@@ -25,7 +29,11 @@ const LIMITS: readonly (readonly [Limit, string])[] = [
   ["1+0", "1 + 0"],
   ["5+3", "5 + 3"],
   ["10+5", "10 + 5"],
+  ["custom", "Other"],
 ];
+/** What a custom clock may have: the server takes no more, and less than this is no game. */
+const MINUTES = [0.1, 180] as const;
+const INCREMENT = [0, 180] as const;
 const VISITS = [1, 4, 16, 64, 200, 800, 3000, 10_000];
 
 function keptSetup(): Setup {
@@ -36,6 +44,8 @@ function keptSetup(): Setup {
     strength: 1400,
     by: "elo",
     limit: "none",
+    minutes: "15",
+    increment: "10",
     fen: "",
     chess960: "",
   };
@@ -53,10 +63,35 @@ export function chess960Problem(setup: Pick<Setup, "variant" | "chess960">): str
   return isFine ? null : "Positions have the numbers 0 to 959.";
 }
 
+/** What is wrong with a custom clock, if something is. */
+export function clockProblem(setup: Pick<Setup, "limit" | "minutes" | "increment">): string | null {
+  if (setup.limit !== "custom") return null;
+  const isFine = isBetween(setup.minutes, MINUTES) && isBetween(setup.increment, INCREMENT);
+  return isFine
+    ? null
+    : `Clocks have ${MINUTES[0]} to ${MINUTES[1]} minutes, and ${INCREMENT[0]} to ${INCREMENT[1]} seconds a move.`;
+}
+
+/** A typed number, with a point or a comma and at most two places behind it; NaN for anything else. */
+function typedNumber(text: string): number {
+  return /^\d{1,3}([.,]\d{1,2})?$/.test(text.trim()) ? Number(text.trim().replace(",", ".")) : NaN;
+}
+
+function isBetween(text: string, [least, most]: readonly [number, number]): boolean {
+  const number = typedNumber(text);
+  return number >= least && number <= most;
+}
+
+function clockOf(setup: Setup): TimeControl | null {
+  if (setup.limit === "none" || clockProblem(setup)) return null;
+  const [minutes, increment] =
+    setup.limit === "custom" ? [setup.minutes, setup.increment] : (setup.limit.split("+") as [string, string]);
+  return { seconds: Math.round(60 * typedNumber(minutes)), increment: typedNumber(increment) };
+}
+
 /** The request of a setup. */
 export function choiceOf(setup: Setup, players: PlayerCard[]): GameChoice {
   const player = players.find((each) => each.id === setup.player) ?? null;
-  const [seconds, increment] = setup.limit === "none" ? [0, 0] : setup.limit.split("+").map(Number);
   const number = setup.chess960.trim();
   return {
     variant: setup.variant,
@@ -64,7 +99,7 @@ export function choiceOf(setup: Setup, players: PlayerCard[]): GameChoice {
     player: player?.id ?? null,
     elo: setup.by === "elo" ? setup.strength : null,
     visits: setup.by === "visits" ? (VISITS[setup.strength] ?? 800) : null,
-    clock: setup.limit === "none" ? null : { seconds: 60 * (seconds ?? 5), increment: increment ?? 0 },
+    clock: clockOf(setup),
     fen: setup.fen.trim() || null,
     chess960: setup.variant.endsWith("960") && number && !chess960Problem(setup) ? Number(number) : null,
   };
@@ -83,7 +118,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
   const [editing, setEditing] = useState(false);
   useEffect(() => {
     if (variant && variantCard(variant)) change({ variant, player: wanted ?? "", fen: fen ?? "" });
-  }, [variant, wanted, fen, welcome.value]);
+  }, [variant, wanted, fen, welcome.value === null]);
   const info = welcome.value;
   const card = variantCard(setup.variant);
   const players = [...(info?.players ?? []), ...(info?.engines ?? [])].filter(
@@ -96,6 +131,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
   const strength = by === setup.by ? setup.strength : 4;
   const elo = Math.min(high, Math.max(low, strength));
   const problem = chess960Problem(setup);
+  const timeProblem = clockProblem(setup);
 
   function change(part: Partial<Setup>): void {
     setSetup((before) => {
@@ -187,6 +223,39 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
       <div class="f">
         <span>Clock</span>
         <Segmented label="Clock" options={LIMITS} value={setup.limit} onChange={(limit) => change({ limit })} />
+        {setup.limit === "custom" && (
+          <div class="own-clock">
+            <label class="f">
+              <span>Minutes</span>
+              <input
+                class="inp num"
+                name="minutes"
+                inputMode="decimal"
+                autoComplete="off"
+                aria-invalid={timeProblem !== null}
+                value={setup.minutes}
+                onInput={(event) => change({ minutes: event.currentTarget.value })}
+              />
+            </label>
+            <label class="f">
+              <span>Seconds a move</span>
+              <input
+                class="inp num"
+                name="increment"
+                inputMode="decimal"
+                autoComplete="off"
+                aria-invalid={timeProblem !== null}
+                value={setup.increment}
+                onInput={(event) => change({ increment: event.currentTarget.value })}
+              />
+            </label>
+          </div>
+        )}
+        {timeProblem && (
+          <span class="problem" role="alert">
+            {timeProblem}
+          </span>
+        )}
       </div>
       {setup.variant.endsWith("960") && (
         <label class="f">
@@ -220,7 +289,7 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
           )}
         </div>
       </div>
-      <button type="submit" class="btn pri lg" disabled={busy || !info || problem !== null}>
+      <button type="submit" class="btn pri lg" disabled={busy || !info || problem !== null || timeProblem !== null}>
         Start
       </button>
       {editing && (

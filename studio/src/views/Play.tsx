@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Board } from "../board/Board";
 import type { Arrow } from "../board/Overlay";
-import { capturedMaterial, moveNumber, otherColor, readMove, speakSan } from "../chess";
+import { capturedMaterial, kingToMove, moveNumber, otherColor, readMove, speakSan } from "../chess";
 import type { Color, GameView, PlayedMove } from "../messages";
 import { formatRoute, go, replaceRoute, route } from "../router";
 import {
@@ -108,7 +108,8 @@ export function PlayView() {
 }
 
 function subtitle(game: GameView): string {
-  const limit = game.control ? ` · ${game.control.seconds / 60} + ${game.control.increment ?? 0}` : "";
+  const minutes = game.control ? Number((game.control.seconds / 60).toFixed(2)) : 0;
+  const limit = game.control ? ` · ${minutes} + ${game.control.increment ?? 0}` : "";
   return `${variantName(game.variant)}${limit} · against ${game.opponent}, ${game.opponent_detail}`;
 }
 
@@ -214,8 +215,10 @@ function GameBoard({ game }: { game: GameView }) {
     const timer = setTimeout(() => setResigning(false), 4000);
     return () => clearTimeout(timer);
   }, [resigning]);
+  // The rematch is followed when it begins; a game that had one long ago can still be looked at.
+  const hadRematch = useRef(game.rematch);
   useEffect(() => {
-    if (game.rematch) go("play", [game.rematch]);
+    if (game.rematch && game.rematch !== hadRematch.current) go("play", [game.rematch]);
   }, [game.rematch]);
 
   const show = (number: number) => setShown(number >= plies ? null : Math.max(0, number));
@@ -261,7 +264,7 @@ function GameBoard({ game }: { game: GameView }) {
           movable={isLive && !over ? game.you : null}
           legal={useStable(isLive && yourTurn ? game.board.legal : [])}
           lastMove={played?.uci ?? null}
-          check={isLive ? game.board.check : null}
+          check={isLive ? game.board.check : played?.check ? kingToMove(played.fen) : null}
           exploded={played?.exploded ?? NO_SQUARES}
           premoves={!over && !yourTurn}
           arrows={arrows}
@@ -367,7 +370,8 @@ function Side({ game, color, at }: { game: GameView; color: Color; at: number })
       </span>
       <div class="nm">
         <b>{isYou ? "You" : game.opponent}</b>
-        <span class="mat" aria-label={`has taken ${taken.length} pieces`}>
+        <span class="mat">
+          <span class="sr">has taken {taken.length === 1 ? "1 piece" : `${taken.length} pieces`}</span>
           {taken.length > 0 && (
             <span aria-hidden="true">
               {taken.map((piece, index) => (

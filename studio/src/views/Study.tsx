@@ -49,7 +49,7 @@ const TREE_NODES = 400;
 export function StudyView() {
   const { query, rest } = route.value;
   const variant = query.get("variant") ?? "atomic";
-  const study = useStudy(variant, query.get("fen"), query.get("moves"));
+  const study = useStudy(query);
   const { tree, at, board } = study;
   const tab: Tab = TABS.find(([id]) => id === rest[0])?.[0] ?? "lines";
   const [isOn, setOn] = useState(true);
@@ -84,7 +84,13 @@ export function StudyView() {
   const forward = () => study.show(children[0] ?? at);
   const first = () => study.show(ROOT);
   const last = () => study.show([...line, ...mainLine(tree, at)].pop() ?? ROOT);
+  const flip = () => setOrientation(otherColor(orientation));
   const showTab = (name: Tab) => replaceRoute("study", name === "lines" ? [] : [name], Object.fromEntries(query));
+  const closeOpening = () => {
+    setOpening(false);
+    const rest = Object.fromEntries([...query].filter(([name]) => name !== "open")); // not again after a reload
+    replaceRoute("study", route.value.rest, rest);
+  };
   useKeys({
     ArrowLeft: back,
     ArrowRight: forward,
@@ -95,7 +101,7 @@ export function StudyView() {
     j: forward,
     k: back,
     l: () => setOn(!isOn),
-    f: () => setOrientation(otherColor(orientation)),
+    f: flip,
     t: () => showTab(tab === "tree" ? "lines" : "tree"),
     a: () => setDrawing(DRAWINGS[(DRAWINGS.findIndex(([id]) => id === drawing) + 1) % DRAWINGS.length]?.[0] ?? "off"),
     ...(tab === "tree" ? {} : { " ": () => setOn(!isOn) }),
@@ -121,16 +127,17 @@ export function StudyView() {
         <span class="sp" />
         <button type="button" class="btn" onClick={() => setOpening(true)}>
           <Icon name="folder" />
-          Open
+          <span class="label">Open</span>
         </button>
-        <button type="button" class="btn hide-s" onClick={() => setEditing(true)}>
+        <button type="button" class="btn" onClick={() => setEditing(true)}>
           <Icon name="edit" />
-          Set up
+          <span class="label">Set up</span>
         </button>
-        <button type="button" class="btn hide-s" onClick={() => void copyPosition(tree, at)}>
+        <button type="button" class="btn" onClick={() => void copyPosition(tree, at)}>
           <Icon name="link" />
-          Link
+          <span class="label">Link</span>
         </button>
+        <IconButton class="only-s" icon="flip" label="Flip the board (F)" onClick={flip} />
         <IconButton class="only-s" icon="sun" label="Theme" onClick={toggleTheme} />
       </div>
       <div class={`study ${tab === "tree" || tab === "net" ? "wide" : ""} ${tab === "game" ? "moves-tab" : ""}`}>
@@ -163,13 +170,7 @@ export function StudyView() {
             <IconButton plain icon="last" label="Last position (End)" onClick={last} />
             <span class="sp hide-s" />
             <Segmented label="On the board" options={DRAWINGS} value={drawing} onChange={setDrawing} />
-            <IconButton
-              plain
-              class="hide-s"
-              icon="flip"
-              label="Flip the board (F)"
-              onClick={() => setOrientation(otherColor(orientation))}
-            />
+            <IconButton plain class="hide-s" icon="flip" label="Flip the board (F)" onClick={flip} />
           </div>
           <GraphCard
             tree={tree}
@@ -242,7 +243,7 @@ export function StudyView() {
           <GameColumn study={study} review={review} />
         </div>
       </div>
-      {opening && <OpenDialog onClose={() => setOpening(false)} onPgn={study.loadPgn} />}
+      {opening && <OpenDialog onClose={closeOpening} onPgn={study.loadPgn} />}
       {editing && (
         <BoardEditor
           variant={tree.variant}

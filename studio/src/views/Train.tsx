@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { count, duration } from "../format";
 import type { RunCard, RunView } from "../messages";
-import { go, route } from "../router";
-import { runs, sayError, server, variantName, welcome } from "../store";
+import { formatRoute, go, route } from "../router";
+import { runs, sayError, server, variantName } from "../store";
 import { Icon } from "../ui/Icon";
-import { MatchPanel } from "./MatchPanel";
+import { MatchPanel, type MatchProps } from "./MatchPanel";
 import { Games } from "./train/Games";
 import { NewRun } from "./train/NewRun";
 import { Probes } from "./train/Probes";
@@ -48,6 +48,16 @@ export function TrainView() {
         )}
         {run && !isNew && <RunStatus run={run} />}
         <span class="sp" />
+        {run && !isNew && run.status !== "broken" && (
+          <a
+            class="btn hide-s"
+            title="A game against its best net"
+            href={formatRoute("play", [], { variant: run.variant, player: netId(run, run.champion ?? 0) })}
+          >
+            <Icon name="play" />
+            Play it
+          </a>
+        )}
         {run && !isNew && <RunButtons run={run} />}
         {!isNew && (
           <button type="button" class="btn pri" onClick={() => go("train", ["new"])}>
@@ -70,6 +80,13 @@ export function TrainView() {
         </div>
       ) : (
         <>
+          {run?.message && (
+            <div class="tr">
+              <div class="banner err" role="alert">
+                The training ended: {run.message}
+              </div>
+            </div>
+          )}
           <div class="tabs train-tabs" role="tablist" aria-label="Run">
             {TABS.map(([name, text]) => (
               <button
@@ -91,7 +108,7 @@ export function TrainView() {
             ) : tab === "probes" ? (
               <Probes key={view.run.id} run={view.run} />
             ) : tab === "match" ? (
-              <MatchPanel key={view.run.id} variant={view.run.variant} {...matchPlayers(view.run)} />
+              <MatchPanel key={view.run.id} variant={view.run.variant} {...matchPlayers(view)} />
             ) : (
               <Watch view={view} beside={beside} />
             )}
@@ -102,11 +119,19 @@ export function TrainView() {
   );
 }
 
-/** The newest net of a run against its untrained one. */
-function matchPlayers(run: RunCard): { first?: string; second?: string } {
-  const own = (welcome.value?.players ?? []).filter((player) => player.id.startsWith(`run/${run.id}/`));
-  const newest = own.find((player) => player.id !== `run/${run.id}/0`);
-  return newest ? { first: newest.id, second: `run/${run.id}/0` } : {};
+/** The id of a net of a run as a player. */
+function netId(run: RunCard, cycle: number): string {
+  return `run/${run.id}/${cycle}`;
+}
+
+/** All nets of a run that are kept, and at first the newest against the oldest, usually the untrained one. */
+function matchPlayers({ run, checkpoints }: RunView): Pick<MatchProps, "first" | "second" | "more"> {
+  const more = checkpoints.map((cycle) => ({
+    id: netId(run, cycle),
+    name: `${run.id} ${cycle ? `cycle ${cycle}` : "untrained"}`,
+  }));
+  const [first, second] = [more[0]?.id, more[more.length - 1]?.id];
+  return first && second && first !== second ? { first, second, more } : { more };
 }
 
 /** Follow a run of the server. */

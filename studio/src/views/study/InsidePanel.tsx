@@ -41,10 +41,12 @@ export function InsidePanel({ tree, at, player, update, onArrows }: Props) {
             return (
               <figure key={each.id}>
                 <Squares
+                  fen={inside.fen}
                   files={inside.files}
                   ranks={inside.ranks}
                   values={heat}
                   moves={moves}
+                  searched={each.opinion === null}
                   label={`${each.name}: ${best(heat, choice)}`}
                 />
                 <figcaption>

@@ -1,8 +1,9 @@
 /** The policy of a net: its planes, and boards of shares with the moves of a chosen plane or piece as arrows. */
 import { useMemo } from "preact/hooks";
 import { arrowPath } from "../../board/geometry";
+import { PieceShapes } from "../../board/MiniBoard";
 import { fileOf, rankOf, squareAt } from "../../chess";
-import { percent } from "../../format";
+import { finePercent, percent } from "../../format";
 import type { AnalysisUpdate, InsideNet, NetOpinion } from "../../messages";
 import {
   allCells,
@@ -137,7 +138,7 @@ function explain(inside: InsideNet, view: PolicyView, everyCell: boolean): strin
   const each = "A plane is one kind of move, a cell the square it starts from. Press a plane to see its moves.";
   if (!view.opinion) return `${each} The search counts visits, of legal moves alone.`;
   if (!view.opinion.policy) return `${each} ${view.name} is no net: it has priors for the legal moves alone.`;
-  const share = percent(legalShare(inside.policy, view.opinion.policy));
+  const share = finePercent(legalShare(inside.policy, view.opinion.policy));
   return everyCell
     ? `${each} ${share} of this policy lie on legal moves; a net whose training left the illegal ones out was never told about them.`
     : `${each} Shares are of the legal moves, which have ${share} of the whole policy.`;
@@ -228,18 +229,23 @@ function arrow(move: PolicyCell, ranks: number): string {
 }
 
 interface SquaresProps {
+  fen: string;
   files: number;
   ranks: number;
   values: Map<string, number>;
   moves: PolicyCell[];
+  /** Whether the shares are visits of a search; else they are priors. */
+  searched: boolean;
   label: string;
 }
 
 /** A board of shares: the darker, the larger; the largest are written. */
-export function Squares({ files, ranks, values, moves, label }: SquaresProps) {
+export function Squares({ fen, files, ranks, values, moves, searched, label }: SquaresProps) {
   const most = Math.max(0.0001, ...values.values());
   const top = Math.max(0.0001, ...moves.map((move) => move.share));
+  const viewBox = `0 0 ${10 * files} ${10 * ranks}`;
   const cells = [];
+  const labels = [];
   for (let rank = 1; rank <= ranks; rank++)
     for (let file = 0; file < files; file++) {
       const share = values.get(squareAt(file, rank)) ?? 0;
@@ -249,7 +255,7 @@ export function Squares({ files, ranks, values, moves, label }: SquaresProps) {
           <rect class={(file + rank) % 2 ? "dark" : "light"} x={x} y={y} width={10} height={10} />
           {share > 0.003 * Math.min(1, most * 10) && (
             <rect
-              class="share"
+              class={searched ? "share visits" : "share"}
               x={x}
               y={y}
               width={10}
@@ -257,25 +263,32 @@ export function Squares({ files, ranks, values, moves, label }: SquaresProps) {
               opacity={(0.1 + 0.85 * Math.sqrt(share / most)).toFixed(2)}
             />
           )}
-          {share >= 0.1 && (
-            <text x={x + 5} y={y + 6.4}>
-              {Math.round(100 * share)}
-            </text>
-          )}
         </g>,
       );
+      if (share >= 0.1)
+        labels.push(
+          <text key={`${file}-${rank}`} x={x + 5} y={y + 6.4}>
+            {Math.round(100 * share)}
+          </text>,
+        );
     }
   return (
-    <svg class="squares" viewBox={`0 0 ${10 * files} ${10 * ranks}`} role="img" aria-label={label}>
-      {cells}
-      {moves.map((move) => (
-        <path
-          key={`${move.from}${move.to ?? ""}`}
-          class="move"
-          d={arrow(move, ranks)}
-          opacity={(0.35 + 0.65 * Math.sqrt(move.share / top)).toFixed(2)}
-        />
-      ))}
-    </svg>
+    <div class="shares" style={{ "--files": files, "--ranks": ranks }}>
+      <svg class="squares" viewBox={viewBox} role="img" aria-label={label}>
+        {cells}
+      </svg>
+      <PieceShapes fen={fen} />
+      <svg class="layer" viewBox={viewBox} aria-hidden="true">
+        {labels}
+        {moves.map((move) => (
+          <path
+            key={`${move.from}${move.to ?? ""}`}
+            class="move"
+            d={arrow(move, ranks)}
+            opacity={(0.35 + 0.65 * Math.sqrt(move.share / top)).toFixed(2)}
+          />
+        ))}
+      </svg>
+    </div>
   );
 }

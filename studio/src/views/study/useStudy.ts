@@ -1,8 +1,11 @@
 /** The game tree that is studied, the shown position and what the server knows of it. */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { BoardState, LoadPgn } from "../../messages";
-import { sayError, server, variantCard, welcome } from "../../store";
-import { addMove, emptyTree, fenAt, ROOT, treeOfLine, treeOfNodes, uciLine, type GameTree } from "../../tree";
+import { keepStudy, keptStudy } from "../../keptStudy";
+import { say, sayError, server, variantCard, welcome } from "../../store";
+import { addMove, emptyTree, fenAt, mainLine, ROOT, treeOfLine, treeOfNodes, uciLine, type GameTree } from "../../tree";
+
+const KEEP_MS = 400;
 
 export interface Study {
   tree: GameTree;
@@ -17,9 +20,16 @@ export interface Study {
   loadGame: (id: string) => Promise<void>;
 }
 
-export function useStudy(variant: string, fen: string | null, moves: string | null): Study {
-  const [tree, setTree] = useState<GameTree>(() => emptyTree(variant, fen ?? variantCard(variant)?.start ?? ""));
-  const [at, setAt] = useState(ROOT);
+/** The game that the query of an address names; a kept one goes on where it was left. */
+export function useStudy(query: URLSearchParams): Study {
+  const [variant, fen, moves] = [query.get("variant") ?? "atomic", query.get("fen"), query.get("moves")];
+  const address = addressOf(query);
+  const [kept] = useState(() => keptStudy(address));
+  const [tree, setTree] = useState<GameTree>(
+    () => kept?.tree ?? emptyTree(variant, fen ?? variantCard(variant)?.start ?? ""),
+  );
+  const [at, setAt] = useState(kept?.at ?? ROOT);
+  const shownAddress = useRef(kept ? address : null);
   const [board, setBoard] = useState<BoardState | null>(null);
   const current = useRef({ tree, at });
   current.current = { tree, at };
@@ -30,16 +40,35 @@ export function useStudy(variant: string, fen: string | null, moves: string | nu
     setBoard(null);
   }, []);
 
-  // Another variant or position in the address begins anew.
+  // Another variant or position in the address begins anew; an address without one leaves the game as it is.
   useEffect(() => {
     const start = fen ?? variantCard(variant)?.start;
+    const isSame = shownAddress.current === address || (address === "" && current.current.tree.start !== "");
+    if (start) shownAddress.current = address;
+    if (isSame) return;
     if (start && (start !== current.current.tree.start || variant !== current.current.tree.variant))
       open(emptyTree(variant, start));
     if (start && moves)
       server
         .ask("position.ask", { variant, fen: start, moves: moves.split(" ") }, "position.view")
         .then((view) => open(treeOfLine(variant, start, {}, view.moves)), sayError);
-  }, [variant, fen, moves, welcome.value === null]);
+  }, [address, welcome.value === null]);
+
+  // What is kept is the newest game, also when the page is left within the time.
+  const save = useRef(() => undefined as unknown);
+  save.current = () => tree.start && keepStudy({ query: shownAddress.current ?? address, tree, at });
+  useEffect(() => {
+    const timer = setTimeout(() => save.current(), KEEP_MS);
+    return () => clearTimeout(timer);
+  }, [tree, at]);
+  useEffect(() => {
+    const leave = () => save.current();
+    addEventListener("pagehide", leave);
+    return () => {
+      removeEventListener("pagehide", leave);
+      leave();
+    };
+  }, []);
 
   const position = fenAt(tree, at);
   useEffect(() => {
@@ -81,6 +110,7 @@ export function useStudy(variant: string, fen: string | null, moves: string | nu
     const game = await server.ask("pgn.load", { text }, "pgn.loaded");
     const next = treeOfNodes(game.variant, game.start, game.headers, game.nodes, game.comment);
     open(next);
+    if (game.more_games) say("The text has more than one game: the first is open.");
   }, []);
 
   const loadGame = useCallback(async (id: string) => {
@@ -89,7 +119,7 @@ export function useStudy(variant: string, fen: string | null, moves: string | nu
     const names = game.you === "white" ? ["You", game.opponent] : [game.opponent, "You"];
     const headers = { White: names[0] ?? "?", Black: names[1] ?? "?", Result: game.board.result ?? "*" };
     const next = treeOfLine(game.variant, game.start, headers, game.moves);
-    open(next, game.moves.length - 1);
+    if (!continues(current.current.tree, next)) open(next, game.moves.length - 1);
   }, []);
 
   return {
@@ -106,4 +136,17 @@ export function useStudy(variant: string, fen: string | null, moves: string | nu
     loadPgn,
     loadGame,
   };
+}
+
+/** What of an address names the game. */
+function addressOf(query: URLSearchParams): string {
+  const names = ["variant", "fen", "moves", "game"];
+  return new URLSearchParams([...query].filter(([name]) => names.includes(name))).toString();
+}
+
+/** Whether a tree is a game with what was added to it: the game is its main line, or the beginning of it. */
+function continues(tree: GameTree, game: GameTree): boolean {
+  const line = mainLine(tree).map((index) => tree.moves[index]?.uci);
+  const isSame = tree.variant === game.variant && tree.start === game.start && tree.headers["White"] !== undefined;
+  return isSame && game.moves.length > 0 && game.moves.every((move, index) => move.uci === line[index]);
 }

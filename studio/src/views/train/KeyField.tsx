@@ -19,7 +19,7 @@ export function KeyField({ card, value, invalid, onChange }: Props) {
     <div class={`key ${changed} ${steps ? "sched" : ""}`}>
       <label for={id}>{card.name}</label>
       <span class="doc" id={`${id}-doc`}>
-        {card.help}
+        {card.help.split("`").map((text, index) => (index % 2 ? <code key={index}>{text}</code> : text))}
         {card.scheduled && (
           <button
             type="button"
