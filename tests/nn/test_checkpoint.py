@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from selfmate.nn import checkpoint as weights
-from selfmate.nn.checkpoint import WeightsError, load, net_id, pack_tensors, read_card, read_tensors, save
+from selfmate.nn.checkpoint import WeightsError, load, net_id, read_card, save
 from selfmate.nn.config import GARDNER, NetConfig
 from selfmate.nn.net import Net, rounded
+from selfmate.nn.tensor_file import TensorSpec, pack_tensors, read_tensors
 
 CONFIG = NetConfig.sized(GARDNER, "tiny", blocks=1, channels=8, policy_channels=8, value_channels=4)
 
@@ -334,10 +335,10 @@ def test_other_tensors(tmp_path: Path) -> None:
         "random": np.arange(5, dtype=np.uint8),
     }
     (tmp_path / "state").write_bytes(pack_tensors(tensors))
-    expected: dict[str, weights.TensorSpec] = {"step": ("I64", ()), "mean": ("F32", (2, 3)), "random": ("U8", (5,))}
+    expected: dict[str, TensorSpec] = {"step": ("I64", ()), "mean": ("F32", (2, 3)), "random": ("U8", (5,))}
     read = read_tensors(tmp_path / "state", expected)
     assert all(np.array_equal(read[name], tensor) for name, tensor in tensors.items())
-    refused: list[tuple[dict[str, weights.TensorSpec], str]] = [
+    refused: list[tuple[dict[str, TensorSpec], str]] = [
         ({"step": ("F64", ())}, "step is of type I64, expected F64"),
         ({"mean": ("F32", (3, 2))}, r"mean has shape \[2, 3\], expected \[3, 2\]"),
         ({"more": ("F32", (2,))}, "1 tensor missing, among them 'more'"),

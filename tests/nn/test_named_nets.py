@@ -247,6 +247,9 @@ def test_contradictions(changes: dict[str, Any], message: str) -> None:
 def test_a_gumbel_root_needs_priors() -> None:
     with pytest.raises(RecipeError, match=r"search\.gumbel: a Gumbel root draws moves by their priors"):
         change(load_recipe("gardner-laptop"), ["net.policy=none"])
+    settings = ["gate.gumbel=true", "gate.select=puct", "gate.choose=visits"]
+    with pytest.raises(RecipeError, match=r"^gate\.gumbel: a Gumbel root draws moves by their priors"):
+        change(load_recipe("gardner-value"), settings)
 
 
 def test_games_of_another_encoding_are_refused() -> None:

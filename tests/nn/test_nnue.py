@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from selfmate import Position
 from selfmate._core import NNUE_ACTIVATION_ONE, NNUE_BUCKETS, NNUE_HIDDEN, NNUE_OUTPUT_ONE, Nnue, alpha_beta
 from selfmate.errors import EvaluatorError
-from selfmate.nn.checkpoint import WeightsError, pack_tensors
+from selfmate.nn.checkpoint import WeightsError
 from selfmate.nn.nnue import NNUE_NAME, TENSORS, find_nnue, quantize, read_nnue, write_nnue
+from selfmate.nn.tensor_file import pack_tensors
 
 VARIANTS = ("chess", "atomic", "gardner", "horde", "3check", "antichess", "kingofthehill", "racingkings")
 PIECES = "pnbrqk"

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from selfmate import VARIANTS, Position, SearchError
@@ -19,7 +20,7 @@ from selfmate.nn.shipped import shipped
 from selfmate.search.limit import Clock, Limit
 from selfmate.search.player import Player
 from selfmate.search.result import Result
-from selfmate.search.spec import net_of_run
+from selfmate.search.spec import find_net, net_of_run
 from selfmate.search.tree_session import TreeSession
 
 MATE_IN_ONE = "4k/2r1P/p2QB/PpP2/4K w - - 0 16"
@@ -175,6 +176,7 @@ def test_a_game_that_is_over_cannot_be_searched() -> None:
         ("small/checkpoints/00003", "small cycle 3"),
         ("small/checkpoints/00003/net.json", "small cycle 3"),
         ("small/checkpoints/00003/net.safetensors", "small cycle 3"),
+        ("small/checkpoints/00003:untrained", "small cycle 3 untrained"),
         ("net.onnx", "net"),
     ],
 )
@@ -196,6 +198,19 @@ def test_a_net_in_memory_or_as_an_evaluator_plays_too(nets: Path) -> None:
     first = Player(net, threads=1).search(position, limit)
     second = Player(open_evaluator(nets / "net.onnx", threads=1)).search(position, limit)
     assert [each.visits for each in first.moves] == [each.visits for each in second.moves]
+
+
+def test_a_shipped_net_has_an_untrained_twin() -> None:
+    trained, twin = Player("gardner-laptop", threads=1), Player("gardner-laptop:untrained", threads=1)
+    assert (twin.name, twin.variant, twin.path) == ("gardner-laptop untrained", "gardner", None)
+    position = Position("gardner")
+    spread = {
+        player.name: np.std([each.prior for each in player.search(position, Limit(visits=50)).moves])
+        for player in (trained, twin)
+    }
+    assert 0 < 10 * spread[twin.name] < spread[trained.name]
+    with pytest.raises(PlayerError, match="gardner-laptop untrained is in no file; give a net's folder"):
+        find_net("gardner-laptop:untrained")
 
 
 def test_time_of_a_net_is_kept(nets: Path) -> None:
@@ -228,6 +243,8 @@ def test_playing_an_onnx_file_needs_no_torch(nets: Path) -> None:
         ("Random", "did you mean 'random'?"),
         ("", "unknown player ''"),
         ("gardner-laptp", "did you mean 'gardner-laptop'?"),
+        ("gardner-laptop:7", "did you mean 'gardner-laptop'?"),
+        ("heuristic-1:untrained", "did you mean 'heuristic-1'?"),
         ("nobody", "valid players: uniform, heuristic-1, random, 3check-gpu, antichess-gpu, atomic-gpu, chess-gpu"),
         ("uci:stockfish", "engines play in selfmate arena and selfmate ladder"),
         ("heuristic-1?visits=5", "here write heuristic-1 and options"),

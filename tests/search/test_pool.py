@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import subprocess
 import sys
@@ -224,6 +225,24 @@ def test_many_seats_play_as_if_each_game_were_alone() -> None:
         alone |= games_of(pool.drain())
     assert together == alone
     assert len({tuple(game[4]) for game in together.values()}) > 12  # the seats differ
+
+
+def test_ctrl_c_ends_the_lanes_too() -> None:
+    """Lanes that ran on would abort the process at its exit."""
+    pool = Pool("gardner", [Seat(visits=100_000)], slots=4, lanes=2, threads=1)
+    pool.start_games([(OPENINGS[0], 0, 0)] * 4)
+    batches: list[int] = []
+
+    def interrupt(leaves: int) -> None:
+        batches.append(leaves)
+        if len(batches) == 3:
+            _thread.interrupt_main()
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(pool, ["heuristic-1"], lanes=2, tell=interrupt)
+    played = len(batches)
+    time.sleep(0.3)
+    assert len(batches) == played
 
 
 def test_leaves_of_seats_with_one_evaluator_are_one_batch() -> None:

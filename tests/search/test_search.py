@@ -33,11 +33,14 @@ KINDS: dict[str, dict[str, Any]] = {
     "puct": {},
     "gumbel": {"gumbel": True},
     "mixed": {"minimax": 0.25, "proven_means": True},
+    "dynamic": {"cpuct": 1.0, "cpuct_base": 50.0},
+    "ucb1": {"select": "ucb1"},
+    "noise": {"select": "noise"},
 }
 
 
 def trees() -> dict[str, dict[str, int]]:
-    """Visits of every root move under the hash-based evaluator, for both kinds of root and with mixed values."""
+    """Visits of every root move under the hash-based evaluator: kinds of root, mixed values, rules of selection."""
     return {
         f"{variant} {kind}": {
             str(stats.move): stats.visits

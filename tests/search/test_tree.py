@@ -140,9 +140,9 @@ def test_frames(library: str) -> None:
 
 def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pandas is not installed; pip install selfmate\[frames\]"):
+    with pytest.raises(MissingExtra, match=r"pandas is not installed; run: pip install 'selfmate\[frames\]'"):
         to_frame({"a": [1]})
-    with pytest.raises(MissingExtra, match="polars is not installed; pip install polars"):
+    with pytest.raises(MissingExtra, match="polars is not installed; run: pip install polars"):
         to_frame({"a": [1]}, "polars")
     with pytest.raises(SelfmateError, match="use pandas or polars"):
         to_frame({"a": [1]}, "excel")

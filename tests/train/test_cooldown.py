@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 import torch
 
 from selfmate.cli.main import main
-from selfmate.nn.checkpoint import compact_tensors, load, unpack_tensors
+from selfmate.nn.checkpoint import load
 from selfmate.nn.config import NetConfig
+from selfmate.nn.tensor_file import compact_tensors, unpack_tensors
 from selfmate.recipe.reader import load as load_recipe
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe
@@ -22,6 +24,7 @@ from selfmate.train.formulas import cooldown
 from selfmate.train.learner import Learner, Losses
 from selfmate.train.session import Summary, train
 from selfmate.train.warm_start import averaged_net
+from selfmate.util.files import FileError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0", "gate.games=0", "learner.ema=0.9")
@@ -111,11 +114,19 @@ def test_the_command_says_what_it_did_or_what_is_wrong(
     for words, line in (
         ((str(tmp_path / "nothing"), str(tmp_path / "x")), "not a run directory"),
         ((str(source), str(tmp_path / "net")), "already exists"),
-        ((str(source), str(tmp_path / "no" / "x")), "there is no folder"),
+        ((str(source), str(tmp_path / "no" / "x")), "there is no such folder"),
     ):
         code, _, err = run(*words)
         assert (code, err.count("\n")) == (2, 1)
         assert line in err
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_first_step(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(FileError, match="cannot be written: permission denied"):
+        cool_down(source, tmp_path / "net", 3, device="cpu", tell=lambda done: pytest.fail("learned before the check"))
 
 
 # -- packing in bfloat16 ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from selfmate.util.numbers import whole_number
 from selfmate.util.packages import install_hint
 
 if TYPE_CHECKING:
+    from selfmate.nn.checkpoint import NetTensors
     from selfmate.nn.net import Net
 
 __all__ = ["BF16_FLAGS", "INT8_FLAGS", "f32_onnx", "open_evaluator"]
@@ -30,14 +31,14 @@ MAX_THREADS: Final = 1024
 
 
 def open_evaluator(
-    source: Net | str | Path,
+    source: Net | NetTensors | str | Path,
     *,
     device: str = "cpu",
     threads: int | None = None,
     backend: str | None = None,
     compiled: bool = False,
 ) -> Evaluator:
-    """Open an evaluator of a net: a net in memory, its folder, or an ONNX file.
+    """Open an evaluator of a net: a net or its tensors in memory, its folder, or an ONNX file.
 
     Without a `backend` it is the one that training uses: f32 on a CPU, whose results do not depend on the batch by a
     bit, and PyTorch on a GPU. `auto` is for play: the same, but for an ONNX file the fastest installed backend.
@@ -52,9 +53,9 @@ def open_evaluator(
     selfmate.errors.EvaluatorError: 'heuristic-1' is computed by the core; pass its name to Search.run or Pool.run
     """
     # 1. Is the choice possible?
-    if source in NATIVE:
+    if isinstance(source, str) and source in NATIVE:
         message = f"{source!r} is computed by the core; pass its name to Search.run or Pool.run"
-        raise EvaluatorError(message, str(source))
+        raise EvaluatorError(message, source)
     if not is_device(str(device)):
         raise EvaluatorError(f"unknown device {clip(str(device))!r}; use cpu or cuda", str(device))
     if threads is not None:
@@ -85,7 +86,7 @@ def open_evaluator(
         raise EvaluatorError(f"{shown}: {install_hint(error.name)}", shown) from None
 
 
-def _choose(source: Net | str | Path, device: str, backend: str | None) -> tuple[Backend | None, str]:
+def _choose(source: Net | NetTensors | str | Path, device: str, backend: str | None) -> tuple[Backend | None, str]:
     """Return the backend, or None where it depends on the ONNX files that there are, and why it is not the usual one.
 
     The usual one of a net with tensors is the core itself; ONNX Runtime has also the layers that the core has not.
@@ -105,7 +106,7 @@ def _choose(source: Net | str | Path, device: str, backend: str | None) -> tuple
 
 
 def _open_onnx(
-    source: Net | str | Path, shown: str, threads: int | None, backend: Backend | None, *, auto: bool
+    source: Net | NetTensors | str | Path, shown: str, threads: int | None, backend: Backend | None, *, auto: bool
 ) -> Evaluator:
     """Open an ONNX file, one that is in the folder, or one that is made here from the net."""
     # 1. Which backend?
@@ -159,16 +160,14 @@ def _onnx_files(path: Path | None) -> dict[bool, Path]:
     return {}
 
 
-def f32_onnx(source: Net | str | Path) -> bytes:
+def f32_onnx(source: Net | NetTensors | str | Path) -> bytes:
     """Return the f32 ONNX file of a net: the one in its folder, or one made from its tensors."""
-    from selfmate.nn.checkpoint import read_net_tensors
-    from selfmate.nn.onnx import ONNX_NAME, onnx_from_tensors, read_net, to_onnx
+    from selfmate.nn.checkpoint import net_tensors
+    from selfmate.nn.onnx import ONNX_NAME, onnx_from_tensors, read_net
 
-    if not isinstance(source, str | Path):
-        return to_onnx(source)
-    if Path(source).suffix == ".onnx" or (Path(source) / ONNX_NAME).exists():
+    if isinstance(source, str | Path) and (Path(source).suffix == ".onnx" or (Path(source) / ONNX_NAME).exists()):
         return read_net(source).data
-    return onnx_from_tensors(*read_net_tensors(source))
+    return onnx_from_tensors(*net_tensors(source))
 
 
 def is_computed_by_openvino(path: Path) -> bool:

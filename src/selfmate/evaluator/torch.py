@@ -25,7 +25,7 @@ from selfmate.errors import EvaluatorError
 from selfmate.evaluator.backends import Precision
 from selfmate.evaluator.base import MAX_PLIES, Evaluation, Evaluator, EvaluatorLane, checked, pieces
 from selfmate.evaluator.cuda import LAUNCH_LOCK, capture, device_errors
-from selfmate.nn.checkpoint import Card, describe, load
+from selfmate.nn.checkpoint import Card, NetTensors, describe, load, net_from_tensors
 from selfmate.nn.config import NetConfig
 from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
@@ -57,7 +57,7 @@ class TorchEvaluator(Evaluator):
 
     def __init__(
         self,
-        source: Net | str | Path,
+        source: Net | NetTensors | str | Path,
         *,
         device: str = "cpu",
         threads: int | None = None,
@@ -328,6 +328,8 @@ class GpuLane(EvaluatorLane):
         return to, wait, compute, back
 
 
-def net_of(source: Net | str | Path) -> tuple[Net, Card]:
-    """Return a net and its card: one in memory as it is, or the one in a folder."""
+def net_of(source: Net | NetTensors | str | Path) -> tuple[Net, Card]:
+    """Return a net and its card: one in memory as it is, one made from its tensors, or the one in a folder."""
+    if isinstance(source, NetTensors):
+        return net_from_tensors(source), source.card
     return (source, describe(source)) if isinstance(source, Net) else load(source)

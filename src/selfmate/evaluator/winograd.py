@@ -16,7 +16,7 @@ from selfmate._core import CpuLayer, CpuNet, cpu_kernels
 from selfmate.errors import EvaluatorError
 from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
 from selfmate.nn.architecture import PADDING_LOGIT, PLIES_UNIT, FoldedLayer, LayerSpec, folded_tensors, layers
-from selfmate.nn.checkpoint import Card, describe, read_net_tensors, tensors_of
+from selfmate.nn.checkpoint import NetTensors, net_tensors
 from selfmate.nn.config import NetConfig
 from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
@@ -39,8 +39,8 @@ LEAST_WORK: Final = 1_200_000
 class WinogradEvaluator(Evaluator):
     """Evaluates with a net in memory or in a folder; the positions of a batch are divided among threads."""
 
-    def __init__(self, source: Net | str | Path, *, threads: int | None = None) -> None:
-        config, tensors, card = _read(source)
+    def __init__(self, source: Net | NetTensors | str | Path, *, threads: int | None = None) -> None:
+        config, tensors, card = net_tensors(source)
         if reason := missing_kernel(config):
             raise EvaluatorError(f"the core's kernels have no {reason}; use onnx or torch", reason)
         self.threads = max(1, cores() if threads is None else threads)
@@ -71,12 +71,6 @@ class WinogradEvaluator(Evaluator):
     def _evaluate_piece(self, batch: LeafBatch, out: Evaluation) -> None:
         assert out.plies is not None
         self._net.evaluate(batch.bits, batch.scalars, batch.moves, batch.counts, out.priors, out.wdl, out.plies)
-
-
-def _read(source: Net | str | Path) -> tuple[NetConfig, Mapping[str, NDArray[Any]], Card]:
-    if isinstance(source, str | Path):
-        return read_net_tensors(source)
-    return source.config, tensors_of(source), describe(source)
 
 
 def missing_kernel(config: NetConfig) -> str:

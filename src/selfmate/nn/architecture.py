@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -46,7 +47,9 @@ __all__ = [
     "PADDING_LOGIT",
     "PLANES",
     "PLIES_UNIT",
+    "SMALL_WEIGHT",
     "TURN_PLANE",
+    "InitialNumbers",
     "LayerSpec",
     "fold_norm",
     "folded_tensors",
@@ -82,6 +85,16 @@ Activation = Literal["none", "relu", "mish", "leaky"]
 Start = Literal["normal", "zero", "small"]
 """Initial weights: Kaiming's normal distribution, zero (so that a block starts as the identity), or small ones (so that
 an untrained net is nearly uniform and even)."""
+SMALL_WEIGHT: Final = 0.02
+"""Standard deviation of weights that start small."""
+
+
+class InitialNumbers(NamedTuple):
+    """The normal distribution of the numbers of a tensor in an untrained net."""
+
+    mean: float
+    spread: float
+    """Standard deviation; 0: every number is the mean."""
 
 
 class LayerSpec(NamedTuple):
@@ -123,6 +136,24 @@ class LayerSpec(NamedTuple):
             return {f"{self.name}.weight": self.weight_shape, f"{self.name}.bias": (self.outputs,)}
         norm = {f"{self.name}.norm.{part}": (self.outputs,) for part in NORM_TENSORS}
         return {f"{self.name}.conv.weight": self.weight_shape, **norm}
+
+    @property
+    def kaiming_spread(self) -> float:
+        """Standard deviation of the weights by He et al. 2015: activations keep their size from layer to layer."""
+        return math.sqrt(2.0 / math.prod(self.weight_shape[1:]))
+
+    @property
+    def initial(self) -> dict[str, InitialNumbers]:
+        """The initial numbers of every tensor, by the names of `tensors`."""
+        # Goyal et al. 2017: a branch grows from nothing. Behind a norm the norm's weights are zero, else the layer's.
+        is_zero = self.start == "zero"
+        spread = SMALL_WEIGHT if self.start == "small" else self.kaiming_spread
+        zeros, ones = InitialNumbers(0.0, 0.0), InitialNumbers(1.0, 0.0)
+        if self.normed:
+            numbers = [InitialNumbers(0.0, spread), zeros if is_zero else ones, zeros, zeros, ones]
+        else:
+            numbers = [zeros if is_zero else InitialNumbers(0.0, spread), zeros]
+        return dict(zip(self.tensors, numbers, strict=True))
 
 
 NORM_TENSORS: Final = ("weight", "bias", "running_mean", "running_var")

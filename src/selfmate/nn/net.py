@@ -16,7 +16,6 @@ moves of a position.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -44,8 +43,6 @@ __all__ = ["Net", "Norm", "fold", "fuse_for_tensor_cores", "rounded"]
 
 NORM_MOMENTUM: Final = 0.05
 """Running statistics follow about the last twenty batches."""
-SMALL_WEIGHT: Final = 0.02
-"""Standard deviation of weights that start small."""
 ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
     "none": lambda x: x,
     "relu": functional.relu,
@@ -178,21 +175,19 @@ class Net(nn.Module):
         place.add_module(last, module)
 
     def _draw_weights(self, generator: torch.Generator) -> None:
-        """Initialise every layer by its `start`."""
+        """Initialise every tensor by `LayerSpec.initial`.
+
+        The order is part of what a seed means: all weights by Kaiming's rule, then the small ones again.
+        """
+        tensors = self.state_dict()
         for layer in self.layers:
-            module, weight = self._by_name[layer.name], self.weights(layer.name).weight
-            nn.init.normal_(weight, std=math.sqrt(2.0 / weight[0].numel()), generator=generator)
-            if (bias := self.weights(layer.name).bias) is not None:
-                nn.init.zeros_(bias)
-            if isinstance(module, ConvNorm):
-                assert isinstance(module.norm, Norm)
-                module.norm.reset_parameters()
-                weight = module.norm.weight
-            if layer.start == "zero":
-                nn.init.zeros_(weight)  # Goyal et al. 2017: the residual branch grows from nothing
+            nn.init.normal_(self.weights(layer.name).weight, std=layer.kaiming_spread, generator=generator)
         for layer in self.layers:
-            if layer.start == "small":
-                nn.init.normal_(self.weights(layer.name).weight, std=SMALL_WEIGHT, generator=generator)
+            for name, (mean, spread) in layer.initial.items():
+                if spread == 0:
+                    nn.init.constant_(tensors[name], mean)
+                elif layer.start == "small":
+                    nn.init.normal_(tensors[name], mean, spread, generator=generator)
 
     def weights(self, name: str) -> nn.Conv2d | nn.Linear:
         """Return the module with weight and bias of the layer of this name."""

@@ -24,7 +24,8 @@ import numpy as np
 
 from selfmate._core import NNUE_ACTIVATION_ONE, NNUE_BUCKETS, NNUE_HIDDEN, NNUE_OUTPUT_ONE, Nnue
 from selfmate.errors import EvaluatorError
-from selfmate.nn.checkpoint import DTYPES, TensorSpec, WeightsError, pack_tensors, read_tensors
+from selfmate.nn.checkpoint import WeightsError
+from selfmate.nn.tensor_file import DTYPES, TensorSpec, pack_tensors, read_tensors
 from selfmate.util.files import write_file
 
 if TYPE_CHECKING:

@@ -27,16 +27,15 @@ import msgspec
 from selfmate.nn.checkpoint import (
     FORMAT,
     JSON_NAME,
-    MAX_FILE_BYTES,
     Card,
     WeightsError,
     describe,
-    open_regular,
     read_card,
     tensors_of,
 )
 from selfmate.nn.config import NetConfig
 from selfmate.nn.onnx_graph import evaluator_model
+from selfmate.nn.tensor_file import MAX_FILE_BYTES, open_regular
 from selfmate.util.text import other_format
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from selfmate.nn.checkpoint import TENSORS_NAME, compact_tensors, unpack_tensors
+from selfmate.nn.checkpoint import TENSORS_NAME
+from selfmate.nn.tensor_file import compact_tensors, unpack_tensors
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import (
     HEADS_PREFIX,

@@ -75,11 +75,17 @@ def drive(
         threading.Thread(target=driver.run_lane, args=(lane,), name=f"lane {lane}", daemon=True)
         for lane in range(lanes)
     ]
+    try:
+        for thread in threads:
+            thread.start()
+        driver.wait(lanes)
+    except BaseException as error:
+        # Ctrl-C. Lanes that ran on would abort the process: Python ends their threads within the core when it exits.
+        driver.failures.append(error)
+        driver.wait(driver.begun)
+        raise
     for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():  # with a timeout, so that Ctrl-C is handled
-            thread.join(0.2)
+        thread.join()
     if driver.failures:
         raise driver.failures[0]
 
@@ -104,11 +110,26 @@ class _Driver:
         self.watch = watch
         self.natives = [index for index, each in enumerate(evaluators) if isinstance(each, str)]
         self.nets = [index for index, each in enumerate(evaluators) if not isinstance(each, str)]
-        self.lock = threading.Lock()  # for `tell`; the pool has its own, which a lane gets without the interpreter's
+        # For `tell`, `begun` and `ended`; the pool has its own, which a lane gets without the interpreter's.
+        self.lock = threading.Lock()
         self.failures: list[BaseException] = []
+        self.begun = 0
+        self.ended = 0
+        self.lane_ended = threading.Event()
+
+    def wait(self, lanes: int) -> None:
+        """Wait until this many lanes have ended.
+
+        Not by `Thread.join`: before Python 3.13, a thread whose join was interrupted by Ctrl-C counts as ended.
+        """
+        while self.ended < lanes:
+            self.lane_ended.wait(IDLE_SECONDS)  # with a timeout, so that Ctrl-C is handled
+            self.lane_ended.clear()
 
     def run_lane(self, lane: int) -> None:
         """Gather, evaluate and apply until every game has ended; the body of a lane's thread."""
+        with self.lock:
+            self.begun += 1
         try:
             self.prepare()
             rows = self.pool.lane_rows
@@ -124,6 +145,10 @@ class _Driver:
                     self.pool.wait_for_event(seen, IDLE_SECONDS)
         except BaseException as error:
             self.failures.append(error)
+        finally:
+            with self.lock:
+                self.ended += 1
+            self.lane_ended.set()
 
     def _order(self) -> list[int]:
         """Return the evaluators to run now: all native ones, and of several nets the one with the most waiting games.

@@ -62,7 +62,7 @@ class Player:
         self.name: str
         """Printable; for tables and PGN."""
         self.path: Path | None = None
-        """The folder or ONNX file of its net; None for any other player."""
+        """The folder or ONNX file of its net; None for any other player, also for an untrained twin."""
         options: dict[str, Any] = {"device": device, "threads": threads}
         if backend is not None:
             options["backend"] = backend

@@ -4,6 +4,7 @@
 - a net: its folder, its ONNX file, or the name of one that `selfmate nets` lists
 - a run: its directory stands for its champion; `runs/NAME:untrained`, `runs/NAME:newest` and `runs/NAME:12` (a cycle)
   are other nets of it
+- `NET:untrained`, of a net's folder or name: its architecture with random weights, always the same ones
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any, Final
 from selfmate.errors import PlayerError, SelfmateError, clip
 from selfmate.evaluator.base import NATIVE
 from selfmate.nn import shipped as nets
-from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME
+from selfmate.nn.checkpoint import JSON_NAME, TENSORS_NAME, NetTensors
 from selfmate.nn.onnx import ONNX_NAME
+from selfmate.nn.untrained import UNTRAINED, untrained_twin
 
 __all__ = [
     "HEURISTIC",
@@ -42,14 +44,16 @@ FAKE: Final = "fake"
 MAX_STATE_BYTES: Final = 64 << 20
 
 
-def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
-    """Return the name of a player, and the name of its evaluator of the core or the path of its net.
+def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path | NetTensors]:
+    """Return the name of a player, and the name of its evaluator of the core, the path of its net or an untrained net.
 
     A spec that names no player raises `PlayerError`; `engine` is the spec of a UCI engine of that name, for its hint
     where engines can play.
 
     >>> find_player("heuristic-1")
     ('heuristic-1', 'heuristic-1')
+    >>> find_player("gardner-laptop:untrained")[0]
+    'gardner-laptop untrained'
     """
     if spec in (*NATIVE, RANDOM):
         return spec, spec
@@ -63,9 +67,12 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path]:
             return path.resolve().stem, path
         if not which and any((path / name).is_file() for name in (JSON_NAME, ONNX_NAME)):
             return _name_of_folder(path.resolve()), path
+        if which == UNTRAINED and (path / JSON_NAME).is_file():
+            return f"{_name_of_folder(path.resolve())} {UNTRAINED}", untrained_twin(path)
         exists = path.exists()
-        if not exists and (shipped := nets.named(spec)) is not None:
-            return spec, shipped
+        name = spec.removesuffix(f":{UNTRAINED}")
+        if not exists and (shipped := nets.named(name)) is not None:
+            return (spec, shipped) if name == spec else (f"{name} {UNTRAINED}", untrained_twin(shipped))
     except SelfmateError:
         raise
     except (OSError, ValueError):  # too long for a path, or with a NUL
@@ -98,9 +105,10 @@ def find_net(spec: str) -> Path:
     ...
     selfmate.errors.PlayerError: heuristic-1 has no net; give a net's folder, an .onnx file or a run
     """
-    _, found = find_player(spec)
-    if isinstance(found, str):
-        raise PlayerError(f"{found} has no net; give a net's folder, an .onnx file or a run", spec)
+    name, found = find_player(spec)
+    if not isinstance(found, Path):
+        reason = "has no net" if isinstance(found, str) else "is in no file"
+        raise PlayerError(f"{name} {reason}; give a net's folder, an .onnx file or a run", spec)
     return found
 
 
@@ -162,10 +170,10 @@ def net_of_run(directory: Path, which: str = "") -> tuple[str, Path]:
     cycles = sorted(checkpoint.cycle for checkpoint in state.checkpoints)
     if not cycles:
         raise PlayerError(f"{directory}: this run has no net yet", str(directory))
-    words = {"": state.champion, "champion": state.champion, "untrained": 0, "newest": cycles[-1]}
+    words = {"": state.champion, "champion": state.champion, UNTRAINED: 0, "newest": cycles[-1]}
     cycle = int(which) if which.isdecimal() and len(which) < 10 else words.get(which)
     if cycle not in cycles:
-        there = f"champion, untrained, newest, and the cycles {', '.join(map(str, cycles))}"
+        there = f"champion, {UNTRAINED}, newest, and the cycles {', '.join(map(str, cycles))}"
         raise PlayerError(f"{directory} has no net {clip(which)!r}; valid names: {there}", which)
     return net_name(directory, cycle), directory / state.checkpoint(cycle).name
 
@@ -190,7 +198,7 @@ def net_name(directory: Path, cycle: int) -> str:
     >>> net_name(Path("runs/first"), 0), net_name(Path("runs/first/"), 12)
     ('first untrained', 'first cycle 12')
     """
-    return f"{run_name(directory)} {f'cycle {cycle}' if cycle else 'untrained'}"
+    return f"{run_name(directory)} {f'cycle {cycle}' if cycle else UNTRAINED}"
 
 
 def label(name: str, visits: int) -> str:

@@ -27,8 +27,8 @@ from torch import Tensor
 
 from selfmate._core import Buffer, Samples
 from selfmate.evaluator.cuda import device_errors
-from selfmate.nn.checkpoint import pack_tensors, read_tensors
 from selfmate.nn.net import Net
+from selfmate.nn.tensor_file import pack_tensors, read_tensors
 from selfmate.recipe.schedule import at, values_at
 from selfmate.recipe.schema import LearnerPart
 from selfmate.rundir.format import AVERAGE_PREFIX, LEARNER_JSON, LEARNER_TENSORS, MOMENT_PREFIX

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError
-from selfmate.nn.checkpoint import open_regular
 from selfmate.nn.config import NetConfig
+from selfmate.nn.tensor_file import open_regular
 from selfmate.rundir.format import LEARNER_JSON
 
 __all__ = ["FORMAT", "LearnerCard", "LearnerError", "read_learner_card", "read_learner_config"]

@@ -14,9 +14,10 @@ from typing import Final
 import torch
 
 from selfmate._core import Buffer
-from selfmate.nn.checkpoint import JSON_NAME, load, read_card, unpack_tensors
+from selfmate.nn.checkpoint import JSON_NAME, load, read_card
 from selfmate.nn.config import NetConfig, NetError
 from selfmate.nn.net import Net
+from selfmate.nn.tensor_file import unpack_tensors
 from selfmate.nn.transfer import (
     CarriedWeights,
     carry_over,
