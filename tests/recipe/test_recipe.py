@@ -83,6 +83,7 @@ BAD_SETTINGS = [
     ("learner.step_cost=[[0, 0.0], [4, 0.1]]", "net.value = wdl (from cycle 4)"),
     ("net.value=tanh", "learner.value_loss: ce is for win-draw-loss; a net with the value tanh learns by mse or huber"),
     ("learner.teacher_cycles=3", "learner.teacher: needed while learner.teacher_cycles is above 0"),
+    ("learner.teacher='uci:stockfish'", "learner.teacher_cycles: 0, so that learner.teacher is never asked"),
     ("progress.engine_games=7", "progress.engine_games: openings are played in pairs"),
     ("learner.ema=1.0", "learner.ema: expected a number from 0 to below 1, not 1.0"),
     ("learner.holdout=1", "learner.holdout: every game would only validate"),
@@ -140,6 +141,13 @@ def test_options_of_the_search_that_exclude_each_other(settings: list[str], key:
             change(GARDNER, ["search.gumbel=false", *changes])
         assert [problem.key for problem in caught.value.problems] == [f"{section}.{key}"]
         assert len(str(caught.value).splitlines()) == 1
+
+
+def test_noise_below_the_root_needs_its_share() -> None:
+    settings = ["search.gumbel=false", "search.noise_depth=3"]
+    with pytest.raises(RecipeError, match=r"^search\.noise_depth: search\.noise_epsilon is 0, so there is no noise"):
+        change(GARDNER, settings)
+    change(GARDNER, [*settings, "search.noise_epsilon=[[0, 0.25], [10, 0.0]]"])  # as long as there is a share
 
 
 def test_the_noise_bonus_explores_by_itself() -> None:
@@ -319,6 +327,18 @@ def test_a_key_is_explained(run: Command) -> None:
     done = run("train")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "selfmate train --list lists the recipes" in done.err
+
+
+@pytest.mark.parametrize("words", [("--list",), ("--explain", "selfplay"), ("--explain", "selfplay.judge")])
+def test_list_and_explanations_fit_a_terminal_of_80_columns(
+    words: tuple[str, ...], run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = run("train", *words).out
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("train", *words).out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.split() == plain.split()
 
 
 @pytest.mark.parametrize("variant", TRAINABLE)

@@ -304,14 +304,29 @@ def test_a_gate_match_is_candidate_against_champion(tmp_path: Path, monkeypatch:
         return even, []
 
     monkeypatch.setattr(loop_matches_module, "play_match", play)
-    go(tmp_path / "run", "gate.threshold=0.75", "gate.final_games=0", "gate.games=6", "gate.visits=5")
+    go(
+        tmp_path / "run",
+        "gate.threshold=0.75",
+        "gate.final_games=0",
+        "gate.games=6",
+        "gate.visits=5",
+        "gate.random_plies=1",
+    )
     nets = [read_card(tmp_path / "run" / each.name).net_id for each in state_of(tmp_path / "run").checkpoints]
     assert len(set(nets)) == 3  # the first cycle has nothing to learn from
     assert [(first, second) for first, second, *_ in seen] == [(net, nets[0]) for net in nets[2:]]
     assert [len(openings) for _, _, openings, _, _ in seen] == [3, 3]
     assert seen[0][2] != seen[1][2]
+    assert all(Position("gardner", fen).fen().split()[1] == "b" for _, _, openings, _, _ in seen for fen in openings)
     for *_, search, visits in seen:
         assert (search.gumbel_scale, search.noise_epsilon, visits) == (0.0, 0.0, 5)
+
+
+def test_candidates_between_two_gates_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    won = Match(wins=(2, 2), draws=(0, 0), losses=(0, 0))
+    monkeypatch.setattr(loop_matches_module, "play_match", lambda *sides, **options: (won, []))
+    go(tmp_path / "run", "gate.games=4", "gate.every=3", "gate.final_games=0", "selfplay.cycles=5")
+    assert [shard.net for shard in state_of(tmp_path / "run").shards] == [0, 0, 0, 3, 3]
 
 
 def test_without_a_gate_every_candidate_plays(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from selfmate.rundir.format import RunError
 from selfmate.rundir.reader import RunReader
 from selfmate.train import nnue
 from selfmate.train.nnue import NnueNet, expected_scores, quiet_rows, read_positions, train_nnue
+from selfmate.util.files import FileError
 
 
 @pytest.mark.parametrize("variant", ["chess", "gardner", "atomic"])
@@ -116,7 +118,7 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     with pytest.raises(RunError, match="already exists"):
         train_nnue(run, path)
     assert path.read_bytes() == b"mine"
-    with pytest.raises(RunError, match="there is no folder"):
+    with pytest.raises(FileError, match="there is no such folder"):
         train_nnue(run, tmp_path / "no" / "net")
     with pytest.raises(SystemExit) as ended:
         main(["nnue", str(tmp_path), str(tmp_path / "net")])
@@ -124,3 +126,11 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "not a run directory" in capsys.readouterr().err
     assert train_nnue(run, tmp_path / "stopped", steps=200, batch=8, device="cpu", stopping=lambda: True) is None
     assert not (tmp_path / "stopped").exists()
+
+
+def test_a_file_that_cannot_be_written_is_found_before_the_first_step(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(FileError, match="cannot be written: permission denied"):
+        train_nnue(run, tmp_path / "net", tell=lambda step, note: pytest.fail("learned before the check"))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from command import Run as Command
-from oracles import binomial_z
+from oracles import answer, binomial_z
 from selfmate import BLACK, WHITE, Position
 from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig, evaluate
 from selfmate.match.puzzle_maker import SourceGame, balanced, make_puzzles
@@ -26,7 +26,7 @@ from selfmate.rundir.reader import RunReader
 from selfmate.search.limit import Limit
 from selfmate.train.engines import engine_value, read_valuer
 from selfmate.train.judge import judge_games, material_value
-from selfmate.train.selfplay import native_evaluator
+from selfmate.train.selfplay import Concurrency, native_evaluator, selfplay_pool
 from selfmate.train.session import train
 from selfmate.train.starts import StartPositions, generate, handicap, read_starts
 from stopping import ImpatientStop
@@ -242,6 +242,26 @@ def test_what_cannot_be_is_refused(settings: tuple[str, ...], reason: str) -> No
     assert "\n" not in str(refused.value)
 
 
+# -- the cache of evaluations ---------------------------------------------------------------------
+
+
+def test_without_the_cache_the_same_games_need_more_evaluations() -> None:
+    found = []
+    for cache in ("true", "false"):
+        recipe = recipe_with(f"selfplay.cache={cache}", "selfplay.visits=16", "selfplay.max_plies=30")
+        pool = selfplay_pool(recipe, 0, seed=3, concurrency=Concurrency(8, 0, ""), lanes=1, threads=1)
+        pool.start(0, 8)
+        evaluations = 0
+        while not pool.done():
+            leaves = pool.gather(0)
+            evaluations += leaves.size
+            pool.apply(leaves.ticket, *answer(leaves))
+        found.append((evaluations, [record.to_bytes() for record in pool.drain()]))
+    (fewer, cached), (evaluations, plain) = found
+    assert cached == plain
+    assert fewer < 0.95 * evaluations
+
+
 # -- judges ---------------------------------------------------------------------------------------
 
 
@@ -260,10 +280,12 @@ def last_position(record: GameRecord) -> Position:
     return position
 
 
-def test_material_judges_by_the_side_that_has_more() -> None:
+@pytest.mark.parametrize("value", [0.25, 0.5])
+def test_material_judges_by_the_side_that_has_more(value: float) -> None:
     values = {"Q": 9, "R": 5, "B": 3, "N": 3, "P": 1}
     seen = set()
-    for record in judge_games(recipe_with("selfplay.judge=material"), truncated_games(40)):
+    recipe = recipe_with("selfplay.judge=material", f"selfplay.judge_value={value}")
+    for record in judge_games(recipe, truncated_games(40)):
         if record.outcome is not None:
             assert record.judgement is None
             continue
@@ -271,10 +293,10 @@ def test_material_judges_by_the_side_that_has_more() -> None:
         lead = sum(
             n * (len(position.pieces(piece)) - len(position.pieces(piece.lower()))) for piece, n in values.items()
         )
-        expected = 0.25 * ((lead > 0) - (lead < 0))
+        expected = value * ((lead > 0) - (lead < 0))
         assert record.judgement == pytest.approx((expected, 1 - abs(expected)))
         seen.add(expected)
-    assert seen == {-0.25, 0.0, 0.25}
+    assert seen == {-value, 0.0, value}
     assert material_value(Position("chess", "4k3/8/8/8/8/8/8/3QK3 b - - 0 1"), 0.4) == 0.4
 
 
@@ -466,6 +488,8 @@ def test_puzzles_of_a_run_begin_games_of_another(tmp_path: Path, run: Command) -
         done = run("starts", path, "-o", book)
         assert (done.code, reason in done.err, done.err.count("\n")) == (2, True, 1)
     games = tmp_path / "games.pgn"
+    games.write_text("1. Ke4 *")
+    assert run("starts", games, "-o", book).err.startswith(f"selfmate: {games}: line 1: 'Ke4' is not legal")
     shutil.copy(next((tmp_path / "run/pgn").glob("*.pgn")), games)
     assert run("starts", games, "-o", book, "--visits", "50").code == 0
     assert book.read_text().startswith("PuzzleId,FEN,Moves,Rating,")

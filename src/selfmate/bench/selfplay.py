@@ -53,14 +53,14 @@ def selfplay(
     before are not counted. Without `cache` every leaf is evaluated, also one that its game has met before. One second
     is written to `trace`, as a picture (.svg) or a Chrome trace.
     """
-    wanted = change(load(recipe), overrides)
+    wanted = change(load(recipe), [*overrides, *(() if cache else ("selfplay.cache=false",))])
     lanes = lanes or (cores() if device == "cpu" else GPU_LANES)
     evaluator = _open(wanted, net, device, compile)
     concurrency = choose_concurrency(wanted, evaluator, lanes)
     # 1. The evaluator without a search
     tell(0, 1, "the evaluator alone")
     threads = 1 if device == "cpu" else 0
-    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=threads, cache=cache)
+    pool = selfplay_pool(wanted, 0, seed=1, concurrency=concurrency, lanes=lanes, threads=threads)
     alone = max(0.5, min(5.0, seconds / 4))
     top = ceiling(evaluator, pool.lane_rows, lanes, seconds=alone, prepare=one_thread).wall
     # 2. Games
@@ -75,7 +75,7 @@ def selfplay(
         "slots": concurrency.slots,
         "leaves": wanted.selfplay.leaves,
         "lanes": lanes,
-        "cache": cache,
+        "cache": wanted.selfplay.cache,
         **_figures(window, top, lanes, pool.lane_rows),
     }
     if trace is not None:

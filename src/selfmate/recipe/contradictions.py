@@ -16,16 +16,22 @@ def contradictions(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield every (key, reason) that makes the recipe impossible, at any cycle of its schedules."""
     selfplay, learner, search = recipe.selfplay, recipe.learner, recipe.search
     yield from _net(recipe)
-    if recipe.net.policy == "none" and search.gumbel:
-        yield "search.gumbel", "a Gumbel root draws moves by their priors, and net.policy = none has none"
+    if recipe.net.policy == "none":
+        for key, is_gumbel in (("search.gumbel", search.gumbel), ("gate.gumbel", recipe.gate.gumbel)):
+            if is_gumbel:
+                yield key, "a Gumbel root draws moves by their priors, and net.policy = none has none"
     if learner.holdout == 1:
         yield "learner.holdout", "every game would only validate; 0 means none, 16 one in sixteen"
     if selfplay.judge == "material" and recipe.variant.name == "antichess":
         yield "selfplay.judge", "more material is no advantage in antichess; use search or heuristic-1"
     if selfplay.starts_even and not selfplay.starts:
         yield "selfplay.starts_even", "without selfplay.starts there is nothing to draw evenly"
+    cycles = start_cycles(recipe.flat().values())
+    below = [at(search.noise_epsilon, cycle) for cycle in cycles if at(search.noise_depth, cycle)]
+    if below and not any(below) and not search.gumbel:
+        yield "search.noise_depth", "search.noise_epsilon is 0, so there is no noise at any depth"
     yield from _learner(learner, recipe.net.value)
-    for cycle in start_cycles(recipe.flat().values()):
+    for cycle in cycles:
         when = f" (from cycle {cycle})" if cycle else ""
         visits, fast = at(selfplay.visits, cycle), at(selfplay.fast_visits, cycle)
         share = at(selfplay.full_probability, cycle)
@@ -86,6 +92,8 @@ def _learner(part: LearnerPart, value: str) -> Iterator[tuple[str, str]]:
         yield "learner.value_loss", f"ce is for win-draw-loss; a net with the value {value} learns by mse or huber"
     if part.teacher_cycles and not part.teacher:
         yield "learner.teacher", "needed while learner.teacher_cycles is above 0"
+    if part.teacher and not part.teacher_cycles:
+        yield "learner.teacher_cycles", "0, so that learner.teacher is never asked; set the number of its cycles"
     for cycle in start_cycles(each for _, each in part):
         when = f" (from cycle {cycle})" if cycle else ""
         if at(part.recency, cycle) and at(part.epochs, cycle):

@@ -20,7 +20,7 @@ MAY_CHANGE: Final = frozenset(
     f"{part}.{key}"
     for part, keys in {
         "net": "blocks channels",
-        "selfplay": "cycles slots visits fast_visits full_probability temperature",
+        "selfplay": "cycles slots cache visits fast_visits full_probability temperature",
         "learner": "learning_rate weight_decay reuse window value_mix grow_steps keep_every log_every",
         "gate": "games visits rule threshold p0 p1 alpha beta every final_games final_visits",
         "progress": "games every visits engine engine_games engine_elo",

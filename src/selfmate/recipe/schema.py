@@ -102,6 +102,10 @@ class SelfPlayPart(CorePart):
     games: Scheduled[Annotated[int, whole(1, MAX_GAMES)]] = key("games per cycle, counted by id")
     slots: Annotated[int, whole(0, 65_536)] = key("games at once (speed, not content); 0: chosen for the device", 0)
     leaves: Annotated[int, whole(1, 64)] = key("leaves of one search that are evaluated at once", 1)
+    cache: Annotated[bool, Field(strict=True)] = key(
+        "whether a position that recurs in a game's search, or in its next one, is evaluated once (speed, not content)",
+        True,
+    )
     uniform_cycles: Annotated[int, whole(0, MAX_CYCLE)] = key(
         "first cycles that are played without the net: equal priors, and every value a draw", 0
     )

@@ -28,7 +28,7 @@ from selfmate.train.selfplay import should_compile
 from selfmate.train.session import find_device, shared_processor
 from selfmate.train.warm_start import learner_config
 from selfmate.train.window import read_games
-from selfmate.util.files import new_folder
+from selfmate.util.files import check_target, new_folder
 
 __all__ = ["Cooldown", "cool_down"]
 
@@ -61,8 +61,7 @@ def cool_down(
     read_run(run)  # raises where it is no run
     if to.exists():
         raise RunError(f"{to} already exists; choose a new folder", str(to))
-    if not to.absolute().parent.is_dir():
-        raise RunError(f"{to}: there is no folder {to.absolute().parent}", str(to))
+    check_target(to)
     device = find_device(device)
     # 1. A copy of the learner, and the games of the run
     with Run.hold(run):

@@ -18,8 +18,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from selfmate.nn.architecture import SMALL_WEIGHT
 from selfmate.nn.config import NetConfig
-from selfmate.nn.net import ACTIVATIONS, SMALL_WEIGHT, Net, Norm, pooled
+from selfmate.nn.net import ACTIVATIONS, Net, Norm, pooled
 from selfmate.recipe.schema import TRAINING_HEADS, LearnerPart
 
 __all__ = ["HORIZONS", "TrainingHeads", "TrainingNet", "heads_of"]

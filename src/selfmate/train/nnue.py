@@ -28,6 +28,7 @@ from selfmate.rundir.format import RunError, read_committed, read_run
 from selfmate.rundir.games import decode_games, unpack_games
 from selfmate.train.session import find_device
 from selfmate.util.cpu import cores
+from selfmate.util.files import check_target
 
 __all__ = ["NnueNet", "NnueTraining", "Positions", "quiet_rows", "read_positions", "train_nnue"]
 
@@ -209,8 +210,7 @@ def train_nnue(
     """Write a net that was trained from the games of a run to a new file; return None, without one, when stopped."""
     if to.exists():
         raise RunError(f"{to} already exists; choose a new file", str(to))
-    if not to.absolute().parent.is_dir():
-        raise RunError(f"{to}: there is no folder {to.absolute().parent}", str(to))
+    check_target(to)
     # 1. The positions, where they are learned from
     chosen = torch.device(find_device(device))
     learned, held_out = read_positions(run, lambda text: tell(0, text))

@@ -38,6 +38,8 @@ __all__ = [
 
 DRAIN_SECONDS: Final = 0.25
 """Time between two looks at the finished games of a pool."""
+FIRST_DRAIN_SECONDS: Final = 0.05
+"""Time before the first look of a cycle: the games of a short one may all end within `DRAIN_SECONDS`."""
 
 UNIFORM_GAMES: Final = 256
 """Games without a net at once, between two looks at whether to stop."""
@@ -82,10 +84,8 @@ def choose_concurrency(recipe: Recipe, evaluator: Evaluator, lanes: int, *, pool
     return Concurrency(slots, rows, f"{many(slots, 'game')} at once in {many(lanes, 'lane')}: {why}")
 
 
-def selfplay_pool(
-    recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int, cache: bool = True
-) -> Pool:
-    """Return the pool of a recipe at a cycle, without games; `cache` as of `Pool`."""
+def selfplay_pool(recipe: Recipe, cycle: int, *, seed: int, concurrency: Concurrency, lanes: int, threads: int) -> Pool:
+    """Return the pool of a recipe at a cycle, without games."""
     pool = Pool(
         recipe.variant.name,
         selfplay_search(recipe, cycle),
@@ -96,7 +96,7 @@ def selfplay_pool(
         threads=threads,
         leaves_per_slot=recipe.selfplay.leaves,
         batch=concurrency.batch,
-        cache=cache,
+        cache=recipe.selfplay.cache,
         encoding=recipe.encoding(),
     )
     pool.set_temperature_by_move(recipe.selfplay.temperature_by_move)
@@ -241,9 +241,11 @@ class SelfPlay:
             self.watch(self._pool.unfinished_games)
             return games
 
+        look = FIRST_DRAIN_SECONDS
         while len(mine) < len(wanted) and not self._thread.wait(0):
-            self._thread.wait(DRAIN_SECONDS)
+            self._thread.wait(look)
             drain()
+            look = DRAIN_SECONDS
         if not self.continuous or len(mine) < len(wanted):
             self.pause()
         games = drain()
