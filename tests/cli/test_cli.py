@@ -15,7 +15,9 @@ import pytest
 from command import Answer, Run
 from selfmate import VARIANTS
 from selfmate.cli.bench import bench_app
+from selfmate.cli.lab import lab_app
 from selfmate.cli.main import app
+from selfmate.cli.recipe import recipe_app
 
 PERFT = Path(__file__).parents[1] / "perft"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -190,8 +192,9 @@ def test_train_says_its_exit_codes(run: Run) -> None:
 
 def commands() -> list[tuple[str, ...]]:
     """List every command there is."""
-    found: list[tuple[str, ...]] = [(), ("bench",)]
-    for prefix, group in ((), app), (("bench",), bench_app):
+    groups = {(): app, ("bench",): bench_app, ("recipe",): recipe_app, ("lab",): lab_app}
+    found = list(groups)
+    for prefix, group in groups.items():
         found += [
             (*prefix, each.name or (each.callback and each.callback.__name__) or "")
             for each in group.registered_commands
@@ -205,6 +208,7 @@ def test_help_has_an_example(run: Run, command: tuple[str, ...]) -> None:
     assert answer.code == 0
     assert "Usage: selfmate" in answer.out
     assert "Example: selfmate " in answer.out
+    assert "so many" not in " ".join(answer.out.replace("│", " ").split())  # "this many": the number that is given
 
 
 def test_paragraphs_of_help_are_filled_by_the_terminal() -> None:
@@ -245,3 +249,19 @@ def test_closed_pipe_is_no_traceback() -> None:
     process.stderr.close()
     process.wait(timeout=20)
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device that is always full")
+def test_a_full_disk_behind_standard_output_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            selfmate("perft", "chess", "1"), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert (done.returncode, done.stderr) == (2, "selfmate: No space left on device\n")
+
+
+def test_a_needed_package_that_is_missing_is_named_by_every_command() -> None:
+    program = "import sys; sys.modules['starlette'] = None; from selfmate.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "studio", "--no-browser"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "selfmate: starlette is not installed; run: pip install starlette\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import platform
@@ -22,6 +23,7 @@ from selfmate import CORE, VARIANTS, _cpu
 from selfmate.cli import diagnosis
 from selfmate.cli.diagnosis import Diagnosis, diagnose
 from selfmate.cli.doctor import report
+from selfmate.errors import MissingExtra
 from selfmate.evaluator.backends import BACKENDS
 from selfmate.nn import shipped
 
@@ -231,3 +233,15 @@ def test_the_script_of_each_shell_can_be_shown(shell: str) -> None:
     result = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
     assert f"_SELFMATE_COMPLETE=complete_{shell}" in result.stdout
+
+
+# -- extras -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["VariantEnv", "GamesVectorEnv"])
+def test_environments_name_their_extra(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for module in [each for each in sys.modules if each.startswith("selfmate.envs")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(MissingExtra, match=r"^gymnasium is not installed; run: pip install 'selfmate\[envs\]'$"):
+        getattr(importlib.import_module("selfmate.envs"), name)

@@ -34,7 +34,7 @@ from selfmate.search.player import Player
 from selfmate.train.dashboard import PlainView, _rows
 from selfmate.train.session import train
 from selfmate.train.status import CompletedCycle, MeasuredElo, TrainingStatus
-from selfmate.util.signals import Stop
+from selfmate.util.signals import Interrupt, Stop
 
 RANDOM, ONE, FOUR = fixed_players(4)
 OPENINGS = curve.openings_for("gardner", 4)
@@ -296,6 +296,17 @@ def test_a_net_has_one_name_wherever_it_plays(trained: Path, tmp_path: Path, run
     assert {each["player"] for each in json.loads(run("rate", fresh, "--json").out)["players"]} == set(names[:2])
     report = json.loads(run("progress", directory, "--games", "0", "--visits", "2", "--json").out)
     assert set(names) <= {each["name"] for each in (*report["checkpoints"], *report["rungs"])}
+
+
+def test_ctrl_c_before_there_are_games_enough_says_how_to_resume(
+    trained: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(trained, tmp_path / "run", ignore=shutil.ignore_patterns("progress"))
+    monkeypatch.setattr(Interrupt, "__call__", lambda self: True)
+    done = run("progress", tmp_path / "run", "--games", "2", "--visits", "2")
+    assert done.code == 130
+    assert "still to be played: run the same command again to resume" in done.err
+    assert "too few games" not in done.err
 
 
 def test_bad_input_is_one_line(trained: Path, tmp_path: Path, run: Run) -> None:

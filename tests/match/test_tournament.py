@@ -640,6 +640,13 @@ def test_what_does_not_suit_a_player_is_refused(text: str, message: str) -> None
     assert "\n" not in str(caught.value)
 
 
+def test_an_untrained_twin_plays_on_a_clock_and_by_visits() -> None:
+    timed = read_contestant("gardner-laptop:untrained?movetime=50", Limit())
+    assert timed.engine is not None
+    assert dict(timed.engine.options)["WeightsFile"] == "gardner-laptop:untrained"  # the engine makes it itself
+    assert read_contestant("gardner-laptop:untrained", Limit(visits=5)).label == "gardner-laptop untrained (5 visits)"
+
+
 def test_a_net_on_a_clock_keeps_all_that_it_was_given() -> None:
     contestant = read_contestant("heuristic-1?tc=1&option.Contempt=20&env.A=b&dir=/tmp", Limit())
     assert contestant.engine is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -220,6 +221,20 @@ def test_a_run_on_a_read_only_disk_can_be_read(tmp_path: Path, monkeypatch: pyte
         pass
     with pytest.raises(OSError, match="Read-only"):
         open_run(tmp_path / "run")
+
+
+def test_a_run_on_a_full_disk_can_be_read_and_gives_one_clear_error(tmp_path: Path) -> None:
+    """The number of the process in the lock is the first thing that is written, and matters least."""
+    open_run(tmp_path / "run").close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # every write to a file fails, as on a full disk
+    try:
+        with Run.hold(tmp_path / "run"):
+            pass
+        with pytest.raises(FileError, match="nothing committed is lost"):
+            open_run(tmp_path / "new")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_another_run_is_refused_and_never_overwritten(tmp_path: Path) -> None:

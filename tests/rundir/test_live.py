@@ -8,7 +8,16 @@ from pathlib import Path
 
 from selfmate._core import GameRecord, Pool, SearchConfig, SelfPlayConfig
 from selfmate.board.position import Position
-from selfmate.rundir.live import LIVE, PATIENCE_SECONDS, WATCHED, LiveWriter, ask_for_live, game_in_flight, read_live
+from selfmate.rundir.live import (
+    LIVE,
+    PATIENCE_SECONDS,
+    SHOWN_SECONDS,
+    WATCHED,
+    LiveWriter,
+    ask_for_live,
+    game_in_flight,
+    read_live,
+)
 
 
 def pool_in_flight() -> Pool:
@@ -69,6 +78,25 @@ def test_nothing_is_written_unless_a_watcher_asks(tmp_path: Path) -> None:
     writer.tell(unfinished)
     assert len(clock.asked) == 1
     assert read_live(tmp_path, now=clock.seconds) is None
+
+
+def test_games_of_the_next_cycle_are_written_at_once(tmp_path: Path) -> None:
+    clock, pool = Clock(), pool_in_flight()
+    writer = LiveWriter(tmp_path, clock=clock, now=clock)
+    ask_for_live(tmp_path)
+    os.utime(tmp_path / WATCHED, (clock.seconds, clock.seconds))
+    writer.tell(pool.unfinished_games)
+    clock.seconds += 1.1
+    writer.tell(lambda most: [])  # the cycle is over: its last boards are shown for a while
+    live = read_live(tmp_path, now=clock.seconds)
+    assert live is not None
+    assert len(live.games) == 6
+    assert read_live(tmp_path, now=clock.seconds + SHOWN_SECONDS) is None
+    clock.seconds += 0.1
+    writer.tell(pool.unfinished_games)
+    live = read_live(tmp_path, now=clock.seconds)
+    assert live is not None
+    assert live.time == clock.seconds
 
 
 def test_a_board_is_the_position_after_the_last_move() -> None:

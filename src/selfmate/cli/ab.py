@@ -33,15 +33,15 @@ def ab(
     ],
     steps: Annotated[
         int | None,
-        typer.Option("--steps", min=1, max=10_000_000, help="Learn so many steps from the games of the run."),
+        typer.Option("--steps", min=1, max=10_000_000, help="Learn this many steps from the games of the run."),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.1, max=1_000_000, help="Learn so many seconds from the games of the run."),
+        typer.Option("--seconds", min=0.1, max=1_000_000, help="Learn this many seconds from the games of the run."),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=0.01, max=100_000, help="Train a fork of the run for so many minutes."),
+        typer.Option("--minutes", min=0.01, max=100_000, help="Train a fork of the run for this many minutes."),
     ] = None,
     keep_weights: Annotated[
         bool, typer.Option("--keep-weights", help="With --steps or --seconds: begin with the run's weights that fit.")

@@ -31,6 +31,7 @@ from selfmate.cli.studio import studio
 from selfmate.cli.training import cooldown, nnue, pack, train
 from selfmate.cli.tune import tune
 from selfmate.errors import SelfmateError, clip
+from selfmate.util.packages import install_hint
 
 __all__ = ["app", "main"]
 
@@ -59,12 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SelfmateError as error:
         _refuse(str(error))
     except BrokenPipeError:  # the reader (`head`, say) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except OSError as error:
-        _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        try:
+            sys.stdout.flush()
+        except OSError:  # a full disk behind it: else Python flushes again at the end, and exits with 120
+            _discard_output()
+        _refuse(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "selfmate").partition(".")[0] == "selfmate":
+            raise
+        _refuse(install_hint(error.name))
     except Exception as error:
         # Usage errors come from click, which newer versions of typer carry inside: known by their method.
         format_message = getattr(error, "format_message", None)
@@ -85,6 +94,11 @@ def _refuse(message: str) -> NoReturn:
     """Print in one line what is wrong with the input, and exit."""
     print(f"selfmate: {message}", file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+def _discard_output() -> None:
+    """Drop what standard output still holds and cannot write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:

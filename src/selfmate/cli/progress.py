@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from selfmate.cli.common import match_games, notice, progress_bar
+import typer
+
+from selfmate.cli.common import INTERRUPTED, match_games, notice, progress_bar
 from selfmate.ladder import curve
 from selfmate.ladder.curve_report import CurveReport, make_report
 from selfmate.rundir.format import Manifest, State, read_metrics, read_run
@@ -21,12 +23,18 @@ def measure_run(
     """Play the missing games of a run; return the report, and how many games are still missing after Ctrl-C.
 
     `games` are those of each pairing; with 0 nothing is played. `ray` is the address of a cluster that plays them.
+    Exits with 130 if Ctrl-C left too few games for a report.
     """
     manifest, state = read_run(run)
     folder = run / curve.FOLDER
     missing = _play(run, manifest, state, checkpoints, games, visits, device, ray) if games else 0
     played = curve.read_games_of(folder, manifest.variant, visits)
-    return make_report(run, manifest, state, read_metrics(run, state), played, visits), missing
+    try:
+        return make_report(run, manifest, state, read_metrics(run, state), played, visits), missing
+    except curve.TooFewGames:
+        if missing:  # how to play them is printed already
+            raise typer.Exit(INTERRUPTED) from None
+        raise
 
 
 def _play(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from selfmate.cli.complete import complete_variant
-from selfmate.errors import SelfmateError
+from selfmate.errors import PgnError, SelfmateError
 
 if TYPE_CHECKING:
     from selfmate.match.puzzle_maker import SourceGame
@@ -79,9 +79,12 @@ def _games_of_pgn(source: Path, variant: str, count: int) -> Iterator[SourceGame
     if not source.is_file():
         raise SelfmateError(f"{source}: neither a run nor a PGN file", str(source))
     first = ""
-    for number, game in enumerate(islice(read_and_report(source, str(source), variant=variant), count), start=1):
-        first = first or game.variant
-        if game.variant != first:
-            raise SelfmateError(f"{source}: game {number} is {game.variant}, not {first}", game.variant)
-        moves = [node.move for node in game.mainline()]
-        yield SourceGame(first, game.position().fen(), moves, f"{source.name}/{number}")
+    try:
+        for number, game in enumerate(islice(read_and_report(source, str(source), variant=variant), count), start=1):
+            first = first or game.variant
+            if game.variant != first:
+                raise SelfmateError(f"{source}: game {number} is {game.variant}, not {first}", game.variant)
+            moves = [node.move for node in game.mainline()]
+            yield SourceGame(first, game.position().fen(), moves, f"{source.name}/{number}")
+    except PgnError as error:
+        raise SelfmateError(f"{source}: {error}", error.part) from error

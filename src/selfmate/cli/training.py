@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +66,10 @@ def train(
     watchdog: Annotated[
         float,
         typer.Option(
-            "--watchdog", min=0, max=100_000, help="End when a thread stands still for so many minutes; 0: never."
+            "--watchdog",
+            min=0,
+            max=100_000,
+            help="Exit when a thread makes no progress for this many minutes; 0: never.",
         ),
     ] = 30,
     ray: RayAddress = None,
@@ -100,8 +104,10 @@ def train(
     # long because every option is declared with its help
     if show_list or key is not None:
         from selfmate.recipe.describe import explain, recipe_list
+        from selfmate.util.terminal import hang
 
-        print(recipe_list() if key is None else explain(key))
+        text = recipe_list() if key is None else explain(key)
+        print(hang(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
         return
     if recipe is None:
         raise SelfmateError("give the name of a recipe or a TOML file; selfmate train --list lists the recipes")
@@ -166,7 +172,7 @@ def cooldown(
 ) -> None:
     """Write a net that plays better than the run's own: a copy of it learns on at a rate that falls to zero.
 
-    The run is not changed, and goes on at its own rate.
+    The run is not changed.
 
     Example: selfmate cooldown runs/atomic cooled --steps 1500
     """

@@ -11,7 +11,7 @@ import msgspec
 from selfmate.board.position import Position
 from selfmate.cluster.engine_worker import EngineSeat, EngineSetup, RefereedMoves, read_engine_games
 from selfmate.cluster.match_worker import MatchSeat
-from selfmate.cluster.pool_match import pack_source, seat_of
+from selfmate.cluster.pool_match import in_memory, pack_source, seat_of
 from selfmate.errors import MoveError
 from selfmate.match.engine_match import EngineGames, PlayedGame
 from selfmate.match.plan import MatchPlan
@@ -120,7 +120,9 @@ def _seat(contestant: Contestant, player: Player | None, nets: dict[str, bytes])
 
 
 def _own_net(spec: str, nets: dict[str, bytes]) -> MatchSeat:
-    _, where = find_player(spec)
+    name, where = find_player(spec)
     if isinstance(where, str):
         return MatchSeat(player=where, visits=0, search={})
-    return MatchSeat(player="", visits=0, search={}, **pack_source(Path(where), nets))
+    if not isinstance(where, Path):
+        raise in_memory(name)
+    return MatchSeat(player="", visits=0, search={}, **pack_source(where, nets))

@@ -71,8 +71,13 @@ def seat_of(player: Player | None, visits: int, search: SearchConfig, nets: dict
     if isinstance(player.evaluator, str):
         return MatchSeat(player=player.evaluator, visits=visits, search=search.__getstate__())
     if player.path is None:
-        raise ClusterError(f"{player.name} is a net in memory, which a cluster cannot open")
+        raise in_memory(player.name)
     return MatchSeat(player="", visits=visits, search=search.__getstate__(), **pack_source(player.path, nets))
+
+
+def in_memory(name: str) -> ClusterError:
+    """Return the error of a net that is in no file."""
+    return ClusterError(f"{name} is a net in memory, which a cluster cannot open")
 
 
 def pack_source(net: Path, nets: dict[str, bytes]) -> dict[str, Any]:

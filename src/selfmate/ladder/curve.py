@@ -44,6 +44,7 @@ __all__ = [
     "CurvePlayer",
     "PlayCost",
     "RatingScale",
+    "TooFewGames",
     "checkpoint",
     "choose_checkpoints",
     "fit_scale",
@@ -66,6 +67,10 @@ SAVE_SECONDS: Final = 10.0
 KEY: Final = re.compile(r"(?P<cycle>\d{5})-(?P<visits>\d+)|heuristic-(?P<heuristic>\d+)|(?P<random>random)")
 
 # -- players ----------------------------------------------------------------------------------------------------------
+
+
+class TooFewGames(SelfmateError):
+    """The games do not join the checkpoints to a player of known rating."""
 
 
 class CurvePlayer(NamedTuple):
@@ -361,7 +366,7 @@ def _key(name: str) -> str:
 
 
 def fit_scale(games: Sequence[CurveGame], visits: int, ladder: Results | None = None) -> RatingScale:
-    """Fit one scale to all games, those of `ladder` included; raises `SelfmateError` if there are too few.
+    """Fit one scale to all games, those of `ladder` included; raises `TooFewGames` if there are too few.
 
     The strongest fixed player is the anchor of the fit, because it is nearest to trained nets: with `random` as anchor
     the error of a checkpoint would mostly be that of the distance from `random`, which is the same for all of them.
@@ -369,7 +374,7 @@ def fit_scale(games: Sequence[CurveGame], visits: int, ladder: Results | None = 
     reference = fixed_players(visits)[-1]
     counts = tally((game.white, game.black, game.result) for game in games)
     if not any(reference.key in pair for pair in counts):
-        raise SelfmateError(
+        raise TooFewGames(
             f"too few games to fit a scale: none with {reference.name} and {many(visits, 'visit')} of checkpoints yet; "
             "run the same command without --games 0 to play them"
         )

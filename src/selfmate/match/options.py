@@ -17,7 +17,7 @@ __all__ = ["PLAYER_HELP", "MatchOptions", "RayAddress", "check_even", "read_seed
 
 PLAYER_HELP: Final = (
     "heuristic-1, uniform, random, a shipped net (selfmate nets), a net's folder or .onnx file, or a run "
-    "(runs/NAME, runs/NAME:untrained)"
+    "(runs/NAME, runs/NAME:untrained; NET:untrained has random weights)"
 )
 """Ways to write a player, for help texts."""
 RayAddress = Annotated[
@@ -134,7 +134,7 @@ class MatchOptions:
         Option(
             "--resign",
             metavar="CENTIPAWNS,MOVES",
-            help="A side resigns when it scores itself this low in so many consecutive moves.",
+            help="A side resigns when it scores itself this low in this many consecutive moves.",
         ),
     ] = None
     win: Annotated[
@@ -142,7 +142,7 @@ class MatchOptions:
         Option(
             "--win",
             metavar="CENTIPAWNS,MOVES",
-            help="A side wins when both sides score the game this high for it in so many consecutive moves.",
+            help="A side wins when both sides score the game this high for it in this many consecutive moves.",
         ),
     ] = None
     draw: Annotated[
@@ -150,7 +150,7 @@ class MatchOptions:
         Option(
             "--draw",
             metavar="CENTIPAWNS,MOVES,AFTER",
-            help="Drawn when both sides score the game this low in so many consecutive moves, from move AFTER on.",
+            help="Drawn when both sides score the game this low in this many consecutive moves, from move AFTER on.",
         ),
     ] = None
     sprt: Annotated[

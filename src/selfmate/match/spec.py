@@ -183,7 +183,7 @@ def _net(text: str, player: str, own: _OwnSettings, default: Limit) -> Contestan
     if player == RANDOM:
         limit = Limit()
     elif limit.is_timed:
-        engine = _selfmate_uci(where, own)
+        engine = _selfmate_uci(where if isinstance(where, str | Path) else player, own)
     elif not limit.is_set:
         limit = Limit(visits=DEFAULT_VISITS)
     if engine is None and (own.options or own.environment or own.directory):

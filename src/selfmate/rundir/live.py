@@ -23,6 +23,8 @@ WATCHED: Final = "watched"
 LIVE: Final = "live.json"
 PATIENCE_SECONDS: Final = 10.0
 """Age of `watched` from which nothing is written."""
+SHOWN_SECONDS: Final = 4.0
+"""Age of `live.json` from which its games are not in flight any more: a long pause, or the end of the training."""
 WRITE_SECONDS: Final = 1.0
 SHOWN_GAMES: Final = 12
 MOST_BYTES: Final = 1 << 20
@@ -79,11 +81,13 @@ class LiveWriter:
         """Write some of the unfinished games if they are watched; `unfinished` returns that many of them."""
         if self._clock() < self._next:
             return
-        self._next = self._clock() + WRITE_SECONDS
         with contextlib.suppress(OSError):
             if self._now() - (self._directory / WATCHED).stat().st_mtime < PATIENCE_SECONDS:
                 games = tuple(game_in_flight(record) for record in unfinished(SHOWN_GAMES))
+                if not games:  # between two cycles: the first games of the next one are not to wait for a second
+                    return
                 self._write(GamesInFlight(time=self._now(), games=games))
+        self._next = self._clock() + WRITE_SECONDS
 
     def _write(self, games: GamesInFlight) -> None:
         """Replace the file. It is not synchronised: what a crash leaves is not read, because it is old."""
@@ -106,4 +110,4 @@ def read_live(directory: Path, now: float | None = None) -> GamesInFlight | None
     except (OSError, msgspec.MsgspecError):
         return None
     age = (time.time() if now is None else now) - live.time
-    return live if -1 < age < PATIENCE_SECONDS else None
+    return live if -1 < age < SHOWN_SECONDS else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -35,7 +36,8 @@ def lock_directory(directory: Path, *, reading: bool = False) -> IO[str] | None:
             f"{directory}: in use by another trainer (process {holder}); stop it, or use another directory",
             str(directory),
         ) from error
-    lock.truncate(0)
-    lock.write(f"{os.getpid()}\n")
-    lock.flush()
+    # The number is only for the message above: without it, a full disk is found by the first write that matters.
+    with contextlib.suppress(OSError):
+        lock.truncate(0)
+        os.write(lock.fileno(), f"{os.getpid()}\n".encode())
     return lock

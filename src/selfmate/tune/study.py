@@ -7,7 +7,7 @@
     best.toml      the recipe with the settings of the best trial
     study.svg      what mattered
 
-Run the same command again to resume: a trial that was stopped goes on where it was. The settings of a trial depend on
+Run the same command again to resume: a trial that was stopped is resumed. The settings of a trial depend on
 the seed, its number and the trials before it alone.
 """
 

@@ -56,7 +56,7 @@ class SearchWorker:
         """Number of moves played and value when we last moved."""
 
     def prepare(self, settings: Settings) -> LoadedPlayer:
-        """Return the player that the settings ask for; it is loaded unless it is there already."""
+        """Return the player that the settings ask for; it is loaded unless it already is."""
         wanted = tuple(getattr(settings, name) for name in LOADED_BY)
         if self._loaded is None or wanted != self._loaded_for:
             self._loaded = None  # free its memory before another is loaded

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
     from rich.table import Table
 
-__all__ = ["Fitted", "QuietTerminal", "fit", "print_table", "progress_line", "say"]
+__all__ = ["Fitted", "QuietTerminal", "fit", "hang", "print_table", "progress_line", "say"]
 
 WIDEST_BAR: Final = 40
 """Columns."""
@@ -52,6 +52,27 @@ def say(console: Console, text: str) -> None:
         wrap = functools.partial(textwrap.fill, width=console.width, break_long_words=False, break_on_hyphens=False)
         text = "\n".join(wrap(line) for line in text.split("\n"))
     console.print(Text(text), soft_wrap=True)
+
+
+def hang(text: str, width: int) -> str:
+    """Return lines wrapped between words to `width` columns; what follows stands below the last column of a line.
+
+    Columns are apart by two spaces or more. Where less than a third of the width would be left, the margin is two.
+
+    >>> print(hang("gardner-laptop  CPU  Gardner's chess on two cores.", 40))
+    gardner-laptop  CPU  Gardner's chess on
+                         two cores.
+    >>> print(hang("gardner-laptop  CPU  Gardner's chess on two cores.", 30))
+    gardner-laptop  CPU  Gardner's
+      chess on two cores.
+    """
+
+    def wrap(line: str) -> str:
+        margin = line.rstrip().rfind("  ") + 2
+        indent = " " * (margin if 2 < margin <= width * 2 // 3 else 2)
+        return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+    return "\n".join(wrap(line) for line in text.split("\n"))
 
 
 class Fitted(NamedTuple):

@@ -34,7 +34,14 @@ cd "$source_tree/src"
 sources=$(ls ./*.cpp syzygy/*.cpp nnue/*.cpp nnue/features/*.cpp | grep -v -E '/(pyffish|ffishjs)\.cpp$')
 
 # 2. The flags of the engine's own `make build ARCH=x86-64-bmi2`, tuned for this very machine.
-flags="-std=c++17 -O3 -DNDEBUG -w -flto -march=native -DNNUE_EMBEDDING_OFF"
+flags="-std=c++17 -O3 -DNDEBUG -w -march=native -DNNUE_EMBEDDING_OFF"
+# Optimisation at link time, where compiler and linker have it.
+for option in -flto=auto -flto; do
+    if echo 'int main() { return 0; }' | "$cxx" "$option" -x c++ -o "$build/objects-link" - 2>/dev/null; then
+        flags="$flags $option"
+        break
+    fi
+done
 if [ "$(getconf LONG_BIT)" = 64 ]; then flags="$flags -DIS_64BIT"; fi
 has() { grep -qw "$1" /proc/cpuinfo 2>/dev/null; }
 if has popcnt; then flags="$flags -DUSE_POPCNT -DUSE_SSE2 -DUSE_SSSE3 -DUSE_SSE41"; fi
@@ -50,7 +57,7 @@ compile() { # compile NAME FLAGS...: every source to build/objects-NAME, linked 
     printf '%s\n' $sources | xargs -P "$jobs" -I{} sh -c \
         "$cxx $flags $* -c {} -o $objects/\$(echo {} | tr -d . | tr / _).o"
     # shellcheck disable=SC2086
-    "$cxx" $flags $* "$objects"/*.o -o "$build/$name" -lpthread 2>/dev/null
+    "$cxx" $flags $* "$objects"/*.o -o "$build/$name" -lpthread
 }
 
 perft() { # perft ENGINE VARIANT DEPTH: nodes counted
