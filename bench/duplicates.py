@@ -4,7 +4,7 @@
     python bench/duplicates.py chess chess-gpu --slots 512 --seconds 90
 
 Games of a recipe are played with a shipped net. Prints the share of leaves whose position an earlier row of the same
-batch has too, with the evaluations that games remember (`Pool(cache=True)`) and without. All games begin at once: in a
+batch has too, with the evaluations that games remember (`selfplay.cache`) and without. All games begin at once: in a
 run that has gone on for a while fewer of them are in their openings.
 """
 
@@ -47,11 +47,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--set", action="append", default=[])
     given = parser.parse_args()
-    recipe = change(load(given.recipe), given.set)
     for cache in (True, False):
+        recipe = change(load(given.recipe), [*given.set, f"selfplay.cache={str(cache).lower()}"])
         counter = Counter(open_evaluator(find_net(given.net), device="cpu", threads=1))
         where = Concurrency(given.slots, 0, "")
-        pool = selfplay_pool(recipe, 0, seed=1, concurrency=where, lanes=2, threads=1, cache=cache)
+        pool = selfplay_pool(recipe, 0, seed=1, concurrency=where, lanes=2, threads=1)
         pool.start(0, 1 << 20)
         end = time.monotonic() + given.seconds
 

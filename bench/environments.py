@@ -3,10 +3,10 @@
     python bench/environments.py
     python bench/environments.py --seconds 5 --rounds 5 --json environments.json
 
-Needs `pip install selfmate[envs] chess pygame`, for others `pip install open_spiel pgx`; what is not installed is left
-out. A step is one move; after each, the observation and the legal actions of the next position are there, and a random
-one of them is drawn. All are measured in the same process, one after another, for several rounds; a figure is the
-median over the rounds. Time is the processor time of the process, so that other programs take nothing away.
+Needs `pip install 'selfmate[envs]' chess pygame`, for others `pip install open_spiel pgx`; what is not installed is
+left out. A step is one move; after each, the observation and the legal actions of the next position are there, and a
+random one of them is drawn. All are measured in the same process, one after another, for several rounds; a figure is
+the median over the rounds. Time is the processor time of the process, so that other programs take nothing away.
 """
 
 from __future__ import annotations

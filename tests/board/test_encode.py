@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from encoders import colours_exchanged
 from selfmate import VARIANTS, Position, _core
 
 ALL = (*VARIANTS, "chess960", "atomic960")
@@ -26,19 +27,6 @@ def positions(variant: str, games: int = 12, seed: int = 1) -> list[Position]:
             if draw.random() < 0.2 and position.legal_moves:
                 found.append(position.copy())
     return found
-
-
-def colours_exchanged(position: Position) -> Position:
-    """The same position with the board turned upside down and the colours exchanged."""
-    board, turn, castling, ep_square, *rest = position.fen().split()
-    board = "/".join(rank.swapcase() for rank in reversed(board.split("/")))
-    castling = "".join(sorted(castling.swapcase())) if castling != "-" else castling
-    if ep_square != "-":
-        ep_square = ep_square[0] + str(position.ranks + 1 - int(ep_square[1]))
-    if position.checks_left is not None:
-        rest[0] = "+".join(reversed(rest[0].split("+")))
-    fen = " ".join([board, "b" if turn == "w" else "w", castling, ep_square, *rest])
-    return Position(position.variant + ("960" if position.chess960 else ""), fen)
 
 
 @pytest.mark.parametrize("variant", ALL)

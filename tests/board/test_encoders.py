@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from encoders import BY_THE_MOVER, ENCODERS, POLICIES, encode_as, index_as
+from encoders import BY_THE_MOVER, ENCODERS, POLICIES, colours_exchanged, encode_as, index_as
 from oracles import answer, mirrored_move, mirrored_position
 from selfmate import VARIANTS, Position, _core
 from selfmate._core import Buffer, Encoding, GameRecord, Pool, Search, SearchConfig, Seat, SelfPlayConfig
@@ -114,6 +114,32 @@ def test_the_mirror_of_indices(variant: str) -> None:
                 for move in game[-1].legal_moves:
                     mirrored = encoding.move_index(other, mirrored_move(game[-1], move))
                     assert encoding.mirror_index(encoding.move_index(game[-1], move)) == mirrored
+
+
+@pytest.mark.parametrize("variant", ["chess", "atomic", "gardner"])
+def test_colours_exchanged_once_and_twice(variant: str) -> None:
+    """The side to move sees no difference; White sees the board upside down. Twice, nothing has changed."""
+
+    def seen(position: Position, encoding: Encoding) -> tuple[list[int], list[int]]:
+        leaves = _core.encode_positions([position], encoding)
+        return leaves.bits[0].tolist(), sorted(leaves.moves[0, : leaves.counts[0]].tolist())
+
+    def flipped(squares: int, ranks: int) -> int:
+        return sum((squares >> 8 * rank & 255) << 8 * (ranks - 1 - rank) for rank in range(ranks))
+
+    alone = [Position(game[-1].variant, game[-1].fen()) for game in with_history(variant)]  # without repetitions
+    different = Counter[str]()
+    for encoder, policy, position in itertools.product(ENCODERS, POLICIES, alone):
+        encoding, other = _core.encoding(variant, encoder, policy), colours_exchanged(position)
+        once, exchanged = seen(position, encoding), seen(other, encoding)
+        assert seen(colours_exchanged(other), encoding) == once
+        if encoder in BY_THE_MOVER:
+            assert exchanged == once
+            continue
+        turned = [flipped(squares, position.ranks) for squares in once[0][:12]]
+        assert exchanged[0][:12] == [*turned[6:], *turned[:6]]
+        different[encoder] += exchanged[1] != once[1]
+    assert min(different[encoder] for encoder in ENCODERS if encoder not in BY_THE_MOVER) > 3
 
 
 def test_keys_tell_apart_what_an_encoder_sees() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import pytest
 
@@ -95,6 +96,40 @@ def test_moves_that_might_be_others_are_not_guessed(fen: str, word: str) -> None
     game = one(f'[FEN "{fen}"]\n\n1. {word} Kd7 *')
     assert sans(game) == []
     assert game.error is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1. O\u2013O 1\u20130", "1. O\u2011O", "1\u20130", "0\u20141", "+--", "0:1", "½", "1. 0-0 +:-", "{ . } 1_0"],
+)
+def test_what_a_strict_reader_reads_needs_no_repair(text: str) -> None:
+    game = Game.from_pgn(f'[FEN "4k3/8/8/8/8/8/8/4K2R w K - 0 1"]\n\n{text}\n', lenient=True)
+    assert game.repairs == ()
+    assert game == Game.from_pgn(f'[FEN "4k3/8/8/8/8/8/8/4K2R w K - 0 1"]\n\n{text}\n')
+    assert (game.result, sans(game)) != ("*", [])
+
+
+@pytest.mark.parametrize("on_error", ["skip", "collect"])
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("tags", [("", ""), ('[White "a"]\n\n', '[White "b"]\n[Black "c"]\n\n')])
+def test_the_game_after_a_line_that_is_too_long_is_read(
+    tags: tuple[str, str], lenient: bool, on_error: Literal["skip", "collect"]
+) -> None:
+    text = f"{tags[0]}1. e4 {{ {'x' * 200} }} e5 *\n\n{tags[1]}1. d4 d5 1-0\n"
+    games = list(read_games(io.StringIO(text), max_chars=100, lenient=lenient, on_error=on_error))
+    assert (len(games), sans(games[-1]), games[-1].result) == (1 if on_error == "skip" else 2, ["d4", "d5"], "1-0")
+
+
+def test_a_tag_that_is_too_long_belongs_to_the_game_below_it() -> None:
+    text = f'[White "{"x" * 200}"]\n[Black "b"]\n\n1. e4 e5 *\n\n1. d4 d5 1-0\n'
+    games = list(read_games(io.StringIO(text), max_chars=100, lenient=True))
+    assert [game.error is None for game in games] == [False, True]
+    assert sans(games[1]) == ["d4", "d5"]
+
+
+@pytest.mark.parametrize("word", ["Z0", "@@@@"])
+def test_a_line_with_a_null_move_alone_is_movetext(word: str) -> None:
+    assert sans(one(f"1. {word}\n1... e5 *")) == ["--", "e5"]
 
 
 @pytest.mark.parametrize("word", ["--", "Z0", "null", "pass", "@@@@"])

@@ -17,6 +17,19 @@ BY_THE_MOVER: Final = ("full", "pieces12")
 """Encoders that see the board as the side to move does; the others see it as White does."""
 
 
+def colours_exchanged(position: Position) -> Position:
+    """Return the same position with the board turned upside down and the colours exchanged."""
+    board, turn, castling, ep_square, *rest = position.fen().split()
+    board = "/".join(rank.swapcase() for rank in reversed(board.split("/")))
+    castling = "".join(sorted(castling.swapcase())) if castling != "-" else castling
+    if ep_square != "-":
+        ep_square = ep_square[0] + str(position.ranks + 1 - int(ep_square[1]))
+    if position.checks_left is not None:
+        rest[0] = "+".join(reversed(rest[0].split("+")))
+    fen = " ".join([board, "b" if turn == "w" else "w", castling, ep_square, *rest])
+    return Position(position.variant + ("960" if position.chess960 else ""), fen)
+
+
 def pieces(position: Position, *, by_white: bool) -> list[int]:
     """Return the twelve piece planes as one side sees them: its own pieces first, its first rank first."""
     planes: list[list[tuple[int, int]]] = [[] for _ in range(12)]

@@ -39,9 +39,14 @@ MAX_REPAIRS: Final = 100
 """Repairs that are noted for one game; further ones are made without a note."""
 SKIPPED_RESULT: Final = re.compile(r"\{[^}]*+\}?|(?:(?<=\s)|^)(1-0|0-1|1/2-1/2|\*)(?=\s|\Z)")
 LIKE_A_MOVE: Final = re.compile(r"[a-hA-H][1-8]|[Oo0]-")
-LIKE_MOVETEXT: Final = re.compile(r"[a-hA-H][1-8]|[Oo0]-[Oo0]|1-0|0-1|1/2|[½*{;]|--")
+LIKE_MOVETEXT: Final = re.compile(r"[a-hA-H][1-8]|[Oo0][-\u2011\u2013][Oo0]|1-0|0-1|1/2|[½*{;]|--|Z0|@@@@")
 MARKERS: Final = ("[pgn]", "[/pgn]")
 MINUS: Final = "\u2212"
+
+
+def _is_movetext(text: str) -> bool:
+    """Return whether text that is no tag may have moves or a result; other text before a game is left out."""
+    return LIKE_MOVETEXT.search(text) is not None or any(map(other_result, text.split()))
 
 
 class Repair(NamedTuple):
@@ -138,6 +143,9 @@ class GameReader(Generic[G]):
             return self._pass_over(line)
         try:
             if self.chars > self.max_chars:
+                # Such a line has moves unless it is a tag: what follows it may be the next game.
+                self.in_moves = self.in_moves or not line.lstrip().startswith("[")
+                self.after_blank = False
                 raise self._give_up(f"the game is longer than {self.max_chars} characters", line, number, 1)
             return self._read(line)
         except PgnError as error:
@@ -208,7 +216,7 @@ class GameReader(Generic[G]):
             self.after_blank = False
             if start == len(line):
                 return None
-            if self.lenient and not LIKE_MOVETEXT.search(line, start):
+            if self.lenient and not _is_movetext(line[start:]):
                 self._leave_out(f"neither a tag nor moves: {clip(line[start:])!r}", line, line, start)
                 return None
             self.stopped_at = start

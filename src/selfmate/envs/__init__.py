@@ -41,7 +41,7 @@ if not TYPE_CHECKING:  # a type checker would accept every name otherwise
         except ModuleNotFoundError as error:
             if error.name not in ("gymnasium", "pettingzoo"):
                 raise
-            missing = f"{error.name} is not installed; pip install selfmate[envs]"
+            missing = f"{error.name} is not installed; run: pip install 'selfmate[envs]'"
             raise MissingExtra(missing, error.name) from None
         globals()[name] = value
         return value
