@@ -126,7 +126,7 @@ def verify_checksum(data: bytes) -> bytes:
     >>> verify_checksum(b"something else")
     Traceback (most recent call last):
     ...
-    selfmate.nn.checkpoint.WeightsError: not an ONNX file of a Selfmate net, or truncated
+    selfmate.nn.tensor_file.WeightsError: not an ONNX file of a Selfmate net, or truncated
     """
     content, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
     if len(checksum) != CHECKSUM_BYTES or not checksum.startswith(CHECKSUM_ENTRY):
