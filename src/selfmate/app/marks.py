@@ -15,8 +15,9 @@ rarely one of the others. In an endgame a mark needs a larger loss, and with few
 what is a win and what a draw shows only at depths that these searches do not reach.
 
 `?!` stands in two more cases. A forced mate is certain: it needs no judge if the better move is not hopeless, nor if a
-move draws at once where there was one. In a decided game the scale of values is flat, and the loss of a queen hardly changes the value: there every search must see
-that a lead becomes an overwhelming one, or that such a lead is given away.
+move draws at once where there was one. In a decided game the scale of values is flat, and the loss of a queen hardly
+changes the value: there every search must see that a lead becomes an overwhelming one, or that such a lead is given
+away.
 
 A step is taken only if a mark still stands after the ones before it. The bounds were found with games of Stockfish:
 docs/results/analysis.md.
