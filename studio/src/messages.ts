@@ -867,6 +867,8 @@ export interface StudyGame {
   nodes: StudyNode[];
   comment: string;
   more_games: boolean;
+  /** What of the text could not be read as it stands, the worst or the first of it, as a sentence; empty: nothing. */
+  repair: string;
 }
 
 /** A move of a game tree. `parent` is its index in the list, -1: the start; the first child is the main line. */

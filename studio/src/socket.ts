@@ -9,6 +9,8 @@ type RequestOf<T extends AnyRequest["type"]> = Extract<AnyRequest, { type: T }>;
 export type RequestBody<T extends AnyRequest["type"]> = Omit<RequestOf<T>, "type" | "ask">;
 
 export class RequestFailed extends Error {}
+/** It may have been answered, and can be sent again. */
+export class ConnectionLost extends RequestFailed {}
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
@@ -46,7 +48,7 @@ export class Connection {
       if (this.socket !== socket) return;
       this.socket = null;
       this.onState("lost");
-      for (const { reject } of this.waiting.values()) reject(new RequestFailed("The connection was lost."));
+      for (const { reject } of this.waiting.values()) reject(new ConnectionLost("The connection was lost."));
       this.waiting.clear();
       const wait = RETRY_MS[Math.min(this.attempts++, RETRY_MS.length - 1)] ?? 4000;
       setTimeout(() => void this.beforeRetry().then(() => this.connect()), wait);

@@ -1,4 +1,4 @@
-"""The studio in Chromium: what is kept when a view is left, foreign text, and the look of the views."""
+"""The studio in Chromium: what is kept when a view is left, mistakes and foreign text, and the look of the views."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from selfmate.board.position import Position
 from studio_browser import Open, click_move, new_game, page_opener, picture_difference, shows
 from studio_server import StudioServer, studio_server
 from studio_texts import INJECTIONS
@@ -92,6 +93,50 @@ def test_foreign_text_is_shown_as_text(open_page: Open) -> None:
     for text in ("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)"):
         assert shown.count(text) >= 10
     assert page.locator(".gcol script, .gcol img, .gcol a").count() == 0
+
+
+def test_mistakes_are_said_where_they_are_made(open_page: Open, server: StudioServer) -> None:
+    page = open_page("#play?variant=chess&fen=garbage")
+    shows(page, Position("chess").fen())
+    expect(page.locator(".toast")).to_contain_text("A FEN has a board")
+    page.goto(server.url + "#play/nope")
+    expect(page.locator(".toast")).to_have_text("Wrong id.")
+    expect(page).to_have_url(server.url + "#play")
+    page.goto(server.url + "#study?variant=gardner&fen=garbage")
+    shows(page, Position("gardner").fen())
+    page.goto(server.url + "#study?variant=nosuch")
+    expect(page.locator(".toast")).to_have_text("There is no variant “nosuch”.")
+    page.goto(server.url + "#study?variant=chess&player=run/none/3")
+    expect(page.locator(".cand")).to_have_text("No such player: 'run/none/3'.")
+    page.get_by_role("button", name="Open", exact=True).click()
+    open_pgn(page, "1. e4 e5 2. Qxf7 *")
+    expect(page.locator(".toast")).to_contain_text("the rest of the game is left out.")
+    expect(page.locator(".gcol .mv")).to_have_count(2)
+    page.get_by_role("button", name="Open", exact=True).click()
+    open_pgn(page, '[Variant "Nosuch"]\n\n1. e4 *')
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("unknown variant 'Nosuch'")
+    page.goto(server.url + "#train/new")
+    page.get_by_label("Minutes").fill("1e9")
+    expect(page.get_by_role("alert")).to_have_text("Minutes are a number above 0, up to 100,000.")
+    expect(page.get_by_role("button", name="Start training")).to_be_disabled()
+
+
+def test_the_choices_of_a_game_stay_within_their_panel(open_page: Open) -> None:
+    page = open_page("#play?variant=atomic")
+    page.get_by_role("button", name="Start", exact=True).wait_for()
+    panel = page.locator(".setup")
+    edge = panel.bounding_box()
+    for button in panel.get_by_role("button").all():
+        box = button.bounding_box()
+        assert box["x"] + box["width"] <= edge["x"] + edge["width"] - 8, button.inner_text()
+
+
+def test_what_is_chosen_is_seen_in_the_colours_of_the_system(open_page: Open) -> None:
+    page = open_page("#play?variant=atomic", forced_colors="active")
+    colour = "button => getComputedStyle(button).backgroundColor"
+    chosen, other = (page.locator(".setup").get_by_role("button", name=name, exact=True) for name in ("White", "Black"))
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    assert chosen.evaluate(colour) != other.evaluate(colour)
 
 
 STILL = {

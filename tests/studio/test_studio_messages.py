@@ -52,3 +52,21 @@ def test_every_request_and_event_is_in_its_union() -> None:
 def test_what_is_no_request_is_refused(text: str) -> None:
     with pytest.raises(msgspec.MsgspecError):
         messages.decode_request(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("{", (0, "Not a request: input data was truncated.")),
+        ('{"type": "nothing", "ask": 3}', (3, "Wrong type: invalid value 'nothing'.")),
+        ('{"type": "game.open", "ask": 4, "id": "nope"}', (4, "Wrong id.")),
+        ('{"type": "position.ask", "ask": 5, "variant": "chess", "fen": "' + 201 * "8" + '"}',
+         (5, "Wrong fen: expected `str` of length <= 200.")),
+        ('{"type": "run.start", "ask": "six", "minutes": 0}', (0, "Wrong ask: expected `int`, got `str`.")),
+    ],
+)  # fmt: skip
+def test_a_refusal_answers_its_request_in_one_sentence(text: str, answer: tuple[int, str]) -> None:
+    with pytest.raises(msgspec.MsgspecError) as error:
+        messages.decode_request(text)
+    refusal = messages.refusal(text, error.value)
+    assert (refusal.ask, refusal.message) == answer

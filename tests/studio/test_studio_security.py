@@ -128,6 +128,12 @@ def test_a_port_in_use_is_one_sentence(server: StudioServer) -> None:
         bind("127.0.0.1", server.port)
 
 
+@pytest.mark.parametrize("host", ["999.1.1.1", "2001:db8::1", "no-such-host.invalid"])
+def test_a_host_of_another_machine_is_one_sentence(host: str) -> None:
+    with pytest.raises(ServerError, match=f"--host {host} is no address of this machine"):
+        bind(host, 0)
+
+
 def test_a_set_token_is_asked_for_in_a_form(tmp_path: Path) -> None:
     secret = 'a secret; "more" & = 100 %'
     with studio_server(tmp_path, token=secret) as server:

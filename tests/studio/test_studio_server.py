@@ -231,6 +231,19 @@ def test_pgn_is_read_and_written_with_variations_and_comments(server: StudioServ
         assert page.ask("pgn.save", variant="chess", nodes=[{"parent": -1, "uci": "e2e5"}])["type"] == "failure"
 
 
+def test_a_broken_pgn_says_what_was_left_out(server: StudioServer) -> None:
+    with server.page() as page:
+        assert page.ask("pgn.load", text="1. e4 e5 *")["repair"] == ""
+        game = page.ask("pgn.load", text="1. e4 g7-g5 (1... zz) 2. Qxf7 Nc6 *")
+        assert [node["san"] for node in game["nodes"]] == ["e4", "g5"]
+        assert game["repair"].startswith("Line 1, column 26: 'Qxf7' is not legal")
+        assert game["repair"].endswith("the rest of the game is left out.")
+        for text in ('[Variant "Nosuch"]\n\n1. e4 *', '[FEN "bad"]\n\n1. e4 *', "1. Qxf7 *"):
+            answer = page.ask("pgn.load", text=text)
+            assert answer["type"] == "failure"
+            assert answer["message"].startswith("Line "), answer
+
+
 def test_injected_text_comes_back_as_text_or_not_at_all(server: StudioServer) -> None:
     with server.page() as page:
         for text in INJECTIONS:

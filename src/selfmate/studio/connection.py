@@ -158,7 +158,7 @@ class Connection:
         try:
             request = decode_request(text)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            self._outbox.put(Failure(message=f"not a request: {' '.join(str(error).split())[:200]}"))
+            self._outbox.put(messages.refusal(text, error))
             return
         task = asyncio.create_task(self._answer(request))
         self._tasks.add(task)
@@ -171,9 +171,9 @@ class Connection:
                 await self._studio.games.restore(request.id)
             answer = await handler(request)
         except SelfmateError as error:
-            answer = Failure(ask=request.ask, message=_sentence(str(error)))
+            answer = messages.failure(request.ask, str(error))
         except OSError as error:
-            answer = Failure(ask=request.ask, message=_sentence(error.strerror or "a file could not be used"))
+            answer = messages.failure(request.ask, error.strerror or "a file could not be used")
         except Exception:
             log.exception("a request failed: %s", type(request).__name__)
             answer = Failure(ask=request.ask, message="The server could not do this; its terminal says why.")
@@ -366,12 +366,3 @@ HANDLERS: Final[dict[type[Request], str]] = {
     messages.AskMatchTable: "_match_table",
 }
 """The method that answers each request."""
-
-
-def _sentence(text: str) -> str:
-    """Return a message of one line as a sentence."""
-    text = " ".join(text.split())
-    first = text.split(" ", 1)[0]
-    if first.isalpha():  # no name of a key, a move or a file
-        text = text[:1].upper() + text[1:]
-    return text + ("" if text.endswith((".", "?", "!")) else ".")

@@ -35,6 +35,7 @@ from selfmate.studio.messages import (
     HintFound,
     NewGame,
     TimeControl,
+    failure,
 )
 from selfmate.studio.outside_engine import ENGINE_PREFIX
 from selfmate.studio.outside_search import EngineSearcher
@@ -182,7 +183,7 @@ class Games:
         found = await self._in_thread(lambda: table.searcher.hint(position, lambda: table.search_number != number))
         self._trees.keep(table)
         if found is None:
-            return Failure(ask=ask, message=f"{table.searcher.name} has no hint")
+            return failure(ask, f"{table.searcher.name} has no hint")
         move, text = found
         return HintFound(ask=ask, id=game_id, ply=ply, uci=position.uci(move), san=position.san(move), text=text)
 

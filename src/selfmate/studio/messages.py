@@ -15,7 +15,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-__all__ = ["REQUESTS", "AnyEvent", "AnyRequest", "Event", "Request", "decode_request", "encode_event"]
+__all__ = [
+    "REQUESTS",
+    "AnyEvent",
+    "AnyRequest",
+    "Event",
+    "Request",
+    "decode_request",
+    "encode_event",
+    "failure",
+    "refusal",
+    "sentence",
+]
 
 Color = Literal["white", "black"]
 Mark = Literal["", "?!", "?", "??"]
@@ -830,6 +841,8 @@ class StudyGame(Event, frozen=True, kw_only=True, tag="pgn.loaded"):
     nodes: list[StudyNode]
     comment: str
     more_games: bool
+    repair: str
+    """What of the text could not be read as it stands, the worst or the first of it, as a sentence; empty: nothing."""
 
 
 class PgnText(Event, frozen=True, kw_only=True, tag="pgn.text"):
@@ -995,6 +1008,15 @@ AnyRequest = REQUESTS
 AnyEvent = EVENTS
 
 _decoder = msgspec.json.Decoder(REQUESTS)
+
+
+class _Asked(Struct, frozen=True):
+    """What is read of a text that is no request."""
+
+    ask: Ask = 0
+
+
+_ask_decoder = msgspec.json.Decoder(_Asked)
 _encoder = msgspec.json.Encoder()
 
 
@@ -1006,6 +1028,44 @@ def decode_request(data: bytes | str) -> Request:
     """
     request: Request = _decoder.decode(data)
     return request
+
+
+def refusal(data: bytes | str, error: Exception) -> Failure:
+    """Return the answer to a text that `decode_request` raised an error for; it has the text's `ask`, if there is one.
+
+    >>> text = '{"type": "run.start", "ask": 7, "minutes": 1e9}'
+    >>> try:
+    ...     decode_request(text)
+    ... except msgspec.MsgspecError as error:
+    ...     refusal(text, error)
+    Failure(ask=7, message='Wrong minutes: expected `float` <= 100000.0.')
+    """
+    try:
+        ask = _ask_decoder.decode(data).ask
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        ask = 0
+    what, _, place = " ".join(str(error).split())[:200].partition(" - at `$.")
+    field = place.rstrip("`")
+    why = "" if "regex" in what else f": {what[:1].lower()}{what[1:]}"
+    return failure(ask, (f"wrong {field}" if field else "not a request") + why)
+
+
+def failure(ask: int, text: str) -> Failure:
+    """Return a failure with a text as its sentence."""
+    return Failure(ask=ask, message=sentence(text))
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence in one line.
+
+    >>> sentence("no such game"), sentence("selfplay.games: 0 is too small")
+    ('No such game.', 'selfplay.games: 0 is too small.')
+    """
+    text = " ".join(text.split())
+    first = text.split(" ", 1)[0]
+    if first.isalpha():  # no name of a key, a move or a file
+        text = text[:1].upper() + text[1:]
+    return text + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def encode_event(event: Event) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from selfmate.errors import SelfmateError
-from selfmate.studio.messages import Event, Failure
+from selfmate.studio.messages import Event, Failure, failure
 
 __all__ = ["MOST_ANALYSES", "PageWorker", "TooManyAnalyses"]
 
@@ -67,7 +67,7 @@ class PageWorker:
             try:
                 work(stop)
             except SelfmateError as error:
-                self._send(Failure(ask=ask, message=str(error)))
+                self._send(failure(ask, str(error)))
             except Exception:
                 log.exception("an analysis failed")
                 self._send(Failure(ask=ask, message="The analysis failed; the terminal of the server says why."))

@@ -41,6 +41,8 @@ def bind(host: str, port: int | None) -> socket.socket:
             listener.close()
             if error.errno == errno.EADDRINUSE and port is None:
                 continue
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                raise ServerError(f"--host {host} is no address of this machine", host) from None
             reason = "is in use" if error.errno == errno.EADDRINUSE else (error.strerror or str(error)).lower()
             raise ServerError(f"port {each} of {host}: {reason}; choose another with --port", str(each)) from None
         return listener

@@ -26,6 +26,7 @@ from selfmate.studio.messages import (
     SavePgn,
     StudyGame,
     StudyNode,
+    sentence,
 )
 
 __all__ = ["load_pgn", "position_view", "save_pgn"]
@@ -45,6 +46,8 @@ def position_view(request: AskPosition) -> PositionView:
 def load_pgn(request: LoadPgn) -> StudyGame:
     """Return the first game of a PGN text; raises `PgnError` if there is none that can be read."""
     games = list(itertools.islice(read_games(io.StringIO(request.text), lenient=True), 2))
+    if games and games[0].error is not None and games[0].next is None:
+        raise games[0].error
     if not games or (games[0].next is None and not request.text.strip().startswith("[")):
         raise PgnError("this text has no game in PGN", request.text)
     game = games[0]
@@ -58,6 +61,7 @@ def load_pgn(request: LoadPgn) -> StudyGame:
         nodes=nodes,
         comment=game.comment,
         more_games=len(games) > 1,
+        repair=sentence(str(game.repairs[-1 if game.error else 0])) if game.repairs else "",
     )
 
 

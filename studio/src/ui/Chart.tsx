@@ -38,6 +38,28 @@ function usualHeight(): number {
   return Math.round(Math.max(190, (innerHeight - 240) / 2 - 92));
 }
 
+/** Draw the interval of each point as a bar: a band needs two points. */
+function drawErrors(chart: uPlot, series: readonly ChartSeries[]): void {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  series.forEach((each, index) => {
+    ctx.strokeStyle = colour(COLOURS[index % COLOURS.length] ?? "--accent");
+    each.error?.forEach((error, place) => {
+      const [x, y] = [each.x[place] ?? 0, each.y[place] ?? 0];
+      const across = chart.valToPos(x, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(across, chart.valToPos(y - error, "y", true));
+      ctx.lineTo(across, chart.valToPos(y + error, "y", true));
+      ctx.stroke();
+    });
+  });
+  ctx.restore();
+}
+
 export function Chart({
   title,
   note,
@@ -128,7 +150,7 @@ export function Chart({
         ],
         series: [{}, ...withBands],
         bands,
-        hooks: { setCursor: [(chart) => show(chart.cursor.idx)] },
+        hooks: { setCursor: [(chart) => show(chart.cursor.idx)], draw: [(chart) => drawErrors(chart, latest.current)] },
       },
       alignSeries(series, stacked),
       element,

@@ -18,6 +18,8 @@ const RIGHTS: readonly (readonly [string, string])[] = [
   ["k", "Black O-O"],
   ["q", "Black O-O-O"],
 ];
+/** Characters of a FEN: the server takes no more. */
+const MOST_FEN = 200;
 const TRAY = ["K", "Q", "R", "B", "N", "P", "k", "q", "r", "b", "n", "p"];
 
 export function BoardEditor({ variant, fen, onClose, onDone }: Props) {
@@ -133,7 +135,13 @@ export function BoardEditor({ variant, fen, onClose, onDone }: Props) {
           </div>
           <label class="f">
             <span>FEN</span>
-            <input class="inp mono" name="fen" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+            <input
+              class="inp mono"
+              name="fen"
+              maxLength={MOST_FEN}
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
           </label>
           <p class="sm" role="status">
             {problem ? (
@@ -142,7 +150,7 @@ export function BoardEditor({ variant, fen, onClose, onDone }: Props) {
               <span class="mut">This position can be played from.</span>
             )}
           </p>
-          <button type="button" class="btn pri lg" disabled={problem !== null} onClick={() => onDone(text)}>
+          <button type="button" class="btn pri lg" disabled={problem !== null} onClick={() => onDone(text.trim())}>
             Use this position
           </button>
         </div>

@@ -89,7 +89,8 @@ export function HomeView() {
                       {variantName(game.variant)} against {game.opponent}
                     </b>
                     <span class="sm mut">
-                      {game.result ?? (game.your_turn ? "your turn" : "it thinks")} · {game.plies} plies
+                      {game.result ?? (game.your_turn ? "your turn" : "it thinks")} · {game.plies}{" "}
+                      {game.plies === 1 ? "ply" : "plies"}
                     </span>
                   </div>
                 </button>

@@ -25,7 +25,7 @@ export interface Setup {
 }
 
 const LIMITS: readonly (readonly [Limit, string])[] = [
-  ["none", "No clock"],
+  ["none", "None"],
   ["1+0", "1 + 0"],
   ["5+3", "5 + 3"],
   ["10+5", "10 + 5"],

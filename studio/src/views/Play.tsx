@@ -5,6 +5,7 @@ import type { Arrow } from "../board/Overlay";
 import { capturedMaterial, kingToMove, moveNumber, otherColor, readMove, speakSan } from "../chess";
 import type { Color, GameView, PlayedMove } from "../messages";
 import { formatRoute, go, replaceRoute, route } from "../router";
+import { ConnectionLost } from "../socket";
 import {
   readSetting,
   say,
@@ -59,6 +60,16 @@ export function PlayView() {
       if (last) replaceRoute("play", [last]);
     }
   }, [id, welcome.value, variant]);
+
+  // A position that there cannot be is not shown.
+  useEffect(() => {
+    if (id !== null || !fen || !variant || !variantCard(variant)) return;
+    server.ask("position.ask", { variant, fen }, "position.view").catch((error: unknown) => {
+      if (error instanceof ConnectionLost) return;
+      sayError(error);
+      replaceRoute("play", [], Object.fromEntries([...query].filter(([name]) => name !== "fen" && name !== "start")));
+    });
+  }, [id, variant, fen, welcome.value === null]);
 
   useEffect(() => {
     if (game) writeSetting("game", game.id);
@@ -322,8 +333,8 @@ function GameBoard({ game }: { game: GameView }) {
           )}
           <IconButton
             icon="flag"
-            label={resigning ? "Press again to resign" : "Resign"}
-            pressed={resigning}
+            label={resigning && !over ? "Press again to resign" : "Resign"}
+            pressed={resigning && !over}
             disabled={over}
             onClick={resign}
           />

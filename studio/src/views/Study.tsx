@@ -67,6 +67,7 @@ export function StudyView() {
     treeNodes: tab === "tree" ? TREE_NODES : 0,
   });
   const { update, review } = analysis;
+  const isOver = board !== null && board.result !== null;
 
   const gameId = query.get("game");
   useEffect(() => {
@@ -222,8 +223,14 @@ export function StudyView() {
           </div>
           {tab === "lines" && (
             <div class="body" role="tabpanel" aria-label="Candidates">
-              <Candidates update={update} onPlay={study.play} onHover={setHovered} />
-              <EnginePanel tree={tree} at={at} onPlay={study.play} />
+              <Candidates
+                update={update}
+                isOver={isOver}
+                problem={analysis.problem}
+                onPlay={study.play}
+                onHover={setHovered}
+              />
+              <EnginePanel tree={tree} at={at} isOver={isOver} onPlay={study.play} />
               <WhyNotCard update={update} before={analysis.before} move={move} onBack={back} />
             </div>
           )}
@@ -336,6 +343,7 @@ function PlayerSelect({ variant, value, update, onChange }: PlayerSelectProps) {
         value={value || usual}
         onChange={(event) => onChange(event.currentTarget.value)}
       >
+        {value && !players.some((each) => each.id === value) && <option value={value}>{value}</option>}
         {players.map((each) => (
           <option key={each.id} value={each.id}>
             {each.name}

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { count, duration } from "../format";
 import type { RunCard, RunView } from "../messages";
 import { formatRoute, go, route } from "../router";
+import { ConnectionLost } from "../socket";
 import { runs, sayError, server, variantName } from "../store";
 import { Icon } from "../ui/Icon";
 import { MatchPanel, type MatchProps } from "./MatchPanel";
@@ -25,7 +26,7 @@ export function TrainView() {
   const id = isNew ? null : (rest[0] ?? list?.[0]?.id ?? null);
   const tab = rest[1] ?? "watch";
   const beside = (query.get("with") ?? "").split(",").filter(Boolean);
-  const view = useRun(id);
+  const [view, problem] = useRun(id);
   const run = view?.run ?? list?.find((each) => each.id === id) ?? null;
   return (
     <section class="view" aria-label="Train and watch">
@@ -72,6 +73,12 @@ export function TrainView() {
           minutes={query.get("minutes") ?? "2"}
           name={query.get("name") ?? ""}
         />
+      ) : problem && !view ? (
+        <div class="tr">
+          <div class="banner err" role="alert">
+            {problem}
+          </div>
+        </div>
       ) : run?.status === "broken" ? (
         <div class="tr">
           <div class="banner err" role="alert">
@@ -134,21 +141,26 @@ function matchPlayers({ run, checkpoints }: RunView): Pick<MatchProps, "first" |
   return first && second && first !== second ? { first, second, more } : { more };
 }
 
-/** Follow a run of the server. */
-function useRun(id: string | null): RunView | null {
+/** Follow a run of the server: what is known of it, or why it cannot be followed. */
+function useRun(id: string | null): [RunView | null, string | null] {
   const [view, setView] = useState<RunView | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     setView(null);
+    setProblem(null);
     if (id === null) return;
     const endHearing = server.on("run.view", (event) => event.run.id === id && setView(event));
-    const endOpening = server.onOpen(() => void server.ask("run.watch", { id }, "run.view").catch(sayError));
+    const fail = (error: unknown) => {
+      if (!(error instanceof ConnectionLost)) setProblem(error instanceof Error ? error.message : String(error));
+    };
+    const endOpening = server.onOpen(() => void server.ask("run.watch", { id }, "run.view").catch(fail));
     return () => {
       endHearing();
       endOpening();
       server.send("run.watch", { id: "" });
     };
   }, [id]);
-  return view;
+  return [view, problem];
 }
 
 function RunStatus({ run }: { run: RunCard }) {

@@ -6,13 +6,16 @@ import type { AnalysisUpdate } from "../../messages";
 
 interface Props {
   update: AnalysisUpdate | null;
+  isOver: boolean;
+  /** Why there is no analysis. */
+  problem: string | null;
   onPlay: (uci: string) => void;
   onHover: (uci: string | null) => void;
 }
 
 const SHOWN = 12;
 
-export function Candidates({ update, onPlay, onHover }: Props) {
+export function Candidates({ update, isOver, problem, onPlay, onHover }: Props) {
   const order = useRef(new SteadyOrder());
   const fen = useRef("");
   const [held, setHeld] = useState(false);
@@ -82,8 +85,8 @@ export function Candidates({ update, onPlay, onHover }: Props) {
           </button>
         ))}
         {!update && (
-          <div class="empty" aria-busy="true">
-            No analysis yet.
+          <div class="empty" aria-busy={!isOver && !problem}>
+            {isOver ? "The game is over here: there is nothing to search." : (problem ?? "No analysis yet.")}
           </div>
         )}
       </div>

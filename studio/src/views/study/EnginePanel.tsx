@@ -8,10 +8,11 @@ import { lineTo, type GameTree } from "../../tree";
 interface Props {
   tree: GameTree;
   at: number;
+  isOver: boolean;
   onPlay: (uci: string) => void;
 }
 
-export function EnginePanel({ tree, at, onPlay }: Props) {
+export function EnginePanel({ tree, at, isOver, onPlay }: Props) {
   const engines = (welcome.value?.engines ?? []).filter(
     (each) => each.variant === null || each.variant === tree.variant.replace(/960$/, ""),
   );
@@ -20,7 +21,7 @@ export function EnginePanel({ tree, at, onPlay }: Props) {
   const moves = lineTo(tree, at).map((index) => tree.moves[index]?.uci ?? "");
   useEffect(() => {
     setUpdate(null);
-    if (!engine || !tree.start) return;
+    if (!engine || !tree.start || isOver) return;
     let ask = 0;
     const end = server.on("engine.update", (event) => {
       if (event.ask === ask) setUpdate(event);
@@ -33,7 +34,7 @@ export function EnginePanel({ tree, at, onPlay }: Props) {
       endOpen();
       server.send("engine.stop", {});
     };
-  }, [engine, tree.variant, tree.start, moves.join(" ")]);
+  }, [engine, tree.variant, tree.start, moves.join(" "), isOver]);
   if (engines.length === 0) return null;
   return (
     <div class="engine-panel" aria-label="Outside engine">

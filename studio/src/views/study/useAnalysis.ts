@@ -22,6 +22,8 @@ export interface Review {
 export interface Analysis {
   /** The newest update of the shown position. */
   update: AnalysisUpdate | null;
+  /** Why there is none. */
+  problem: string | null;
   /** The last update of the position before the shown one, if it was analysed. */
   before: AnalysisUpdate | null;
   review: Review | null;
@@ -37,6 +39,7 @@ export function useAnalysis(
   options: AnalysisOptions,
 ): Analysis {
   const [update, setUpdate] = useState<AnalysisUpdate | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
   const [review, setReview] = useState<Review | null>(null);
   const analysisAsk = useRef(0);
   const reviewAsk = useRef(0);
@@ -60,14 +63,23 @@ export function useAnalysis(
         return { moves, progress: event.done ? 1 : (event.ply + 1) / moves.length };
       });
     });
+    const endFailures = server.on("failure", (event) => {
+      if (event.ask > 0 && event.ask === analysisAsk.current) setProblem(event.message);
+      if (event.ask > 0 && event.ask === reviewAsk.current) setReview(null);
+    });
+    // A review ends with its connection.
+    const endOpen = server.onOpen(() => setReview((before) => (before && before.progress < 1 ? null : before)));
     return () => {
       endUpdates();
       endMoves();
+      endFailures();
+      endOpen();
       server.send("analysis.stop", {});
     };
   }, []);
 
   useEffect(() => {
+    setProblem(null);
     if (isReviewing) return;
     if (!isOn || isOver || !tree.start) {
       if (analysisAsk.current) server.send("analysis.stop", {});
@@ -103,6 +115,7 @@ export function useAnalysis(
   const parent = tree.moves[at]?.parent;
   return {
     update: update && update.fen === position ? update : null,
+    problem,
     before: parent === undefined ? null : (known.current.get(fenAt(tree, parent)) ?? null),
     review,
     startReview: () => {

@@ -2,6 +2,8 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { BoardState, LoadPgn } from "../../messages";
 import { keepStudy, keptStudy } from "../../keptStudy";
+import { replaceRoute, route } from "../../router";
+import { ConnectionLost } from "../../socket";
 import { say, sayError, server, variantCard, welcome } from "../../store";
 import { addMove, emptyTree, fenAt, mainLine, ROOT, treeOfLine, treeOfNodes, uciLine, type GameTree } from "../../tree";
 
@@ -42,6 +44,11 @@ export function useStudy(query: URLSearchParams): Study {
 
   // Another variant or position in the address begins anew; an address without one leaves the game as it is.
   useEffect(() => {
+    if (welcome.value && !variantCard(variant)) {
+      say(`There is no variant “${variant}”.`);
+      replaceRoute("study", route.value.rest);
+      return;
+    }
     const start = fen ?? variantCard(variant)?.start;
     const isSame = shownAddress.current === address || (address === "" && current.current.tree.start !== "");
     if (start) shownAddress.current = address;
@@ -79,7 +86,14 @@ export function useStudy(query: URLSearchParams): Study {
         .ask("position.ask", { variant: tree.variant, fen: tree.start, moves: uciLine(tree, at) }, "position.view")
         .then(
           (view) => wanted && setBoard(view.board),
-          (error: unknown) => wanted && sayError(error),
+          (error: unknown) => {
+            if (!wanted) return;
+            sayError(error);
+            // An address with a position that there cannot be: the usual one is better than none.
+            const usual = variantCard(tree.variant)?.start;
+            const isNew = tree.moves.length === 0 && usual && usual !== tree.start;
+            if (isNew && !(error instanceof ConnectionLost)) open(emptyTree(tree.variant, usual));
+          },
         );
     const end = server.onOpen(() => void ask());
     return () => {
@@ -110,7 +124,8 @@ export function useStudy(query: URLSearchParams): Study {
     const game = await server.ask("pgn.load", { text }, "pgn.loaded");
     const next = treeOfNodes(game.variant, game.start, game.headers, game.nodes, game.comment);
     open(next);
-    if (game.more_games) say("The text has more than one game: the first is open.");
+    const notes = [game.more_games && "The text has more than one game: the first is open.", game.repair];
+    if (notes.some(Boolean)) say(notes.filter(Boolean).join(" "));
   }, []);
 
   const loadGame = useCallback(async (id: string) => {

@@ -1,11 +1,16 @@
 /** A new training run: a recipe, its keys as a form made from their declarations, and the command line of the same. */
+import { Fragment } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { count } from "../../format";
 import type { RecipeForm } from "../../messages";
 import { commandLine, settingsOf } from "../../recipe";
 import { go } from "../../router";
 import { sayError, server, welcome } from "../../store";
 import { InstallTraining } from "./InstallTraining";
 import { KeyField } from "./KeyField";
+
+/** The server takes no more. */
+const MOST_MINUTES = 100_000;
 
 interface Props {
   recipe: string;
@@ -55,7 +60,8 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
     );
   };
   const sections = [...new Set(form?.keys.map((key) => key.section) ?? [])].filter((section) => section !== "variant");
-  const isValid = limit === null || (Number.isFinite(limit) && limit > 0);
+  const isValid = limit === null || (limit > 0 && limit <= MOST_MINUTES);
+  const command = commandLine(recipe, name, isValid ? limit : null, settings);
   return (
     <div class="tr">
       <div class="recipe">
@@ -103,6 +109,11 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
                 aria-invalid={!isValid}
                 onInput={(event) => setMinutes(event.currentTarget.value)}
               />
+              {!isValid && (
+                <span class="problem" role="alert">
+                  Minutes are a number above 0, up to {count(MOST_MINUTES)}.
+                </span>
+              )}
             </label>
             <label class="f">
               <span>Name of the run</span>
@@ -118,7 +129,14 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
             </label>
             <div class="f">
               <span>The same in a terminal</span>
-              <code class="cmd">{commandLine(recipe, name, limit, settings)}</code>
+              <code class="cmd">
+                {command.split(" --").map((part, index) => (
+                  <Fragment key={index}>
+                    {index > 0 && " "}
+                    <span>{index > 0 ? `--${part}` : part}</span>
+                  </Fragment>
+                ))}
+              </code>
             </div>
             {problem && (
               <p class="problem sm" role="alert">
