@@ -260,6 +260,11 @@ def test_a_full_disk_behind_standard_output_is_one_line() -> None:
     assert (done.returncode, done.stderr) == (2, "selfmate: No space left on device\n")
 
 
+def test_a_line_break_in_the_name_of_a_file_is_one_line(run: Run) -> None:
+    answer = run("analyse", "a\nb.pgn")
+    assert (answer.code, answer.err) == (2, "selfmate: a\\nb.pgn: neither a file nor a FEN\n")
+
+
 def test_a_needed_package_that_is_missing_is_named_by_every_command() -> None:
     program = "import sys; sys.modules['starlette'] = None; from selfmate.cli.main import main; main()"
     command = [sys.executable, "-c", program, "studio", "--no-browser"]

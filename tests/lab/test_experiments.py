@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
@@ -51,6 +52,11 @@ def test_settings_are_read_back_equal() -> None:
         ("[dqn]\nnet = 'numpy'", "dqn.net: expected one of core, torch, not 'numpy'"),
         ("[dqn]\naverage = 1.0", "dqn.average: expected a number from 0 to 0.999999, not 1.0"),
         ("[lake", "not TOML: "),
+        pytest.param(f"a = {'[' * 20_000}", "not TOML: maximum recursion depth exceeded", id="deep"),
+        pytest.param(f"a = {'9' * 5000}", "not TOML: Exceeds the limit", id="digits"),
+        pytest.param(f"[lake]\nsize = 0x{'f' * 5000}", "lake.size: expected a whole number from 2 to 64, not 0xfff", id="hex"),
+        pytest.param("#" * 70_000, "longer than 64 KiB", id="long"),
+        ('"a\\nb" = 3', r"'a\nb': unknown section"),
     ],
 )
 def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run: Run) -> None:
@@ -68,9 +74,18 @@ def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run:
         (["--set", "lake.sise=4"], "lake.sise: unknown key; did you mean 'lake.size'?"),
         (["--set", "lake.step_limit=3"], "step_limit must be at least 14, the moves of the shortest path, not 3"),
         (["--set", "lake.map=none.txt"], "none.txt: No such file or directory"),
+        (["--set", "lake.map=/dev/zero"], "/dev/zero: longer than 64 KiB"),
+        (["--set", 'lake.map="a\\u0000"'], r"lake.map: expected the name of a file, not 'a\x00'"),
+        pytest.param(
+            ["--set", f"lake.size={'[' * 20_000}"],
+            "lake.size: expected a whole number from 2 to 64, not '[[[",
+            id="deep",
+        ),
+        (["--set", "a\nb=3"], r"'a\nb': unknown key"),
         (["--agent", "q-tabel"], "unknown agent 'q-tabel'; did you mean 'q-table'?"),
         (["--agent", "cat"], "unknown agent 'cat'; agents: q-table, dqn, mcts, q-table+mcts, dqn+mcts"),
         (["--study", "ice"], "unknown study 'ice'; studies: slipping, simulations, training, all"),
+        (["--study", ""], "unknown study ''; studies: slipping, simulations, training, all"),
         (["no.toml"], "no.toml: No such file or directory"),
         (["--show", "none/x.html"], "none/x.html: there is no such folder"),
         (["--show", "x.html", "--gif", "x.html"], "x.html: named for two outputs; give each a name of its own"),
@@ -165,6 +180,13 @@ def test_other_settings_and_other_folders_are_refused(tmp_path: Path) -> None:
         LakeResults(SMALL, folder)
 
 
+def test_other_maps_are_checked_before_any_work(tmp_path: Path) -> None:
+    changes = ["lake.frozen=0.5", "lake.map_seed=9", "run.maps=1", "lake.step_limit=14"]
+    with pytest.raises(LabError, match="map 10: step_limit must be at least 16, the moves of the shortest path, not"):
+        LakeResults(change(LakeSettings(), changes), tmp_path / "lake")
+    assert not (tmp_path / "lake").exists()
+
+
 def test_another_map_in_the_same_file_is_refused(tmp_path: Path) -> None:
     path, folder = tmp_path / "mine.txt", tmp_path / "lake"
     path.write_text("SF\nFG\n")
@@ -175,6 +197,24 @@ def test_another_map_in_the_same_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"already exists with another map, in map\.txt; name another folder"):
         LakeResults(settings, folder)
     assert (folder / "map.txt").read_text() == "SF\nFG\n"
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\xff\x00\xfe", b"5", b"[]", b'{"job": 3, "result": {}}', b'{"job": "x"}', b"[" * 20_000],
+    ids=["bytes", "number", "list", "name", "half", "deep"],
+)  # fmt: skip
+def test_lines_that_are_no_results_are_skipped(damage: bytes, tmp_path: Path) -> None:
+    jobs = [learn_job("q-table", SMALL, 1, (5,), "test")]
+    first = LakeResults(SMALL, tmp_path / "lake").do(jobs)
+    path = tmp_path / "lake" / "results.jsonl"
+    path.write_bytes(damage + b"\n" + path.read_bytes())
+    assert LakeResults(SMALL, tmp_path / "lake").do(jobs) == json.loads(json.dumps(first))
+
+
+def test_a_process_that_is_killed_is_one_line() -> None:
+    jobs = [LakeJob(name, os._exit, {"status": 1}) for name in "ab"]
+    with pytest.raises(LabError, match="a process was killed, perhaps because memory ran out; run the same command"):
+        LakeResults(SMALL, None).do(jobs, 2)
 
 
 def test_jobs_give_the_same_results_in_other_processes() -> None:

@@ -45,6 +45,11 @@ def test_maps_that_cannot_be_played(rows: tuple[str, ...], message: str, tmp_pat
         read_map(tmp_path / "map.txt")
 
 
+def test_a_map_with_a_byte_order_mark_and_carriage_returns(tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_bytes(b"\xef\xbb\xbfSF\r\nFG\r\n")
+    assert read_map(tmp_path / "map.txt") == ("SF", "FG")
+
+
 def test_numbers_out_of_range() -> None:
     for rate in (-0.1, 1.5, float("nan")):
         with pytest.raises(LabError, match="success_rate: a chance is from 0 to 1"):

@@ -148,8 +148,8 @@ class RecordingNet(TorchNet):
         super().learn(squares, actions, targets)
 
 
-@pytest.mark.parametrize("double", [False, True])
-def test_targets_by_a_second_computation(double: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("double", "replay"), [(False, 10_000), (True, 10_000), (False, 32)])
+def test_targets_by_a_second_computation(double: bool, replay: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step's batch is what was drawn from the moves made, and its targets are r + gamma max Q of the copy."""
     RecordingNet.kept = []
     monkeypatch.setattr(dqn, "TorchNet", RecordingNet)
@@ -170,6 +170,7 @@ def test_targets_by_a_second_computation(double: bool, monkeypatch: pytest.Monke
         def integers(self, high: int, size: int | None = None) -> Any:
             found = self._draw.integers(high, size=size)
             if size is not None:
+                assert high == min(len(memory), replay)
                 batches.append((found, len(memory)))
             return found
 
@@ -189,7 +190,7 @@ def test_targets_by_a_second_computation(double: bool, monkeypatch: pytest.Monke
     # A fast net, so that the target net differs from it
     settings = DqnSettings(
         hidden=8, batch=16, learn_from=20, learn_every=2, target_every=5, double=double, reward_scale=0.005,
-        learning_rate=0.05, average=0.9, net="torch",
+        learning_rate=0.05, average=0.9, net="torch", replay=replay,
     )  # fmt: skip
     list(learn_dqn(lake, settings, 2, (15,)))
     assert len(RecordingNet.kept) == len(batches) > 30
@@ -200,7 +201,8 @@ def test_targets_by_a_second_computation(double: bool, monkeypatch: pytest.Monke
         assert number == 0 or (values != averaged).any()
         if number % 5 == 0:
             target = averaged
-        rows = [memory[:size][index] for index in chosen]
+        # The last move that was written to each place
+        rows = [memory[index + (size - 1 - index) // replay * replay] for index in chosen]
         wanted = []
         for _, _, reward, after, ends in rows:
             best = int((values if double else target)[after].argmax())
@@ -228,11 +230,62 @@ def test_a_snapshot_counts_the_episodes_that_reached_the_goal(monkeypatch: pytes
     assert 0 < last.reached == ends.count(15) < 300
 
 
-def test_the_memory_is_a_ring() -> None:
-    settings = DqnSettings(hidden=4, batch=4, replay=16, learn_from=8)
-    [found] = learn_dqn(DRY, settings, 1, (5,))
-    assert found.moves > 16
-    assert np.isfinite(found.values).all()
+class SeenExploration(Exploration):
+    """Keeps what it is asked, and answers with `end`."""
+
+    asked: list[tuple[int, int]]
+
+    def epsilon(self, *, episodes: int, moves: int) -> float:
+        SeenExploration.asked.append((episodes, moves))
+        return self.end
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("learner", ["q-table", "dqn"])
+def test_what_exploration_counts_and_does(learner: str, epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked before each move, with the episodes and the moves that are over; 0 is greedy, 1 is random."""
+    SeenExploration.asked = []
+    lake = Lake(SMALL_MAP, step_limit=30)
+    episode = lake.episode(1)
+    monkeypatch.setattr(lake, "episode", lambda seed: episode)
+    real = episode.step
+    wanted: list[tuple[int, int]] = []
+    made: list[tuple[int, int]] = []
+    over = [0]
+
+    def step(action: int) -> tuple[int, float, bool, bool]:
+        wanted.append((over[0], len(made)))
+        made.append((episode.state, action))
+        answer = real(action)
+        over[0] += answer[2] or answer[3]
+        return answer
+
+    monkeypatch.setattr(episode, "step", step)
+    exploration = SeenExploration(end=epsilon)
+    if learner == "q-table":
+        [found] = learn_q_table(lake, QTableSettings(exploration=exploration), 1, (20,))
+    else:  # no step is made: the net is the first one
+        settings = DqnSettings(hidden=8, learn_from=10_000, exploration=exploration)
+        [found] = learn_dqn(lake, settings, 1, (20,))
+    assert found.moves == len(made)
+    assert SeenExploration.asked == wanted
+    if epsilon:
+        counts = np.bincount([action for _, action in made], minlength=4) / len(made)
+        assert counts == pytest.approx([0.25] * 4, abs=0.12)
+    elif learner == "dqn":
+        assert all(action == found.values[state].argmax() for state, action in made)
+
+
+def test_the_averaged_weights_follow_closely_at_first() -> None:
+    """The decay is (1 + step) / (10 + step), at most that of the settings: 2 of 11 at the first step, then 0.2."""
+    settings = DqnSettings(hidden=4, average=0.2, learning_rate=0.1, net="torch")
+    net = make_net(first_weights(9, 4, np.random.default_rng(1)), 9, settings)
+    assert isinstance(net, TorchNet)
+    average = net.net[0].weight.detach().numpy().copy()
+    for decay in (2 / 11, 0.2, 0.2):
+        net.learn(*batch_of(np.random.default_rng(2), 9, 8))
+        average = decay * average + (1 - decay) * net.net[0].weight.detach().numpy()
+        assert net.averaged[0].numpy() == pytest.approx(average, abs=1e-6)
 
 
 @pytest.mark.parametrize("learner", ["q-table", "dqn"])

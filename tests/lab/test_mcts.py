@@ -114,14 +114,44 @@ def test_uct_weighs_values_and_visits() -> None:
     node.action_visits, node.value_sums = [1, 9, 5, 5], [1.0, 18.0, 0.0, 5.0]
     assert search.select_action(node) == 0  # 1 + 2 sqrt(ln 20) = 4.46 beats 2 + 2 sqrt(ln 20 / 9) = 3.15
     assert PlainSearch(DRY, c=0.1).select_action(node) == 1
+    # The values of 1 and 9 visits of 20 are equal in UCT where they differ by sqrt(ln 20) - sqrt(ln 20 / 9) = 1.154
+    node.action_visits, node.value_sums = [1, 9, 5, 5], [0.0, 9 * 1.15, -50.0, -50.0]
+    assert PlainSearch(DRY, c=1.0).select_action(node) == 0
+    node.value_sums[1] = 9 * 1.16
+    assert PlainSearch(DRY, c=1.0).select_action(node) == 1
+
+
+def test_the_best_action_among_equal_values_has_more_visits() -> None:
+    search = PlainSearch(DRY)
+    search.begin(0, 1)
+    root = search.nodes[0]
+    root.action_visits, root.value_sums = [0, 2, 5, 5], [0.0, 6.0, 15.0, 15.0]
+    assert search.best_action() == 2
+    root.value_sums[1] = 6.5
+    assert search.best_action() == 1
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3, 50])
+def test_with_the_best_policy_every_first_return_is_the_exact_value(steps: int) -> None:
+    """Nothing slips, so a roll-out and the value where it stops are together the best return, discounted as it is."""
+    values = best_values(DRY, 0.9)
+    for square in (0, 9, 14):
+        fast = make_search(DRY, MctsSettings(gamma=0.9, rollout_steps=steps), greedy(values), values.max(1))
+        plain = PlainSearch(DRY, gamma=0.9, rollout_steps=steps, policy=greedy(values), leaf_values=values.max(1))
+        fast.run(square, 4, 1)
+        plain.run(square, 4, 1)
+        _, _, _, sums, _ = fast.tree()
+        assert sums[0] == pytest.approx(values[square])
+        assert plain.nodes[0].value_sums == pytest.approx(values[square])
 
 
 def test_slips_have_their_probabilities() -> None:
-    search = PlainSearch(ICE)
-    search.begin(9, 1)
+    """Right from square 9 is square 10, with square 1 and square 17 at its sides."""
+    search = PlainSearch(Lake(seed_map(), success_rate=0.8))
     draw = RandomBits(5)
-    counts = np.bincount([search._draw(9, 2, draw.bits() >> 32) for _ in range(30_000)], minlength=3)
-    assert counts / 30_000 == pytest.approx([1 / 3] * 3, abs=0.012)
+    squares = [search._next[9][2][search._draw(9, 2, draw.bits() >> 32)] for _ in range(30_000)]
+    counts = np.bincount(squares, minlength=64)
+    assert counts[[1, 10, 17]] / 30_000 == pytest.approx([0.1, 0.8, 0.1], abs=0.012)
 
 
 def test_more_simulations_help_where_c_fits_the_returns() -> None:

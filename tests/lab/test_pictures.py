@@ -41,11 +41,13 @@ def test_the_trace_is_what_the_fast_search_does(trace: dict[str, Any]) -> None:
     assert len(trace["moves"]) == 10
     for number, move in enumerate(trace["moves"]):
         search.run(move["state"], 20, 2, number)
-        states, visits, action_visits, _, _ = search.tree()
+        states, visits, action_visits, sums, _ = search.tree()
         assert [node["state"] for node in move["nodes"]] == states.tolist()
         counts = [sum(index in s["path"] for s in move["simulations"]) for index in range(len(states))]
         assert counts == visits.tolist()
         assert move["visits"] == action_visits[0].tolist()
+        assert move["values"] == pytest.approx(sums[0] / action_visits[0], abs=0.0051)
+        assert sum(s["returns"][0] for s in move["simulations"]) == pytest.approx(sums[0].sum(), abs=0.11)
         assert move["action"] == search.best_action()
     assert trace["end"] == "goal"
     assert trace["moves"][-1]["next"] == 15

@@ -86,6 +86,12 @@ def test_simulated_episodes_agree_with_exact_evaluation() -> None:
     assert low < evaluate_policy(lake, mixture).chance < high
 
 
+def test_the_first_of_equal_actions_is_taken() -> None:
+    """Values are equal if they differ by rounding only, beside 1 or beside their size."""
+    values = np.array([[1, 3, 3, 0], [0, 1e-12, 0, -1], [0, 0, 1e-6, 0], [90, 90 + 1e-8, -100, 0]])
+    assert greedy(values).tolist() == [1, 0, 2, 0]
+
+
 def test_the_moves_of_a_policy() -> None:
     lake = Lake(("SF", "FG"), slippery=False, step_limit=9)
     right_then_down = np.array([2, 1, 2, 0], np.int8)

@@ -91,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _refuse(message: str) -> NoReturn:
-    """Print in one line what is wrong with the input, and exit."""
-    print(f"selfmate: {message}", file=sys.stderr)
+    """Print in one line what is wrong with the input, and exit; the name of a file may have a line break."""
+    print(f"selfmate: {message}".replace("\n", "\\n"), file=sys.stderr)
     sys.exit(BAD_INPUT)
 
 

@@ -134,7 +134,13 @@ def show(name: str) -> str:
 
 
 def show_value(value: object) -> str:
-    return clip(str(value).lower() if isinstance(value, bool) else repr(value))
+    """Return a value of a TOML file; a whole number of thousands of digits, which Python writes only in hex, so."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return clip(repr(value))
+    except ValueError:
+        return clip(hex(value) if isinstance(value, int) else "a value with a number of too many digits")
 
 
 def one_line(text: str) -> str:

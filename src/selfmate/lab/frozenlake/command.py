@@ -74,7 +74,7 @@ def measure(
 
     `agents` names the learners whose goals are measured; without names, all of them.
     """
-    studies = list(STUDIES) if study == "all" else [study] if study else []
+    studies = list(STUDIES) if study == "all" else [] if study is None else [study]
     if unknown := [name for name in studies if name not in STUDIES]:
         raise LabError(f"unknown study {clip(unknown[0])!r}; studies: {', '.join(STUDIES)}, all", unknown[0])
     if quick:

@@ -67,7 +67,7 @@ class ValueNet(Protocol):
 
 
 class TorchNet:
-    """The net in PyTorch, as one would write it."""
+    """The net in PyTorch: the plain twin."""
 
     def __init__(self, weights: NDArray[np.float32], states: int, settings: DqnSettings) -> None:
         torch = need("torch")

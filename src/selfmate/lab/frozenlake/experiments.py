@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -126,6 +127,7 @@ class LakeResults:
         self._file = None if folder is None else folder / RESULTS_NAME
         self._done: dict[str, dict[str, Any]] = {}
         rows = settings.make_lake().rows
+        _check_other_maps(settings)
         if folder is None:
             return
         if (folder / SETTINGS_NAME).exists():
@@ -171,8 +173,22 @@ def _run(jobs: list[LakeJob], workers: int) -> Iterator[tuple[LakeJob, dict[str,
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
+        except BrokenProcessPool:
+            raise LabError(
+                "a process was killed, perhaps because memory ran out; run the same command again, with fewer --threads"
+            ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _check_other_maps(settings: LakeSettings) -> None:
+    """Raise `LabError` if one of the other maps cannot be played, before any work is done."""
+    for number in range(settings.run.maps):
+        map_seed = settings.lake.map_seed + 1 + number
+        try:
+            settings.make_lake(map_seed)
+        except LabError as error:
+            raise LabError(f"map {map_seed}: {error}", error.part) from None
 
 
 def _check_same(settings: LakeSettings, rows: tuple[str, ...], folder: Path) -> None:
@@ -203,9 +219,10 @@ def _end_last_line(path: Path) -> None:
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the finished jobs of a file; the last line of a call that was killed may be cut off."""
+    """Yield the finished jobs of a file; what is no result, such as a line that was cut off, is skipped."""
     with contextlib.suppress(FileNotFoundError):
-        for line in path.read_text("utf-8").splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
-                entry = json.loads(line)
-                yield entry["job"], entry["result"]
+        for line in path.read_text("utf-8", errors="replace").splitlines():
+            with contextlib.suppress(ValueError, RecursionError):
+                match json.loads(line):
+                    case {"job": str(name), "result": dict(result)}:
+                        yield name, result

@@ -38,6 +38,7 @@ __all__ = [
     "generate_map",
     "need",
     "read_map",
+    "read_text",
     "seed_map",
 ]
 
@@ -51,6 +52,8 @@ SMALLEST, LARGEST = 2, 64
 TILES: Final = "SFHG"
 SEED_MAP_SEED: Final = 48
 SEED_MAP_SIZE: Final = 8
+MAX_BYTES: Final = 64 << 10
+"""Longest file that is read as a map or as settings."""
 MOST_DRAWN: Final = 1000
 """Maps that are drawn before a share of frozen squares is refused."""
 
@@ -275,15 +278,25 @@ def read_map(path: Path) -> tuple[str, ...]:
     """Read a map from a text file, a row in each line, or Gymnasium's `4x4` or `8x8`; raise `LabError`."""
     if str(path) in ("4x4", "8x8"):
         return tuple(need("gymnasium.envs.toy_text.frozen_lake").MAPS[str(path)])
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise LabError(f"{path}: {reason}", str(path)) from None
+    text = read_text(path)
     try:
         return check_map([line.strip() for line in text.splitlines() if line.strip()])
     except LabError as error:
         raise LabError(f"{path}: {error}", error.part) from None
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a map or of settings; raise `LabError` for what is no short text file."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # no more: a device has no end
+        if len(data) > MAX_BYTES:
+            raise LabError(f"{path}: longer than {MAX_BYTES >> 10} KiB", str(path))
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}", str(path)) from None
+    except UnicodeDecodeError:
+        raise LabError(f"{path}: not a text file", str(path)) from None
 
 
 def need(module: str) -> Any:

@@ -23,16 +23,14 @@ from pydantic_core import ErrorDetails
 from selfmate.errors import LabError, clip
 from selfmate.lab.frozenlake.dqn import DqnSettings
 from selfmate.lab.frozenlake.exploration import Exploration
-from selfmate.lab.frozenlake.lake import Lake, generate_map, read_map
+from selfmate.lab.frozenlake.lake import Lake, generate_map, read_map, read_text
 from selfmate.lab.frozenlake.q_table import QTableSettings
-from selfmate.recipe.check import show_value, suggest
+from selfmate.recipe.check import one_line, show, show_value, suggest
 from selfmate.recipe.types import Part, key, number, whole
 from selfmate.recipe.writer import toml_value
 
 __all__ = ["LakeSettings", "change", "from_toml", "load", "to_toml"]
 
-MAX_BYTES: Final = 64 << 10
-"""Longest file that is read as settings."""
 LISTED: Final = "selfmate lab frozenlake --settings"
 """What lists all settings, for messages."""
 
@@ -159,15 +157,9 @@ def load(path: Path | None) -> LakeSettings:
     """Read settings from a file, or return the defaults, which are the seed's; raise `LabError`."""
     if path is None:
         return LakeSettings()
+    text = read_text(path)
     try:
-        data = path.read_bytes()
-        if len(data) > MAX_BYTES:
-            raise LabError(f"{path}: too long for settings", str(path))
-        return from_toml(data.decode("utf-8"))
-    except OSError as error:
-        raise LabError(f"{path}: {error.strerror}", str(path)) from None
-    except UnicodeDecodeError:
-        raise LabError(f"{path}: not a text file", str(path)) from None
+        return from_toml(text)
     except LabError as error:
         raise LabError(f"{path}: {error}", error.part) from None
 
@@ -176,8 +168,8 @@ def from_toml(text: str) -> LakeSettings:
     """Read settings and check keys, types and ranges; raise `LabError` that names everything wrong with them."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise LabError(f"not TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: a number may have too many digits
+        raise LabError(f"not TOML: {one_line(str(error))}") from None
     return _check(document)
 
 
@@ -194,11 +186,11 @@ def change(settings: LakeSettings, changes: Iterable[str]) -> LakeSettings:
         if not equals:
             raise LabError(f"{clip(each)!r}: write section.key=value", each)
         if last not in document.get(section, {}):
-            raise LabError(f"{clip(name)}: unknown key{suggest(name, _keys(), 'keys', LISTED)}", name)
+            raise LabError(f"{show(name)}: unknown key{suggest(name, _keys(), 'keys', LISTED)}", name)
         kind = type(document[section][last])
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             value = text
         document[section][last] = float(value) if kind is float and type(value) is int else value
     return _check(document)
@@ -220,6 +212,8 @@ def _check(document: dict[str, Any]) -> LakeSettings:
     except ValidationError as error:
         problems = [_problem(each) for each in error.errors()]
         raise LabError("; ".join(problems), problems[0].partition(":")[0]) from None
+    if any(character < " " for character in settings.lake.map):
+        raise LabError(f"lake.map: expected the name of a file, not {show_value(settings.lake.map)}", "lake.map")
     if settings.lake.map and settings.run.maps:
         raise LabError("lake.map: a map of a file has no others beside it; set run.maps to 0", "run.maps")
     return settings
@@ -228,7 +222,7 @@ def _check(document: dict[str, Any]) -> LakeSettings:
 def _problem(error: ErrorDetails) -> str:
     """Return pydantic's account of a wrong value as one line: the key, and what would be right."""
     steps = [str(step) for step in error["loc"]]
-    name = clip(".".join(steps))
+    name = ".".join(map(show, steps))
     if error["type"] == "extra_forbidden":
         if len(steps) == 1:
             return f"{name}: unknown section{suggest(name, LakeSettings.model_fields, 'sections')}"

@@ -116,7 +116,6 @@ def evaluate_policy(lake: Lake, policy: Policy) -> PolicyEvaluation:
         at = at @ moves
         arrived += at[lake.goal]
         weighted += step * at[lake.goal]
-        at[lake.is_over] = 0.0
     return PolicyEvaluation(float(arrived), float(weighted / arrived) if arrived else float("nan"))
 
 
