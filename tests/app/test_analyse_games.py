@@ -153,11 +153,13 @@ def test_the_loss_is_the_mean_of_three(queen_game: tuple[Position, Move, Move]) 
         ([0, 0, 0], [-900, -90, -900], (0, -900), (0.0, -0.9), ""),  # the first long one, 0.197
         ([0, 0, 0], [-900, -900, -90], (0, -900), (0.0, -0.9), ""),  # the second
         ([0, 0, 0], [-900, -95, -95], (0, -900), (0.0, -0.9), "??"),  # 0.21
-        ([-790] * 3, [-1000, -1610, -1610], (0, -380), (0.0, -0.9), ""),  # 0.06: an overwhelming lead alone is no loss
-        ([0, 0, 0], [-200, -200, -200], (0, -100), (0.0, -0.2), "?!"),  # 0.42, 0.2 and 0.2
+        ([-790] * 3, [-1000, -1260, -1260], (0, -380), (0.0, -0.9), ""),  # 0.06: an overwhelming lead alone is no loss
+        ([0, 0, 0], [-200, -200, -200], (0, -100), (0.0, -0.22), "?!"),  # 0.42, 0.2 and 0.22
         ([0, 0, 0], [-200, -200, -200], (0, -100), (0.0, -0.15), ""),  # the judge sees too little
-        ([0, 0, 0], [-200, -200, -200], (0, -60), (0.0, -0.2), ""),  # the plain evaluation
-        ([0, 0, 0], [-200, -200, -200], (0, -400), (0.0, 0.1), "?!"),  # the judge prefers the move, the others do not
+        ([0, 0, 0], [-200, -200, -200], (0, -60), (0.0, -0.22), ""),  # the plain evaluation
+        ([0, 0, 0], [-900, -900, -900], (0, -100), (0.0, -0.15), ""),  # 0.96 counts as 0.35, as much as both others
+        ([0, 0, 0], [-900, -900, -900], (0, -100), (0.0, -0.22), "?!"),  # as 0.42
+        ([0, 0, 0], [-200, -200, -200], (0, -400), (0.0, 0.08), "?!"),  # the judge prefers the move, the others do not
         ([0, 0, 0], [-200, -200, -200], (0, -400), (0.0, 0.2), ""),
         ([900, 900, 900], [500, 500, 500], (900, 500), (0.9, 0.8), ""),  # four pawns of nine hardly change the value
         ([200, 999_990, 999_990], [50, 50, 50], (999_990, 100), (0.9, 0.1), "??"),  # a mate is missed
@@ -196,15 +198,17 @@ def test_a_mate_is_marked_if_the_game_was_not_lost(
 @pytest.mark.parametrize(
     ("better", "worse", "plain", "mark"),
     [
-        ([-800, -990, -990], [-1200, -1610, -1610], (-650, -1050), "?!"),  # a lead becomes an overwhelming one
-        ([1200, 1610, 1610], [800, 990, 990], (1050, 650), "?!"),  # which is given away
-        ([-800, -990, -990], [-1200, -1610, -999_990], (-650, -1050), "?!"),
-        ([-800, -990, -990], [-1200, -1590, -1610], (-650, -1050), ""),  # the first search sees too little
-        ([-800, -990, -990], [-1200, -1610, -1590], (-650, -1050), ""),  # the second
-        ([-800, -1010, -990], [-1200, -1610, -1610], (-650, -1050), ""),  # the lead was overwhelming before
-        ([1200, 1610, 1610], [800, 990, 1010], (1050, 650), ""),
-        ([-800, -990, -990], [-1200, -1610, -1610], (-660, -1050), ""),  # less than four pawns by the plain evaluation
-        ([-800, -990, -990], [-1200, -1610, -1610], (-500, -990), ""),  # no lead of ten pawns
+        ([-800, -990, -990], [-1200, -1260, -1260], (-650, -1110), "?!"),  # a lead becomes an overwhelming one
+        ([1200, 1260, 1260], [800, 990, 990], (1110, 650), "?!"),  # which is given away
+        ([-800, -990, -990], [-1200, -1260, -999_990], (-650, -1110), "?!"),
+        ([-800, -990, -990], [-1200, -1240, -1260], (-650, -1110), ""),  # the first search sees too little
+        ([-800, -990, -990], [-1200, -1260, -1240], (-650, -1110), ""),  # the second
+        ([-800, -1010, -990], [-1200, -1260, -1260], (-650, -1110), ""),  # the lead was overwhelming before
+        ([1200, 1260, 1260], [800, 990, 1010], (1110, 650), ""),
+        ([-800, -990, -990], [-1200, -1260, -1260], (-720, -1110), ""),  # less than four pawns by the plain evaluation
+        ([-800, -990, -990], [-1200, -1260, -1260], (-500, -1090), ""),  # no lead of eleven pawns
+        ([-800, -990, -990], [-1200, -1260, -1260], (-1090, -1550), "?!"),
+        ([-800, -990, -990], [-1200, -1260, -1260], (-1110, -1550), ""),  # it was there before
     ],
 )
 def test_an_overwhelming_lead_in_a_decided_game(
@@ -243,7 +247,7 @@ def test_with_few_men_only_mates_are_marked() -> None:
         played = list(before.legal_moves)[-1]
         game = (before, played, played)
         assert confirm(game, [0] * 3, [-600] * 3, plain=(0, -600)).mark == ("" if few else "??")
-        decided = confirm(game, [-790] * 3, [-1000, -1610, -1610], plain=(-650, -1050))
+        decided = confirm(game, [-790] * 3, [-1000, -1260, -1260], plain=(-650, -1110))
         assert decided.mark == ("" if few else "?!")
         assert confirm(game, [0] * 3, [-999_990] * 3).mark == "??"
 

@@ -11,7 +11,8 @@ mark. A move is compared with a better one by
    other side has for a loss.
 
 The loss of a move is the mean of what these three see, in value, on the scale from -1 to 1: an error of one of them is
-rarely one of the others. In an endgame a mark needs a larger loss, and with few men left only a forced mate counts:
+rarely one of the others. What the first sees counts for no more than the other two together, since its net takes some
+drawn endings for lost. In an endgame a mark needs a larger loss, and with few men left only a forced mate counts:
 what is a win and what a draw shows only at depths that these searches do not reach.
 
 `?!` stands in two more cases. A forced mate is certain: it needs no judge if the better move is not hopeless, nor if a
@@ -78,10 +79,10 @@ FEW_SHARE: Final = 0.32
 """With at most this share of the men (in chess 10 of 32) only forced mates are marked."""
 HOPELESS_PAWNS: Final = -6.0
 """A move that allows a forced mate has no mark if the better one has this score or less: the game was lost before."""
-LARGE_LEAD, OVERWHELMING_LEAD = 10.0, 16.0
+LARGE_LEAD, OVERWHELMING_LEAD = 10.0, 12.5
 """In a decided game `?!` stands if a lead of at most the first, in pawns, becomes one of the second, or conversely."""
-PLAIN_LOSS, PLAIN_LEAD = 4.0, 10.0
-"""What the evaluation of heuristic-1 must see there: least loss in pawns, and the larger lead."""
+PLAIN_LOSS, PLAIN_LEAD = 4.0, 11.0
+"""What the evaluation of heuristic-1 must see there: the least loss in pawns, and a lead that passes the second."""
 MOST_LEAD: Final = 30.0
 """A larger lead counts as one of so many pawns there, and so does a forced mate."""
 
@@ -187,8 +188,8 @@ class Confirmation:
     """The loss of a move that the searches confirm."""
 
     loss: float
-    """Of value, 0 to 2: the mean of what alpha-beta, its plain evaluation and the judge saw; 0 where it is too small
-    for a mark."""
+    """Of value, 0 to 2: the mean of what alpha-beta (for no more than the other two together), its plain evaluation and
+    the judge saw; 0 where it is too small for a mark."""
     alpha_beta: tuple[float, ...] = ()
     """What each search of alpha-beta saw; it ends with the first that saw too little for a mark."""
     plain: float | None = None
@@ -230,7 +231,8 @@ class _Scores(NamedTuple):
     def is_material(self) -> bool:
         """Whether a plain evaluation sees such a loss, too."""
         better, played = self._leads()
-        return better - played >= PLAIN_LOSS and max(better, -played) >= PLAIN_LEAD
+        smaller, larger = sorted((abs(better), abs(played)))
+        return better - played >= PLAIN_LOSS and smaller <= PLAIN_LEAD <= larger
 
     def _leads(self) -> tuple[float, float]:
         return _pawns(self.better, MOST_LEAD), _pawns(self.played, MOST_LEAD)
@@ -275,7 +277,8 @@ class MoveCheck:
         plain = _Scores(*(-search.plain_score(each, CHECK_NODES[-1]) for each in (good, after)))
         plain_loss = value_of_score(plain.better) - value_of_score(plain.played)
         judged = self._value(good, before) - self._value(after, before)
-        loss = (losses[-1] + plain_loss + judged) / 3
+        others = plain_loss + judged
+        loss = (min(losses[-1], others) + others) / 3
         if min(losses) < LEAST_SEEN or loss < least:
             loss = 0.0
         inaccuracy = decided and plain.is_material
