@@ -418,11 +418,16 @@ def test_the_file_takes_complete_games_only(fools_mate: Path, tmp_path: Path) ->
 def test_bad_targets_are_one_line(run: Run, fools_mate: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.pgn"
     link.symlink_to(fools_mate)
+    notes, both = tmp_path / "notes.txt", tmp_path / "both.svg"
+    notes.write_text("mine")
     for arguments, message in (
         ([fools_mate, "--annotate", link], "link.pgn: this file is being read; choose another for --annotate"),
         ([fools_mate, "--annotate", tmp_path / "no" / "out.pgn"], "there is no such folder"),
         ([fools_mate, "--annotate", tmp_path], "a folder, not a file"),
         ([fools_mate, "--graph", tmp_path / "no" / "out.svg"], "there is no such folder"),
+        ([fools_mate, "--graph", link], "link.pgn: this file is being read; choose another for --graph"),
+        ([fools_mate, "--graph", notes], "notes.txt: exists and is no picture; --graph writes an .svg"),
+        ([fools_mate, "--graph", both, "--annotate", both], "both.svg: --graph and --annotate name the same file"),
         (["--annotate", tmp_path / "out.pgn"], "--annotate needs games: a PGN file"),
         (["--graph", tmp_path / "out.svg"], "--graph needs games: a PGN file"),
     ):
@@ -430,8 +435,9 @@ def test_bad_targets_are_one_line(run: Run, fools_mate: Path, tmp_path: Path) ->
         assert (code, out) == (2, "")
         assert len(err.splitlines()) == 1
         assert message in err
-    assert fools_mate.read_text() == FOOLS_MATE
+    assert (fools_mate.read_text(), notes.read_text()) == (FOOLS_MATE, "mine")
     assert not (tmp_path / "out.pgn").exists()
+    assert not both.exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")

@@ -54,7 +54,9 @@ def test_settings_are_read_back_equal() -> None:
         ("[lake", "not TOML: "),
         pytest.param(f"a = {'[' * 20_000}", "not TOML: maximum recursion depth exceeded", id="deep"),
         pytest.param(f"a = {'9' * 5000}", "not TOML: Exceeds the limit", id="digits"),
-        pytest.param(f"[lake]\nsize = 0x{'f' * 5000}", "lake.size: expected a whole number from 2 to 64, not 0xfff", id="hex"),
+        pytest.param(
+            f"[lake]\nsize = 0x{'f' * 5000}", "lake.size: expected a whole number from 2 to 64, not 0xfff", id="hex"
+        ),
         pytest.param("#" * 70_000, "longer than 64 KiB", id="long"),
         ('"a\\nb" = 3', r"'a\nb': unknown section"),
     ],

@@ -474,6 +474,7 @@ def test_groups_are_said_in_one_line(run: Run, tmp_path: Path) -> None:
         (("{pgn}", "--anchor", "Ben"), "is not NAME=ELO"),
         (("{pgn}", "--anchor", "Ben=strong"), "is not NAME=ELO"),
         (("{pgn}", "--anchor", "Ben=nan"), "is not NAME=ELO"),
+        (("{pgn}", "--anchor", "Ben=1e300"), "such as heuristic-1=1000, from -100000 to 100000"),
         (("{pgn}", "--anchor", "Ben=1", "--anchor", "Ben=2"), "cannot be both 1 and 2"),
         (("{pgn}", "--json", "--csv"), "cannot be combined"),
         (("{pgn}", "--model", "glicko"), "elo or bayeselo"),

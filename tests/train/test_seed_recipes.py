@@ -223,12 +223,14 @@ def test_the_phases_of_002_leave_their_files(
         (["-o", "a.pgn", "--stage", "gate"], "--stage chooses metrics, which .pgn does not have"),
         (["-o", "a.csv", "--games", "3"], "--games chooses games, which .csv does not have"),
         (["-o", "nowhere/a.csv"], "there is no such folder"),
+        (["-o", "{run}/metrics.jsonl"], "which is being read; choose another place for --output"),
     ],
 )
 def test_records_that_cannot_be_written_are_refused(
     words: list[str], reason: str, run_of: Callable[[str], Path], run: Command
 ) -> None:
-    answer = run("records", str(run_of("chess-selflearning")), *words)
+    made = run_of("chess-selflearning")
+    answer = run("records", str(made), *(word.format(run=made) for word in words))
     assert answer.code == 2
     assert reason in answer.err
     assert answer.err.count("\n") == 1

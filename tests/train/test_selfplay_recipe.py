@@ -484,12 +484,20 @@ def test_puzzles_of_a_run_begin_games_of_another(tmp_path: Path, run: Command) -
     assert found.bad_rows == 0
     assert len(found.fens) > 4
     assert found.white == len(found.fens) / 2
-    for path, reason in ((tmp_path / "nothing", "neither a run nor a PGN file"), (tmp_path, "not a run directory")):
+    (tmp_path / "empty").mkdir()
+    for path, reason in (
+        (tmp_path / "nothing", "neither a run nor a PGN file"),
+        (tmp_path / "empty", "not a run directory"),
+        (tmp_path, f"puzzles.csv: lies in {tmp_path}, which is being read; choose another place for --output"),
+    ):
         done = run("starts", path, "-o", book)
         assert (done.code, reason in done.err, done.err.count("\n")) == (2, True, 1)
     games = tmp_path / "games.pgn"
     games.write_text("1. Ke4 *")
     assert run("starts", games, "-o", book).err.startswith(f"selfmate: {games}: line 1: 'Ke4' is not legal")
     shutil.copy(next((tmp_path / "run/pgn").glob("*.pgn")), games)
+    copy = games.read_bytes()
+    assert "this file is being read; choose another for --output" in run("starts", games, "-o", games).err
+    assert games.read_bytes() == copy
     assert run("starts", games, "-o", book, "--visits", "50").code == 0
     assert book.read_text().startswith("PuzzleId,FEN,Moves,Rating,")

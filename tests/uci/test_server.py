@@ -498,6 +498,7 @@ def test_a_bad_limit_alone_is_answered_at_once(engine: Uci, bad: str) -> None:
         ("mate -2", "mate is 1 or more"),
         ("movetime -100", "movetime is 0 or more, not -100"),
         ("perft -1", "perft is 0 or more"),
+        ("perft 101", "perft is 100 or less, not 101"),
         (f"nodes -{'9' * 40}", "nodes is 1 or more, not -999"),
         ("movestogo -3", "movestogo is 1 or more, not -3"),
         ("movestogo 0", "movestogo is 1 or more, not 0"),

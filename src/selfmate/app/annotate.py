@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 from selfmate._core import centipawns
 from selfmate.board.game_tree import MoveNode
 from selfmate.board.pgn import Game
-from selfmate.errors import SelfmateError
-from selfmate.util.files import FileError, check_target, explain_full_disk
+from selfmate.util.files import FileError, check_apart, check_target, explain_full_disk
 
 if TYPE_CHECKING:
     from selfmate.app.accuracy import GameSummary
@@ -79,8 +78,7 @@ class AnnotatedFile:
 
     def __init__(self, path: Path, source: Path | None = None) -> None:
         check_target(path)
-        if source is not None and path.exists() and path.samefile(source):
-            raise SelfmateError(f"{path}: this file is being read; choose another for --annotate", str(path))
+        check_apart(path, source, "--annotate")
         self._is_plain = not path.exists() or path.is_file()
         self._path = path.resolve() if self._is_plain else path
         self._temporary = self._path.with_name(f".{self._path.name}.tmp") if self._is_plain else path

@@ -103,7 +103,7 @@ def _run(
     from selfmate.app.analysis_input import read_input
     from selfmate.app.annotate import AnnotatedFile
     from selfmate.board.position import Position
-    from selfmate.util.files import check_target
+    from selfmate.util.files import check_apart, check_target
 
     if variant is not None:
         Position(variant)  # raises for an unknown one
@@ -111,6 +111,11 @@ def _run(
     if given.games is None and (annotate is not None or graph is not None):
         raise SelfmateError(f"{'--annotate' if annotate else '--graph'} needs games: a PGN file")
     check_target(graph)
+    check_apart(graph, given.path, "--graph")
+    if graph is not None and annotate is not None and graph.resolve() == annotate.resolve():
+        raise SelfmateError(f"{graph}: --graph and --annotate name the same file", str(graph))
+    if graph is not None and graph.is_file() and graph.suffix.lower() != ".svg":
+        raise SelfmateError(f"{graph}: exists and is no picture; --graph writes an .svg", str(graph))
     console = Console(highlight=False)
     with (
         AnnotatedFile(annotate, given.path) if annotate else contextlib.nullcontext() as annotated,

@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 
@@ -56,6 +56,10 @@ def print_skills(results: PgnResults, *, as_json: bool) -> None:
         show_skills(skills, results, Console())
 
 
+MOST_ELO: Final = 100_000
+"""The most that an anchor may be, above or below zero."""
+
+
 def parse_anchors(texts: Iterable[str]) -> dict[str, float]:
     """Return anchors written `NAME=ELO`; raises `SelfmateError` for anything else.
 
@@ -69,8 +73,9 @@ def parse_anchors(texts: Iterable[str]) -> dict[str, float]:
             elo = float(number)
         except ValueError:
             elo = math.nan
-        if not equals or not name or not math.isfinite(elo):
-            raise SelfmateError(f"--anchor: {clip(text)!r} is not NAME=ELO, such as heuristic-1=1000", text)
+        if not equals or not name or not abs(elo) <= MOST_ELO:
+            example = f"such as heuristic-1=1000, from -{MOST_ELO} to {MOST_ELO}"
+            raise SelfmateError(f"--anchor: {clip(text)!r} is not NAME=ELO, {example}", text)
         if anchors.get(name, elo) != elo:
             raise SelfmateError(f"--anchor: {name!r} cannot be both {anchors[name]:g} and {elo:g}", name)
         anchors[name] = elo

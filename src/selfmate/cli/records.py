@@ -38,7 +38,7 @@ def records(
     Example: selfmate records runs/gardner-laptop -o gates.csv --stage gate
     """
     from selfmate.rundir.reader import RunReader
-    from selfmate.util.files import check_target, write_output
+    from selfmate.util.files import check_apart, check_target, write_output
 
     kind = output.suffix.lower()
     if kind not in KINDS:
@@ -48,6 +48,7 @@ def records(
     if games is not None and kind == ".csv":
         raise SelfmateError("--games chooses games, which .csv does not have; write a .pgn or a .jsonl", str(games))
     check_target(output)
+    check_apart(output, run, "--output")
     text, count = KINDS[kind](RunReader.open(run), stage if kind == ".csv" else games)
     write_output(output, text.encode("utf-8"))
     print(f"{output}: {count}.")

@@ -43,10 +43,11 @@ def starts(
     from selfmate.board.puzzles import write_puzzles
     from selfmate.cli.common import progress_bar
     from selfmate.match.puzzle_maker import balanced, make_puzzles
-    from selfmate.util.files import check_target, write_output
+    from selfmate.util.files import check_apart, check_target, write_output
     from selfmate.util.text import many, percent
 
     check_target(output)
+    check_apart(output, source, "--output")
     chosen = _games_of_run(source, games) if source.is_dir() else _games_of_pgn(source, variant, games)
     with progress_bar() as bar:
         task = bar.add_task("starts", total=None, note="")

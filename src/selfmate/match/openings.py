@@ -150,7 +150,8 @@ def _read_lines(path: str | Path, variant: str, plies: int | None) -> Iterator[t
 
 def _read_pgn(path: str | Path, variant: str, plies: int | None) -> Iterator[tuple[str, Position]]:
     for number, game in enumerate(read_and_report(path, str(path)), start=1):
-        if game.error is not None:  # printed already; a line that was cut off is no opening of the book
+        # Printed already: a line that was cut off, or text without a game, is no opening of the book.
+        if game.error is not None or (game.repairs and game.next is None):
             continue
         if game.variant != variant:
             raise SelfmateError(f"game {number} is {game.variant}, not {variant}", game.variant)

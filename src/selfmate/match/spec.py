@@ -137,7 +137,7 @@ def read_contestant(text: str, default: Limit) -> Contestant:
     limit = own.limit if own.limit.is_set else replace(default, visits=None)
     _check_limit(limit, shown)
     if not limit.is_set:
-        ways = f"{clip(text)}?nodes=1000, or --nodes, --movetime or --tc for all"
+        ways = f"{clip(text)}{'&' if query else '?'}nodes=1000, or --nodes, --movetime or --tc for all"
         raise ContestantError(f"{shown}: an engine needs a limit: {ways}", text)
     engine = EngineSpec(
         command=command, options=tuple(own.options), directory=own.directory, environment=own.environment

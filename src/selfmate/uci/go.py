@@ -32,6 +32,8 @@ LOWEST: Final = {
     **dict.fromkeys(("movestogo", "nodes", "depth", "mate"), 1),
 }
 """The arguments that are numbers, with the least that each may be."""
+HIGHEST: Final = {"perft": 100}
+"""The most that an argument may be, where there is a bound; other numbers count as `MAX_VISITS` beyond that."""
 CLOCKS: Final = ("wtime", "btime")
 """GUIs send the time of a clock that ran out as a negative number; it counts as 0."""
 WORDS: Final = {*LOWEST, "searchmoves", "infinite", "ponder"}
@@ -134,6 +136,8 @@ def parse_go(text: str, position: _core.Position) -> tuple[GoCommand, str]:
                 refused.append(f"{word}: a whole number follows, not {clip(given)!r}")
             elif (number := int(given[:MAX_DIGITS])) < LOWEST[word] and word not in CLOCKS:
                 refused.append(f"{word} is {LOWEST[word]} or more, not {clip(given)}")
+            elif number > HIGHEST.get(word, number):
+                refused.append(f"{word} is {HIGHEST[word]} or less, not {clip(given)}")
             else:
                 numbers[word] = min(max(number, LOWEST[word]), MAX_VISITS)
         else:

@@ -18,6 +18,7 @@ from selfmate.errors import SelfmateError
 __all__ = [
     "FileError",
     "Stamp",
+    "check_apart",
     "check_target",
     "explain_full_disk",
     "new_folder",
@@ -62,6 +63,28 @@ def check_target(path: Path | None) -> None:
         is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
         reason = "the disk is read-only" if is_read_only else "permission denied"
         raise FileError(f"{path}: cannot be written: {reason}", str(path))
+
+
+def check_apart(path: Path | None, source: Path | None, option: str) -> None:
+    """Raise `FileError` if writing `path` would change what is read: the file `source`, or a file in that folder.
+
+    >>> check_apart(Path("games.pgn"), Path("games.pgn"), "--output")
+    Traceback (most recent call last):
+    ...
+    selfmate.util.files.FileError: games.pgn: this file is being read; choose another for --output
+    >>> check_apart(Path("run/metrics.jsonl"), Path("run"), "-o")
+    Traceback (most recent call last):
+    ...
+    selfmate.util.files.FileError: run/metrics.jsonl: lies in run, which is being read; choose another place for -o
+    """
+    if path is None or source is None:
+        return
+    target, read = path.resolve(), source.resolve()
+    if target == read or (path.exists() and source.exists() and path.samefile(source)):
+        raise FileError(f"{path}: this file is being read; choose another for {option}", str(path))
+    if read in target.parents:
+        reason = f"lies in {source}, which is being read; choose another place for {option}"
+        raise FileError(f"{path}: {reason}", str(path))
 
 
 def write_file(path: Path, data: bytes) -> Stamp:
