@@ -445,7 +445,7 @@ def test_a_full_disk_is_one_line(run: Run, fools_mate: Path) -> None:
     code, _, err = run("analyse", fools_mate, "--visits", "10", "--annotate", "/dev/full")
     assert code == 2
     assert len(err.splitlines()) == 1
-    assert os.strerror(28) in err
+    assert f"/dev/full: {os.strerror(28)}" in err
 
 
 # -- accuracy and graphs --------------------------------------------------------------------------

@@ -342,6 +342,8 @@ def test_minutes_end_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "No final matches: too little time was left for them.",
         f"Play it: {program_name()} play {tmp_path / 'run'}",
     ]
+    go(tmp_path / "run", minutes=0.0001, is_part=True)
+    assert capsys.readouterr().out.splitlines()[-1] == "No final matches: too little time was left for them."
     summary = go(tmp_path / "run", "gate.games=0")
     assert summary.reason == "complete"
     assert summary.scores.keys() == {"untrained", "heuristic-1"}

@@ -64,8 +64,17 @@ class FakeRuns:
         monkeypatch.setattr(study_module, "measure_champion", self.measure)
 
     def train(
-        self, recipe: str | Path, *, run: Path, minutes: float, overrides: Sequence[str], seed: int, device: str
+        self,
+        recipe: str | Path,
+        *,
+        run: Path,
+        minutes: float,
+        overrides: Sequence[str],
+        seed: int,
+        device: str,
+        is_part: bool,
     ) -> Summary:
+        assert is_part  # the command of the study resumes it
         run.mkdir(exist_ok=True)
         state = json.loads((run / "state.json").read_text()) if (run / "state.json").exists() else {"seconds": 0.0}
         self.calls.append((run.name, round(60 * minutes, 3), seed))

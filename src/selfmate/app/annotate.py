@@ -101,7 +101,10 @@ class AnnotatedFile:
                     self._file.truncate(end)
                     raise
         else:
-            self._write(data)
+            try:
+                self._write(data)
+            except OSError as error:
+                raise FileError(f"{self._path}: {error.strerror}", str(self._path)) from error
         self._games += 1
         self._has_moves |= game.next is not None
 

@@ -261,7 +261,7 @@ def _train_fork(folder: Path, plan: AbPlan, arm: Arm, seed: int, recipe: Recipe,
     if left > SPARE_SECONDS:
         # The lines of the session are not part of the output.
         with contextlib.redirect_stdout(sys.stderr):
-            summary = train_run(directory / FORK_RECIPE, directory, left / 60, device=device)
+            summary = train_run(directory / FORK_RECIPE, directory, left / 60, device=device, is_part=True)
         if summary.reason == "stopped":
             return False
     state = read_state(directory)

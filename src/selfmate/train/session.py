@@ -74,6 +74,7 @@ def train(
     make_games: MakeGames = local_games,
     ray: str | None = None,
     learners: int = 1,
+    is_part: bool = False,
 ) -> Summary:
     """Train by a recipe until the run is complete, `minutes` have passed or a stop was requested.
 
@@ -83,7 +84,8 @@ def train(
     session plays no games of self-play: its cycles learn from the games that there are. A lane or the learner that has
     stood still for `watchdog` minutes (0: any time) ends the session. `make_games` makes the source of the games; one
     that plays on a cluster of Ray gives the `ray` address, for the command that resumes. So many `learners` share every
-    batch, each on a GPU or core of its own.
+    batch, each on a GPU or core of its own. A session that is a part of a test or a study (`is_part`) does not say how
+    to resume it: the command of the whole does.
     """
     began = time.monotonic()
     # 1. Check the arguments before anything is written
@@ -128,7 +130,7 @@ def train(
                 with learner_processes(learners, device) as options["group"]:
                     trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
                     scores = _train(trainer)
-            return _summarise(trainer, scores, command)
+            return _summarise(trainer, scores, None if is_part else command)
 
 
 def _new_status(run: Run, recipe: str, deadline: float | None) -> TrainingStatus:
@@ -157,8 +159,8 @@ def _train(trainer: Trainer) -> dict[str, Match]:
     return scores
 
 
-def _summarise(trainer: Trainer, scores: dict[str, Match], command: str) -> Summary:
-    """Print the final scores, how to play the net and how to resume, as the last lines."""
+def _summarise(trainer: Trainer, scores: dict[str, Match], command: str | None) -> Summary:
+    """Print the final scores, and with a command how to play the net and how to resume, as the last lines."""
     run, stop, view = trainer.run, trainer.stop, trainer.view
     cycles = run.recipe.selfplay.cycles
     is_complete = run.state.cycle >= cycles
@@ -173,11 +175,10 @@ def _summarise(trainer: Trainer, scores: dict[str, Match], command: str) -> Summ
         view.say("The time is over; everything up to here is saved.")
     if not scores and not stop.asked and at(run.recipe.gate.final_games, run.state.cycle):
         view.say("No final matches: too little time was left for them.")
-    view.say(f"Play it: {shlex.join([program_name(), 'play', str(run.directory)])}")
-    if is_complete:
-        view.say(f"Train on: {command} --set selfplay.cycles={2 * cycles}")
-    else:
-        view.say(f"Run the same command again to resume:\n{command}")
+    if command is not None:
+        view.say(f"Play it: {shlex.join([program_name(), 'play', str(run.directory)])}")
+        resume = f"Run the same command again to resume:\n{command}"
+        view.say(f"Train on: {command} --set selfplay.cycles={2 * cycles}" if is_complete else resume)
     return Summary(
         reason="stopped" if stop.asked else "complete" if is_complete else "time",
         signal=stop.signal if stop.asked else None,

@@ -70,6 +70,7 @@ class Train(Protocol):
         overrides: Sequence[str],
         seed: int,
         device: str,
+        is_part: bool,
     ) -> Summary: ...
 
 
@@ -253,6 +254,7 @@ class _Worker:
                 overrides=(*settings, *FORK_SETTINGS),
                 seed=self.plan.seed + number,
                 device=self.device,
+                is_part=True,
             )
         return summary.reason != "stopped"
 
