@@ -62,6 +62,20 @@ def clip(text: str) -> str:
     return text if len(text) <= MAX_PART else text[: MAX_PART - 1] + "…"
 
 
+def clip_repr(value: object) -> str:
+    """Return the `repr` of a value in one line, shortened by `clip`.
+
+    Python writes a whole number of thousands of digits in hexadecimal only, and so does this.
+
+    >>> clip_repr("e2e9"), clip_repr(10**5000)[:10]
+    ("'e2e9'", '0x31e20801')
+    """
+    try:
+        return clip(" ".join(repr(value).splitlines()))
+    except ValueError:
+        return clip(hex(value) if isinstance(value, int) else "a value with a number of too many digits")
+
+
 class SelfmateError(ValueError):
     """Base of every error in this module.
 

@@ -113,6 +113,8 @@ def test_last_move_must_fit_the_board() -> None:
         ({"check": 40}, "40"),
         ({"size": 0}, "0"),
         ({"size": 10**9}, "1000000000"),
+        ({"orientation": "x"}, "'x'"),
+        ({"orientation": None}, "None"),
     ],
 )
 def test_bad_options_are_refused(options: svg.BoardOptions, part: str) -> None:

@@ -153,10 +153,19 @@ def test_a_wrong_array_raises_one_exception(name: str) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("action", [-1, 0, 4671, 1 << 40, 10**30, 1.5, "e2e4", None])
+@pytest.mark.parametrize(
+    "action", [-1, 0, 4671, 1 << 40, 10**30, pytest.param(10**5000, id="5001 digits"), 1.5, "e2e4", None]
+)
 def test_an_action_without_a_move_is_illegal(action: Any) -> None:
     with pytest.raises(IllegalMove):
         move_of(CHESS, action)
+
+
+@pytest.mark.parametrize("position", [None, "startpos"])
+def test_actions_are_those_of_a_position(position: Any) -> None:
+    for call in (lambda: action_of(position, "e2e4"), lambda: move_of(position, 5)):
+        with pytest.raises(TypeError, match="a position is needed, not "):
+            call()
 
 
 def test_a_move_without_an_action() -> None:

@@ -7,6 +7,7 @@ import itertools
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import chess.pgn
 import pytest
@@ -364,6 +365,15 @@ def test_result_comes_from_tag_or_marker() -> None:
     assert caught.value.part == "2-0"
 
 
+def test_a_tag_has_a_result_or_another_spelling_of_one() -> None:
+    assert Game.from_pgn('[Result "½-½"]\n\n1. e4').result == "1/2-1/2"
+    with pytest.raises(PgnError, match=r"^line 2: not a result: '9-9'; use one of 1-0 0-1 ") as caught:
+        Game.from_pgn('[White "Anna"]\n[Result "9-9"]\n\n1. e4 *')
+    assert caught.value.part == "9-9"
+    with pytest.raises(PgnError, match="not a result"):
+        Game().headers["Result"] = "9-9"
+
+
 def test_comment_after_the_result_belongs_to_the_last_move() -> None:
     games = list(read_games(io.StringIO("1. e4 1-0 {time}\n{over\nhere}\n\n1. d4 0-1 1. c4 *")))
     assert [sans(game) for game in games] == [["e4"], ["d4"], ["c4"]]
@@ -427,6 +437,21 @@ def test_on_error_collect_gives_what_could_be_read() -> None:
 def test_on_error_is_checked_at_once() -> None:
     with pytest.raises(ValueError, match="on_error"):
         read_games(io.StringIO(""), on_error="ignore")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [-1, 0, 10**30, pytest.param(10**5000, id="5001 digits"), 1.5, "5", None])
+def test_the_limit_on_characters_is_a_number(number: Any) -> None:
+    for read in (Game.from_pgn, lambda text, **limit: read_games(io.StringIO(text), **limit)):
+        with pytest.raises(PgnError, match=r"^max_chars must be a whole number from 1 to "):
+            read("1. e4", max_chars=number)
+    assert Game.from_pgn("1. e4", max_chars=1 << 40).result == "*"
+
+
+@pytest.mark.parametrize("path", ["\0", "\ud800", "nowhere.pgn", "x" * 5000])
+def test_a_path_that_cannot_be_opened(path: str) -> None:
+    with pytest.raises(OSError, match=r"^\[Errno \d+\] ") as caught:
+        list(read_games(path))
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("on_error", ["skip", "collect"])

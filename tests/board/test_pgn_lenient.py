@@ -198,6 +198,15 @@ def test_damaged_tags(line: str, value: str) -> None:
     assert [repair.line for repair in game.repairs] == [2]
 
 
+@pytest.mark.parametrize(("marker", "result"), [("*", "*"), ("1-0", "1-0")])
+def test_a_tag_that_is_no_result_leaves_that_of_the_moves(marker: str, result: str) -> None:
+    game = one(f'[Event "x"]\n[Result "9-9"]\n\n1. e4 {marker}')
+    assert (game.result, sans(game)) == (result, ["e4"])
+    assert [str(repair) for repair in game.repairs] == [
+        "line 2, column 1: not a result: '9-9'; use one of 1-0 0-1 1/2-1/2 *; read as *"
+    ]
+
+
 def test_text_between_tags_and_after_them_is_left_out() -> None:
     game = one('Games of the club\n[Event "x"] y\nround one\n[White "A\x01B"]\n\n1. e4 *')
     assert (game.headers["Event"], game.headers["White"], sans(game)) == ("x", "AB", ["e4"])

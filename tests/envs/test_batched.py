@@ -119,6 +119,7 @@ def test_arrays_of_the_caller_are_written() -> None:
 WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "no games": (EnvError, lambda: BatchedGames("chess", 0), "games must be a whole number from 1"),
     "many games": (EnvError, lambda: BatchedGames("chess", 10**12), "games must be"),
+    "too many games": (EnvError, lambda: BatchedGames("chess", 65_537), "from 1 to 65536, not 65537"),
     "half a game": (EnvError, lambda: BatchedGames("chess", 1.5), "games must be"),  # type: ignore[arg-type]
     "no plies": (EnvError, lambda: BatchedGames("chess", 1, max_plies=0), "max_plies must be"),
     "many threads": (EnvError, lambda: BatchedGames("chess", 1, threads=10**6), "threads must be"),

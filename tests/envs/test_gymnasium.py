@@ -170,6 +170,11 @@ WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "vector seed": (EnvError, lambda: GamesVectorEnv("chess", 2).reset(seed=[1, 2]), "seed must be"),
     "vector actions": (ArrayError, lambda: GamesVectorEnv("chess", 2).step([0.5, 1]), "int64[2] is needed"),
     "vector illegal": (IllegalMove, lambda: GamesVectorEnv("chess", 2).step([0, 0]), "not legal in game 0"),
+    "vector uint64": (
+        IllegalMove,
+        lambda: GamesVectorEnv("chess", 2).step(np.array([1, 2**63], np.uint64)),
+        "action 9223372036854775808 is not legal in game 1",
+    ),
 }
 
 

@@ -122,6 +122,9 @@ WRONG: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "plies": (EnvError, lambda: VariantAECEnv("chess", max_plies=-1), "max_plies must be"),
     "starts": (FenError, lambda: VariantAECEnv("chess", starts=["rubbish"]), "FEN"),
     "seed": (EnvError, lambda: VariantAECEnv("chess").reset(seed=1 << 90), "seed must be"),
+    "agent": (EnvError, lambda: VariantAECEnv("chess").observe("nope"), "agent must be player_0 or player_1"),
+    "space": (EnvError, lambda: VariantAECEnv("chess").observation_space("nope"), "agent must be"),
+    "actions": (EnvError, lambda: VariantAECEnv("chess").action_space("nope"), "agent must be"),
     "before reset": (EnvError, lambda: VariantAECEnv("chess").step(5), "call reset"),
 }
 

@@ -132,12 +132,13 @@ def _without_shards(state: Any) -> Any:
 # -- what cannot be read ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["nowhere", "", "\0", "x" * 5000])
+@pytest.mark.parametrize("place", ["nowhere", "", "\0", "x" * 5000, "x" * 1_000_000])
 def test_no_run(place: str, tmp_path: Path) -> None:
     with pytest.raises(SelfmateError) as caught:
         Run.open(tmp_path / place)
     assert isinstance(caught.value, RunError)
     assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "state.json"])
@@ -178,6 +179,19 @@ def test_numbers_out_of_range(directory: Path, number: Any) -> None:
         list(run.games(newest=number))
     with pytest.raises(RunError, match="must be a whole number"):
         run.batch(number)
+
+
+@pytest.mark.parametrize("cycle", [-1, 1.5, float("nan"), "x", pytest.param(10**5000, id="5001 digits"), True])
+def test_a_cycle_is_a_number(directory: Path, cycle: Any) -> None:
+    with pytest.raises(RunError, match=r"^cycle must be a whole number from 0 to "):
+        list(Run.open(directory).games(cycle=cycle))
+    assert list(Run.open(directory).games(cycle=99)) == []
+
+
+def test_a_stage_is_a_name(directory: Path) -> None:
+    for call in (Run.open(directory).metrics, Run.open(directory).metrics_frame):
+        with pytest.raises(RunError, match=r"^stage must be the name of a step of the loop, such as 'learn', not 5$"):
+            call(5)  # type: ignore[arg-type]
 
 
 def test_a_run_on_a_read_only_disk_is_not_changed(directory: Path, tmp_path: Path) -> None:

@@ -30,17 +30,45 @@ from selfmate import (
 GARDNER = Position("gardner")
 
 
-@pytest.mark.parametrize("number", [0, -1, 10**30, 2.5, "5", True, float("nan"), np.float32(5), [5]])
+@pytest.mark.parametrize(
+    "number",
+    [0, -1, 10**30, pytest.param(10**5000, id="5001 digits"), 2.5, "5", True, float("nan"), np.float32(5), [5]],
+)
 @pytest.mark.parametrize("field", ["visits", "nodes", "depth", "mate"])
 def test_a_limit_counts_whole_numbers(field: str, number: Any) -> None:
     with pytest.raises(PlayerError, match=rf"^{field} of a limit must be a whole number from 1 to \d+, not "):
         Limit(**{field: number})
 
 
-@pytest.mark.parametrize("number", [0, -1, "5", True, float("nan"), float("inf"), 10**400, [1]])
+@pytest.mark.parametrize(
+    "number",
+    [
+        0,
+        -1,
+        "5",
+        True,
+        float("nan"),
+        float("inf"),
+        10**400,
+        pytest.param(-(10**5000), id="5001 digits"),
+        [1],
+    ],
+)
 def test_a_limit_has_seconds_above_zero(number: Any) -> None:
     with pytest.raises(PlayerError, match=r"^seconds of a limit must be a number above 0, not "):
         Limit(seconds=number)
+
+
+@pytest.mark.parametrize("clock", ["x", 5, pytest.param(10**5000, id="5001 digits")])
+def test_a_limit_has_a_clock(clock: Any) -> None:
+    with pytest.raises(PlayerError, match=r"^clock of a limit must be a Clock, not "):
+        Limit(clock=clock)
+
+
+def test_a_message_shows_an_array_in_one_line() -> None:
+    with pytest.raises(PlayerError) as caught:
+        Limit(visits=np.zeros((3, 3)))  # type: ignore[arg-type]
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_limit_takes_numbers_of_numpy() -> None:
@@ -55,12 +83,29 @@ def test_a_search_needs_a_position_and_a_limit(position: Any, limit: Any) -> Non
         Player("uniform").search(position, limit)
 
 
+@pytest.mark.parametrize("source", ["gardner-laptop", "heuristic-1", "random"])
 @pytest.mark.parametrize(
-    "options", [{"device": "tpu"}, {"device": 5}, {"threads": -3}, {"threads": float("nan")}, {"threads": 10**9}]
+    "options",
+    [
+        {"device": "tpu"},
+        {"device": 5},
+        {"threads": -3},
+        {"threads": float("nan")},
+        {"threads": 10**9},
+        {"backend": "nope"},
+        {"backend": 5},
+    ],
 )
-def test_a_player_needs_a_device_and_threads_that_there_may_be(options: dict[str, Any]) -> None:
-    with pytest.raises(EvaluatorError, match=r"^(unknown device|threads must be a whole number)"):
-        Player("gardner-laptop", **options)
+def test_a_player_needs_what_there_may_be(source: str, options: dict[str, Any]) -> None:
+    with pytest.raises(EvaluatorError, match=r"^(unknown (device|backend)|threads must be a whole number)"):
+        Player(source, **options)
+
+
+@pytest.mark.parametrize("noise", ["x", float("nan"), None, 1])
+def test_noise_is_a_flag(noise: Any) -> None:
+    with pytest.raises(PlayerError, match=r"^noise must be True or False, not "):
+        Player("uniform").search(GARDNER, Limit(visits=2), noise=noise)
+    assert Player("uniform").search(GARDNER, Limit(visits=2), noise=np.True_).visits == 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [float("nan"), -1, "x", None, 10**400, "a\nb" * 100, np.zeros((3, 3))])
@@ -99,7 +144,14 @@ def test_evaluate_refuses_what_is_no_probability(wdl: list[float]) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"visits": 0}, {"visits": float("nan")}, {"max_plies": -1}, {"openings": [GARDNER]}, {"openings": GARDNER.fen()}],
+    [
+        {"visits": 0},
+        {"visits": float("nan")},
+        {"max_plies": -1},
+        {"openings": [GARDNER]},
+        {"openings": GARDNER.fen()},
+        {"openings": []},
+    ],
 )
 def test_a_match_refuses_what_it_cannot_play(wrong: dict[str, Any]) -> None:
     options = {"openings": [GARDNER.fen()], "visits": 1, "max_plies": 4, **wrong}

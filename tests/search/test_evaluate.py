@@ -318,6 +318,11 @@ def test_a_function_of_planes_is_an_evaluator() -> None:
             lambda planes: (np.full((len(planes), 1225), np.nan), np.zeros((len(planes), 3))),
             "not all numbers are finite",
         ),
+        (
+            lambda planes: (np.full((len(planes), 1225), 1e308), np.zeros((len(planes), 3))),
+            "not all numbers are finite in float32",
+        ),
+        (lambda planes: ([[1.0], [1.0, 2.0]], [[0.3, 0.4, 0.3]]), "logits: the rows have different lengths"),
         (lambda planes: (np.zeros((len(planes), 1225)), np.zeros((len(planes), 3))), "not probabilities of sum one"),
     ],
 )
@@ -325,6 +330,21 @@ def test_a_function_that_answers_wrongly(answer: Any, words: str) -> None:
     evaluator = FunctionEvaluator("gardner", answer)
     with pytest.raises(EvaluatorError, match=words):
         Player(evaluator).search(Position("gardner"), Limit(visits=5))
+
+
+def test_logits_may_be_as_far_apart_as_float32_allows() -> None:
+    def function(planes: Any) -> Any:
+        logits = np.tile(np.array([3e38, -3e38], np.float32), (len(planes), 613))[:, :1225]
+        return logits, np.tile(np.array([0.3, 0.4, 0.3], np.float32), (len(planes), 1))
+
+    found = evaluate(FunctionEvaluator("gardner", function), [Position("gardner")])[0]
+    assert sum(found.priors.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", [5, "", " ", None])
+def test_a_function_has_a_name(name: Any) -> None:
+    with pytest.raises(EvaluatorError, match="an evaluator needs a name, not "):
+        FunctionEvaluator("gardner", of_net, name=name)
 
 
 def test_functions_that_are_none() -> None:

@@ -19,7 +19,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from selfmate._core import BLACK, WHITE, Move, square_name
-from selfmate.errors import SelfmateError, clip
+from selfmate.errors import SelfmateError, clip, clip_repr
+from selfmate.util.numbers import flag
 
 if TYPE_CHECKING:
     from selfmate import _core
@@ -153,7 +154,7 @@ def board(
     `last_move` highlights its two squares, `check` is the square of a king in check, `squares` are marked with a dot
     (a ring on an occupied square), `orientation` is the colour at the bottom, `size` the width in pixels. An arrow from
     a square to itself is drawn as a circle. Squares that are not on the board, and colours that are neither a name nor
-    #rrggbb, raise `SelfmateError`.
+    #rrggbb, raise `SelfmateError`, and so does an orientation other than `WHITE` or `BLACK`.
 
     >>> from selfmate import Position
     >>> picture = board(Position("gardner"), last_move=Move.from_uci("a2a3"), check=4, orientation=BLACK)
@@ -165,7 +166,9 @@ def board(
     selfmate.errors.SelfmateError: no square 64 on a board of 8 by 8
     """
     if not 1 <= size <= MAX_SIZE:
-        raise SelfmateError(f"size is {size}, must be from 1 to {MAX_SIZE} pixels", str(size))
+        shown = clip_repr(size)
+        raise SelfmateError(f"size is {shown}, must be from 1 to {MAX_SIZE} pixels", shown)
+    orientation = flag("orientation", orientation, SelfmateError)
     drawing = _Drawing(position, orientation)
     drawing.open(size)
     drawing.squares()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from selfmate import _core
 from selfmate._core import Encoding, Move
 from selfmate.board.position import Position
-from selfmate.errors import ArrayError, IllegalMove, InvalidMove, clip
+from selfmate.errors import ArrayError, IllegalMove, InvalidMove, clip_repr
 
 __all__ = [
     "PLANE_NAMES",
@@ -148,6 +148,7 @@ def action_of(position: _core.Position, move: Move | str) -> int:
     >>> action_of(Position("chess"), "g1f3")
     4038
     """
+    _check_position(position)
     try:
         return _core.move_index(position, position.parse_uci(move) if isinstance(move, str) else move)
     except TypeError:
@@ -161,7 +162,15 @@ def move_of(position: _core.Position, action: int) -> Move:
     >>> move_of(Position("chess"), 4038)
     Move.from_uci('g1f3')
     """
+    _check_position(position)
     try:
         return _core.index_move(position, action)
     except TypeError:  # a float, text, or a number of more than 32 bits
-        raise IllegalMove(f"no legal move has the index {clip(repr(action))}", repr(action)) from None
+        shown = clip_repr(action)
+        raise IllegalMove(f"no legal move has the index {shown}", shown) from None
+
+
+def _check_position(position: object) -> None:
+    """Raise `TypeError` for anything but a position."""
+    if not isinstance(position, _core.Position):
+        raise TypeError(f"a position is needed, not {type(position).__name__}")

@@ -17,13 +17,16 @@ from selfmate import _core
 from selfmate.board.pgn_reader import GameReader, OnError, Repair, TaggedTree
 from selfmate.board.pgn_writer import movetext, variant_name
 from selfmate.board.position import Position
-from selfmate.errors import PgnError, SelfmateError, clip
+from selfmate.errors import PgnError, SelfmateError, clip, clip_repr
+from selfmate.util.numbers import whole_number
 from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Game", "Repair", "read_and_report", "read_games"]
 
 MAX_GAME_CHARS = 1 << 20
 """Default limit on the text of one game: 1 MiB."""
+LARGEST_MAX_CHARS = 1 << 40
+"""Largest limit that can be given; more than fits into the memory of any machine."""
 REPORTED_REPAIRS = 10
 """Repairs of a file that commands print."""
 
@@ -93,6 +96,7 @@ class Game(TaggedTree):
         ...
         selfmate.errors.PgnError: line 1: this comment is not closed
         """
+        max_chars = whole_number("max_chars", max_chars, 1, LARGEST_MAX_CHARS, PgnError)
         if len(text) > max_chars:
             raise PgnError(f"the game is longer than {max_chars} characters", clip(text))
         games = list(read_games(io.StringIO(text), max_chars=max_chars, lenient=lenient))
@@ -160,7 +164,9 @@ def read_games(
     if on_error is None:
         on_error = "collect" if lenient else "raise"
     if on_error not in ("raise", "skip", "collect"):
-        raise SelfmateError(f"on_error is {on_error!r}, must be 'raise', 'skip' or 'collect'", on_error)
+        shown = clip_repr(on_error)
+        raise SelfmateError(f"on_error is {shown}, must be 'raise', 'skip' or 'collect'", shown)
+    max_chars = whole_number("max_chars", max_chars, 1, LARGEST_MAX_CHARS, PgnError)
     return _read_games(source, on_error, max_chars, variant, lenient)
 
 

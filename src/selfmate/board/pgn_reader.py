@@ -27,7 +27,7 @@ from selfmate.board.pgn_tokens import (
     split_glyph,
     understand,
 )
-from selfmate.board.pgn_writer import RESULTS, START_TAGS, Headers, check_tag, start_tags, variant_of_tag
+from selfmate.board.pgn_writer import START_TAGS, Headers, check_tag, start_tags, variant_of_tag
 from selfmate.board.position import Position
 from selfmate.errors import InvalidSan, MoveError, PgnError, SanError, SelfmateError, UnknownVariant, clip
 
@@ -88,8 +88,6 @@ class TaggedTree(GameTree):
 
     @result.setter
     def result(self, result: str) -> None:
-        if result not in RESULTS:
-            raise PgnError(f"not a result: {clip(result)!r}; use one of {' '.join(RESULTS)}", result)
         self.headers["Result"] = result
 
 
@@ -312,11 +310,17 @@ class GameReader(Generic[G]):
 
     def _add_tag(self, tag: Tag, column: int) -> None:
         value = tag.value
+        if tag.name == "Result":
+            value = other_result(value) or value
         try:
             check_tag(tag.name, value)
         except PgnError as error:
-            self._fault(str(error), value, self.line, column, remedy="removed")
-            value = "".join(character for character in value if character >= " " and character != "\x7f")
+            if tag.name == "Result":
+                remedy, value = "read as *", "*"
+            else:
+                remedy = "removed"
+                value = "".join(character for character in value if character >= " " and character != "\x7f")
+            self._fault(str(error), tag.value, self.line, column, remedy=remedy)
         self.tags[tag.name] = value
         self.tag_places[tag.name] = (self.line, column)
 

@@ -124,7 +124,7 @@ def start_tags(start: Position) -> dict[str, str]:
 
 
 def check_tag(name: str, value: str) -> None:
-    """Raise `PgnError` for a tag that cannot be written: a bad name, or control characters in the value.
+    """Raise `PgnError` for a tag that cannot be written: a bad name, no result, or control characters in the value.
 
     >>> check_tag("White Elo", "2000")
     Traceback (most recent call last):
@@ -133,6 +133,8 @@ def check_tag(name: str, value: str) -> None:
     """
     if not is_tag_name(name):
         raise PgnError(f"not a tag name: {clip(name)!r}", name)
+    if name == "Result" and value not in RESULTS:
+        raise PgnError(f"not a result: {clip(value)!r}; use one of {' '.join(RESULTS)}", value)
     if CONTROL.search(value):
         raise PgnError(f"tag {name}: no control characters allowed: {clip(value)!r}", value)
 

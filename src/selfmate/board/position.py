@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from selfmate import _core
 from selfmate._core import Move, Setup
-from selfmate.errors import InvalidMove, SelfmateError
+from selfmate.errors import InvalidMove, SelfmateError, clip_repr
 
 if TYPE_CHECKING:
     from selfmate.board.board_svg import BoardOptions
@@ -159,8 +159,9 @@ def chess960_fen(number: int, *, shredder: bool = False) -> str:
     >>> chess960_fen(959, shredder=True)
     'rkrnnqbb/pppppppp/8/8/8/8/PPPPPPPP/RKRNNQBB w CAca - 0 1'
     """
-    if not 0 <= number < 960:
-        raise SelfmateError(f"no Chess960 position {number}: numbers go from 0 to 959", str(number))
+    if isinstance(number, bool) or not 0 <= number < 960:
+        shown = clip_repr(number)
+        raise SelfmateError(f"no Chess960 position {shown}: numbers go from 0 to 959", shown)
     # https://en.wikipedia.org/wiki/Fischer_random_chess_numbering_scheme
     rest, light_bishop = divmod(number, 4)
     rest, dark_bishop = divmod(rest, 4)

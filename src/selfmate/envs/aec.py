@@ -81,10 +81,12 @@ class VariantAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
 
     def observation_space(self, agent: str) -> Any:
         """Return the space of observations."""
+        check_choice("agent", agent, AGENTS)
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
         """Return the space of actions."""
+        check_choice("agent", agent, AGENTS)
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -102,6 +104,7 @@ class VariantAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
 
     def observe(self, agent: str) -> Observation:
         """Return what an agent sees; no action is legal when it is not to move or the game is over."""
+        check_choice("agent", agent, AGENTS)
         planes, mask = self.game.observe(agent == WHITE_AGENT)
         if any(self.terminations.values()) or any(self.truncations.values()):
             mask[:] = 0

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from selfmate import _core
 from selfmate.board.position import chess960_fen
-from selfmate.errors import ArrayError, EnvError, clip
+from selfmate.errors import ArrayError, EnvError, clip, clip_repr
 from selfmate.util.numbers import whole_number
 
 __all__ = ["MAX_PLIES", "BatchedGames", "StepArrays", "checked_action", "checked_seed", "start_fens"]
 
-MAX_GAMES: Final = 1_000_000
+MAX_GAMES: Final = 65_536
+"""Observations of so many games of chess take 0.6 GiB."""
 MAX_PLIES: Final = 65_535
 MAX_THREADS: Final = 1024
 MAX_SEED: Final = (1 << 64) - 1
@@ -48,8 +49,8 @@ class BatchedGames:
     by every step; give arrays of your own (such as pinned memory) to have them written there.
 
     `variant` is a name of `VARIANTS`, or `chess960` or `atomic960`, whose games begin at one of the 960 starting
-    positions; `starts` are other starting positions (FEN), drawn at random. Games longer than `max_plies` are
-    truncated. Equal seeds and actions give equal games on any number of `threads`.
+    positions; `starts` are other starting positions (FEN), drawn at random. There are at most 65,536 `games`; those
+    longer than `max_plies` are truncated. Equal seeds and actions give equal games on any number of `threads`.
 
     Raises `EnvError` for numbers out of range, `FenError` or `SetupError` for a bad start, `ArrayError` for arrays that
     do not fit.
@@ -164,5 +165,6 @@ def checked_action(action: Any) -> int:
     """
     array = np.asarray(action)
     if array.size != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ArrayError(f"an action is a whole number, not {clip(repr(action))}", str(action))
+        shown = clip_repr(action)
+        raise ArrayError(f"an action is a whole number, not {shown}", shown)
     return int(array.reshape(-1)[0])

@@ -13,7 +13,7 @@ from selfmate._core import Move, Outcome
 from selfmate.board.encoding import move_of
 from selfmate.board.position import Position
 from selfmate.envs.batched import MAX_PLIES, checked_action, start_fens
-from selfmate.errors import EnvError, IllegalMove, clip
+from selfmate.errors import EnvError, IllegalMove, clip, clip_repr
 from selfmate.util.numbers import whole_number
 
 __all__ = ["ON_ILLEGAL", "EnvGame", "GameEnd", "check_choice"]
@@ -115,4 +115,5 @@ def check_choice(name: str, given: object, choices: Sequence[str]) -> None:
     selfmate.errors.EnvError: on_illegal must be lose or raise, not 'ignore'
     """
     if given not in choices:
-        raise EnvError(f"{name} must be {' or '.join(choices)}, not {clip(repr(given))}", str(given))
+        shown = clip_repr(given)
+        raise EnvError(f"{name} must be {' or '.join(choices)}, not {shown}", shown)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from selfmate.envs.batched import BatchedGames
 from selfmate.envs.game import EnvGame
 from selfmate.envs.single import Observation, observation_space
-from selfmate.errors import ArrayError, clip
+from selfmate.errors import ArrayError, IllegalMove, clip
 
 __all__ = ["GamesVectorEnv"]
 
@@ -40,7 +40,7 @@ class GamesVectorEnv(VectorEnv[Observation, Any, Any]):
     >>> GamesVectorEnv("chess", 0)
     Traceback (most recent call last):
     ...
-    selfmate.errors.EnvError: games must be a whole number from 1 to 1000000, not 0
+    selfmate.errors.EnvError: games must be a whole number from 1 to 65536, not 0
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -81,6 +81,9 @@ class GamesVectorEnv(VectorEnv[Observation, Any, Any]):
         if not np.issubdtype(chosen.dtype, np.integer) or chosen.shape != (self.num_envs,):
             given = f"{chosen.dtype}[{', '.join(map(str, chosen.shape))}]"
             raise ArrayError(f"actions: int64[{self.num_envs}] is needed, not {clip(given)}", given)
+        if chosen.dtype == np.uint64 and chosen.max() > np.iinfo(np.int64).max:  # it would become a negative number
+            largest = int(chosen.max())
+            raise IllegalMove(f"action {largest} is not legal in game {int(chosen.argmax())}", str(largest))
         rewards, terminated, truncated = self.games.step(np.ascontiguousarray(chosen, np.int64))
         infos = {"white_to_move": self.games.turns}
         return self._observe(), rewards.copy(), terminated.copy(), truncated.copy(), infos

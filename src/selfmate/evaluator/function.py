@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from selfmate import _core
 from selfmate.board.encoding import dense_planes
-from selfmate.errors import EvaluatorError
+from selfmate.errors import EvaluatorError, clip_repr
 from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import LeafBatch, Leaves
 
@@ -45,8 +45,10 @@ class FunctionEvaluator(Evaluator):
         sizes = _core.encoding(variant)
         if not callable(function):
             raise EvaluatorError(f"a function is needed, not {type(function).__name__}", type(function).__name__)
-        if not str(name).strip():
-            raise EvaluatorError("an evaluator needs a name")
+        given: object = name
+        if not (isinstance(given, str) and given.strip()):
+            shown = clip_repr(given)
+            raise EvaluatorError(f"an evaluator needs a name, not {shown}", shown)
         self.variant = sizes.variant
         self.name = name
         self.net_id = hashlib.sha256(f"function {sizes.variant} {name}".encode()).hexdigest()
@@ -66,17 +68,23 @@ class FunctionEvaluator(Evaluator):
         legal = np.take_along_axis(logits, batch.moves.astype(np.int64), 1)
         is_move = np.arange(legal.shape[1]) < batch.counts[:, None]
         legal = np.where(is_move, legal, -np.inf)
-        priors = np.exp(legal - np.max(legal, 1, keepdims=True, initial=-1e30))
+        with np.errstate(over="ignore"):  # a difference beyond float32 is that of a prior of zero
+            priors = np.exp(legal - np.max(legal, 1, keepdims=True, initial=-1e30))
         priors /= np.maximum(priors.sum(1, keepdims=True), 1e-30)
         return Evaluation(np.ascontiguousarray(priors, np.float32), wdl)
 
     def _checked(self, what: str, array: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
         """Return an array as float32; raise `EvaluatorError` if it does not have the shape or is not finite."""
-        found = np.asarray(array)
+        try:
+            found = np.asarray(array)
+        except ValueError:  # lists of different lengths
+            raise EvaluatorError(f"{self.name}: {what}: the rows have different lengths", what) from None
         if not np.issubdtype(found.dtype, np.floating) or found.shape != shape:
             needed = f"float32[{shape[0]}, {shape[1]}]"
             given = f"{found.dtype}[{', '.join(map(str, found.shape))}]"
             raise EvaluatorError(f"{self.name}: {what}: {needed} is needed, not {given}", given)
-        if not np.isfinite(found).all():
-            raise EvaluatorError(f"{self.name}: {what}: not all numbers are finite", what)
-        return np.ascontiguousarray(found, np.float32)
+        with np.errstate(over="ignore"):  # a number beyond float32 becomes infinite, and is refused
+            numbers = np.ascontiguousarray(found, np.float32)
+        if not np.isfinite(numbers).all():
+            raise EvaluatorError(f"{self.name}: {what}: not all numbers are finite in float32", what)
+        return numbers

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from selfmate.nn.checkpoint import NetTensors
     from selfmate.nn.net import Net
 
-__all__ = ["BF16_FLAGS", "INT8_FLAGS", "f32_onnx", "open_evaluator"]
+__all__ = ["BF16_FLAGS", "INT8_FLAGS", "check_options", "f32_onnx", "open_evaluator"]
 
 # Instructions that multiply in bf16 and in eight bits. Without them int8 is no faster, and may overflow (AVX2).
 BF16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
@@ -28,6 +28,22 @@ INT8_FLAGS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 SMALL_NET: Final = 1 << 20
 """Bytes of an int8 file up to which ONNX Runtime is the faster one: OpenVINO has more to do around each batch."""
 MAX_THREADS: Final = 1024
+
+
+def check_options(device: str, threads: int | None, backend: str | None) -> None:
+    """Raise `EvaluatorError` for a device, a number of threads or a backend that no net could have.
+
+    >>> check_options("tpu", None, None)
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.EvaluatorError: unknown device 'tpu'; use cpu or cuda
+    """
+    if not is_device(str(device)):
+        raise EvaluatorError(f"unknown device {clip(str(device))!r}; use cpu or cuda", str(device))
+    if threads is not None:
+        whole_number("threads", threads, 1, MAX_THREADS, EvaluatorError)
+    if backend not in (None, AUTO):
+        find_backend(str(backend))
 
 
 def open_evaluator(
@@ -56,10 +72,8 @@ def open_evaluator(
     if isinstance(source, str) and source in NATIVE:
         message = f"{source!r} is computed by the core; pass its name to Search.run or Pool.run"
         raise EvaluatorError(message, source)
-    if not is_device(str(device)):
-        raise EvaluatorError(f"unknown device {clip(str(device))!r}; use cpu or cuda", str(device))
-    if threads is not None:
-        threads = whole_number("threads", threads, 1, MAX_THREADS, EvaluatorError)
+    check_options(device, threads, backend)
+    threads = None if threads is None else int(threads)
     shown = str(source) if isinstance(source, str | Path) else "the net"
     chosen, why = _choose(source, device, backend)
     if chosen is not None and device != "cpu" and chosen.module != "torch":

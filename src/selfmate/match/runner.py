@@ -153,10 +153,12 @@ def play_match(
 
     A side is an evaluator or the name of a native one; both have the same `search` and `visits`. Returns None when
     `stopping` ended the match. `tell` is called at the beginning, about every `PROGRESS_SECONDS`, and at the end.
-    Openings are FENs. Raises `PlayerError` for anything else, and for numbers out of range.
+    Openings are FENs, at least one. Raises `PlayerError` for anything else, and for numbers out of range.
     """
     if isinstance(openings, str) or not all(isinstance(opening, str) for opening in openings):
         raise PlayerError("openings must be a list of FENs, such as [Position('chess').fen()]")
+    if not openings:
+        raise PlayerError("a match needs at least one opening")
     visits = whole_number("visits", visits, 1, MAX_VISITS, PlayerError)
     max_plies = whole_number("max_plies", max_plies, 1, MAX_PLIES, PlayerError)
     games = schedule(2, openings)

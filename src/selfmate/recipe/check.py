@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.errors import SelfmateError, clip, clip_repr
 from selfmate.recipe.contradictions import contradictions
 from selfmate.recipe.keys import KEYS
 from selfmate.recipe.schema import Recipe
@@ -134,13 +134,8 @@ def show(name: str) -> str:
 
 
 def show_value(value: object) -> str:
-    """Return a value of a TOML file; a whole number of thousands of digits, which Python writes only in hex, so."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    try:
-        return clip(repr(value))
-    except ValueError:
-        return clip(hex(value) if isinstance(value, int) else "a value with a number of too many digits")
+    """Return a value of a TOML file, shortened."""
+    return str(value).lower() if isinstance(value, bool) else clip_repr(value)
 
 
 def one_line(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from selfmate._core import Buffer, GameRecord, Move, Samples
 from selfmate.board.position import Position
-from selfmate.errors import RecordError, clip
+from selfmate.errors import RecordError, clip, clip_repr
 from selfmate.rundir.format import Manifest, RunError, Shard, State, read_committed, read_metrics, read_run
 from selfmate.rundir.games import unpack_games
 from selfmate.util.frames import to_frame
@@ -72,7 +72,7 @@ class RunReader:
         except (OSError, TypeError, ValueError) as error:
             if isinstance(error, RunError):
                 raise
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(getattr(error, "strerror", None) or error).split())  # an OSError repeats the path
             raise RunError(f"{clip(str(directory))}: not a run directory: {reason}", str(directory)) from None
 
     def __repr__(self) -> str:
@@ -138,7 +138,8 @@ class RunReader:
     def _records(self, newest: int | None, cycle: int | None = None) -> Iterator[tuple[Shard, GameRecord]]:
         shards = sorted(self.state.shards, key=lambda shard: shard.first)
         if cycle is not None:
-            shards = [shard for shard in shards if shard.cycle == cycle]
+            wanted = whole_number("cycle", cycle, 0, MAX_SEED, RunError)
+            shards = [shard for shard in shards if shard.cycle == wanted]
         skipped = (
             0
             if newest is None
@@ -157,6 +158,10 @@ class RunReader:
 
     def metrics(self, stage: str | None = None) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl, oldest first; with `stage` only those of that step of the loop."""
+        given: object = stage
+        if given is not None and not isinstance(given, str):
+            shown = clip_repr(given)
+            raise RunError(f"stage must be the name of a step of the loop, such as 'learn', not {shown}", shown)
         try:
             lines = read_metrics(self.directory, self.state)
         except OSError as error:

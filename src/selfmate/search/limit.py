@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import Final
 
-from selfmate.errors import PlayerError, clip
+from selfmate.errors import PlayerError, clip, clip_repr
 from selfmate.util.numbers import positive_number, whole_number
 
 __all__ = ["MAX_VISITS", "Clock", "Limit"]
@@ -81,6 +81,10 @@ class Limit:
                 object.__setattr__(self, name, whole)
         if self.seconds is not None:
             object.__setattr__(self, "seconds", positive_number("seconds of a limit", self.seconds, PlayerError))
+        clock: object = self.clock
+        if clock is not None and not isinstance(clock, Clock):
+            shown = clip_repr(clock)
+            raise PlayerError(f"clock of a limit must be a Clock, not {shown}", shown)
 
     @property
     def is_set(self) -> bool:

@@ -19,14 +19,14 @@ from selfmate import _core
 from selfmate._core import SearchConfig
 from selfmate.errors import PlayerError, SearchError, VariantMismatch, clip
 from selfmate.evaluator.base import Evaluator
-from selfmate.evaluator.open import open_evaluator
+from selfmate.evaluator.open import check_options, open_evaluator
 from selfmate.search.config import play_config
 from selfmate.search.limit import Limit
 from selfmate.search.result import MoveResult, Result
 from selfmate.search.spec import RANDOM, find_player
 from selfmate.search.tree import SearchTree
 from selfmate.search.tree_session import TreeSession
-from selfmate.util.numbers import whole_number
+from selfmate.util.numbers import flag, whole_number
 
 if TYPE_CHECKING:
     from selfmate.nn.net import Net
@@ -41,7 +41,7 @@ class Player:
     """A net or an evaluator of the core, behind a search; or `random`.
 
     `source` is a spec (`selfmate.search.spec`), an evaluator, or a net in memory. `threads`, `device` and `backend` are
-    those of the net (see `open_evaluator`).
+    those of the net (see `open_evaluator`); they are checked for a player without one, too.
 
     >>> Player("heuristik-1")
     Traceback (most recent call last):
@@ -63,6 +63,7 @@ class Player:
         """Printable; for tables and PGN."""
         self.path: Path | None = None
         """The folder or ONNX file of its net; None for any other player, also for an untrained twin."""
+        check_options(device, threads, backend)
         options: dict[str, Any] = {"device": device, "threads": threads}
         if backend is not None:
             options["backend"] = backend
@@ -156,6 +157,7 @@ class Player:
             raise SearchError("there is no move to search for: the game is over", position.fen())
         check_limit(limit)
         whole_number("seed", seed, 0, (1 << 64) - 1, PlayerError)
+        noise = flag("noise", noise, PlayerError)
         if config is not None and noise:
             raise PlayerError("give noise, or a config with noise_epsilon; not both")
         if config is not None and not isinstance(config, SearchConfig):

@@ -1,4 +1,4 @@
-"""Checks of numbers that callers give."""
+"""Checks of numbers and flags that callers give."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numbers
 import operator
 from typing import Any
 
-from selfmate.errors import SelfmateError, clip
+from selfmate.errors import SelfmateError, clip_repr
 
-__all__ = ["positive_number", "whole_number"]
+__all__ = ["flag", "positive_number", "whole_number"]
 
 
 def whole_number(name: str, number: Any, least: int, most: int, error: type[SelfmateError]) -> int:
@@ -28,7 +28,7 @@ def whole_number(name: str, number: Any, least: int, most: int, error: type[Self
     except TypeError:
         found = least - 1
     if not least <= found <= most:
-        shown = clip(repr(number))
+        shown = clip_repr(number)
         raise error(f"{name} must be a whole number from {least} to {most}, not {shown}", shown)
     return found
 
@@ -48,6 +48,22 @@ def positive_number(name: str, number: Any, error: type[SelfmateError]) -> float
         with contextlib.suppress(OverflowError):
             found = float(number)
     if not (found > 0 and math.isfinite(found)):
-        shown = clip(repr(number))
+        shown = clip_repr(number)
         raise error(f"{name} must be a number above 0, not {shown}", shown)
     return found
+
+
+def flag(name: str, value: Any, error: type[SelfmateError]) -> bool:
+    """Return True or False (numpy's included) as a bool; raise `error` for anything else, 0 and 1 included.
+
+    >>> flag("noise", True, SelfmateError)
+    True
+    >>> flag("noise", 1, SelfmateError)
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: noise must be True or False, not 1
+    """
+    if type(value).__name__ not in ("bool", "bool_"):  # the second is numpy's before 2.0
+        shown = clip_repr(value)
+        raise error(f"{name} must be True or False, not {shown}", shown)
+    return bool(value)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+from selfmate.errors import clip
 
 __all__ = ["Source", "decode", "numbered_lines"]
 
@@ -18,14 +21,18 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
 
     A line longer than `limit` is cut to `limit + 1` characters, so that the caller can refuse it. Bytes are read as
     UTF-8, or line by line as Latin-1, the encoding of the PGN standard, where they are not UTF-8. Raises `TypeError`
-    for what is neither a path nor a file.
+    for what is neither a path nor a file, and `OSError` for a path that cannot be opened.
 
     >>> import io
     >>> list(numbered_lines(io.BytesIO(b"\xc3\xa9\r\n\xe9\nabcdefgh\n"), 4))
     [(1, 'é'), (2, 'é'), (3, 'abcde')]
     """
     if isinstance(source, (str, os.PathLike)):
-        with Path(source).open("rb") as file:
+        try:
+            opened = Path(source).open("rb")  # noqa: SIM115 (closed below)
+        except ValueError as error:  # a NUL, or characters that no file name has
+            raise OSError(errno.EINVAL, f"not a path: {error}", clip(str(source))) from None
+        with opened as file:
             yield from numbered_lines(file, limit)
         return
     if not hasattr(source, "readline"):
