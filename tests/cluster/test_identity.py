@@ -206,6 +206,14 @@ def test_a_machine_that_does_not_fit_is_an_error_at_first_and_left_out_later(mon
         with pytest.raises(SelfmateError, match=message) as caught:
             ray_fleet.RayFleet("cpu", check).check_all()
         assert "\n" not in str(caught.value)
+    # A machine that Ray still lists when all are asked, and not any more when its answer is an error.
+    listed = iter([[nodes[0], nodes[3]], [nodes[0]], [nodes[0]]])
+    monkeypatch.setattr(ray_fleet, "ray_nodes", lambda: next(listed))
+    fleet = ray_fleet.RayFleet("cpu", check)
+    fleet.check_all()
+    assert [seat.name for seat in fleet.seats()] == ["good"]
+    assert fleet.notices() == []
+
     monkeypatch.setattr(ray_fleet, "ray_nodes", lambda: nodes)
     fleet = ray_fleet.RayFleet("cpu", check)
     for _ in range(2):

@@ -230,7 +230,10 @@ class RayFleet:
     # -- machines -----------------------------------------------------------------------------------------------------
 
     def check_all(self) -> None:
-        """Ask every machine of the cluster, and raise `ClusterError` for the first that cannot be used."""
+        """Ask every machine of the cluster, and raise `ClusterError` for the first that cannot be used.
+
+        One that leaves meanwhile is left out: Ray lists a machine that was lost for some seconds.
+        """
         nodes = ray_nodes()
         for node in nodes:
             self._probe(node)
@@ -275,10 +278,16 @@ class RayFleet:
             self._good[node.key] = False
 
     def _judge(self, node: RayNode) -> None:
-        """Read the answer of a machine; raise `SelfmateError` if it cannot be used, or has not given one."""
+        """Read the answer of a machine; raise `SelfmateError` if it cannot be used, or has not given one.
+
+        A machine that has left the cluster is not used either, without an error.
+        """
         try:
             answer = ray.get(self._probes[node.key], timeout=GET_SECONDS)
         except RayError as error:
+            if node.key not in {each.key for each in ray_nodes()}:
+                self._good[node.key] = False
+                return
             reason = one_line(str(error.cause) if isinstance(error, RayTaskError) else str(error))
             raise ClusterError(
                 f"{node.name} cannot be asked what it has ({reason}); stop Ray there, and start it again", node.name

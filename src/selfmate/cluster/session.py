@@ -76,8 +76,8 @@ def train(
         fleet.check_all()
 
         def make_games(run: Run, device: str, say: Callable[[str], None]) -> ClusterGames:
-            seats = [seat for node in nodes for seat in node.seats(playing)]
-            machines = sum(1 for node in nodes if node.seats(playing))
+            seats = fleet.seats()
+            machines = len({seat.machine for seat in seats})
             say(f"Ray at {ray}: {many(len(seats), 'worker')} on {many(machines, 'machine')} ({playing}).")
             return ClusterGames(
                 fleet,
