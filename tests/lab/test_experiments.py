@@ -17,11 +17,16 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'"
 
 from command import Run
 from selfmate.errors import LabError
+from selfmate.lab.frozenlake.agents import search_settings
+from selfmate.lab.frozenlake.dqn import DqnSettings
 from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job
-from selfmate.lab.frozenlake.goals import _dry_cells, measure_dry, measure_slippery
+from selfmate.lab.frozenlake.exploration import Exploration
+from selfmate.lab.frozenlake.goals import _dry_cells, _line, measure_dry, measure_slippery
+from selfmate.lab.frozenlake.planner import MctsSettings
+from selfmate.lab.frozenlake.q_table import QTableSettings
 from selfmate.lab.frozenlake.scores import wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
-from selfmate.lab.frozenlake.study import STUDIES, make_study
+from selfmate.lab.frozenlake.study import EPISODES, OUR_DQN, STUDIES, _point, make_study
 from selfmate.lab.frozenlake.table import SEED_ROWS, SeedRow, make_table
 
 SMALL = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "mcts.simulations=20", "mcts.repeats=2"])
@@ -35,6 +40,41 @@ def test_settings_are_read_back_equal() -> None:
     assert from_toml(to_toml(settings)) == settings
     assert settings.lake.success_rate == 0.5
     assert all(" # " in line for line in to_toml(settings).splitlines() if "=" in line)
+
+
+def test_the_defaults_are_those_of_the_seed() -> None:
+    """Table 2.1, sections 2.2.2 to 2.2.4 and the first row of table 2.2; the step limit is Gymnasium's for 8 by 8."""
+    settings = LakeSettings()
+    lake = settings.make_lake()
+    assert (lake.size, settings.lake.map_seed, lake.step_limit) == (8, 48, 200)
+    assert (lake.slippery, lake.success_rate, lake.rewards) == (True, 1 / 3, (100.0, -100.0, -1.0))
+    assert settings.learning.episodes == 1000
+    exploration = Exploration(start=0.8, end=0.01, decay=500.0, by="episodes")
+    assert settings.of_dqn == DqnSettings() == DqnSettings(
+        gamma=0.99, hidden=128, replay=10_000, batch=64, learn_from=500, learn_every=1, target_every=200,
+        learning_rate=1e-3, double=False, average=0.0, reward_scale=1.0, net="core", exploration=exploration,
+    )  # fmt: skip
+    assert settings.of_q_table == QTableSettings() == QTableSettings(0.99, 0.5, 0.02, exploration)
+    assert search_settings(settings) == MctsSettings() == MctsSettings(5000, 1.0, 0.99, 50, 20, "value")
+    assert settings.mcts.rollout == "learned"
+
+
+def test_settings_reach_the_agents() -> None:
+    changes = ["learning.gamma=0.5", "learning.epsilon_start=0.4", "learning.epsilon_end=0.3", "mcts.c=7",
+               "learning.epsilon_decay=9", "learning.epsilon_by=moves", "lake.goal_reward=3", "lake.hole_reward=-2",
+               "lake.step_reward=-0.5", "mcts.rollout_steps=6", "mcts.repeats=5", "mcts.choose=visits"]  # fmt: skip
+    settings = change(LakeSettings(), changes)
+    exploration = Exploration(0.4, 0.3, 9.0, "moves")
+    assert settings.make_lake().rewards == (3.0, -2.0, -0.5)
+    assert settings.of_dqn == DqnSettings(gamma=0.5, exploration=exploration)
+    assert settings.of_q_table == QTableSettings(gamma=0.5, exploration=exploration)
+    assert search_settings(settings) == MctsSettings(5000, 7.0, 0.5, 6, 5, "visits")
+
+
+def test_the_chapter_has_our_settings_of_the_dqn() -> None:
+    chapter = (Path(__file__).parents[2] / "docs" / "frozenlake.md").read_text("utf-8")
+    [command] = re.findall(r"^selfmate lab frozenlake --agent dqn (?:.*\\\n)*.*", chapter, re.MULTILINE)
+    assert set(re.findall(r"--set (\S+)", command)) == {*OUR_DQN, "learning.episodes=2000"}
 
 
 @pytest.mark.parametrize(
@@ -93,6 +133,7 @@ def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run:
         (["--show", "x.html", "--gif", "x.html"], "x.html: named for two outputs; give each a name of its own"),
         (["--watch", "--agent", "dqn", "--agent", "mcts"], "a picture shows one agent, not 2: give --agent once"),
         (["--goals", "--set", "lake.map=4x4", "--out", "lake"], "lake.map: --goals measures generated maps of 4 by 4 "),
+        (["--goals", "--quick", "--out", "lake"], "--goals has no quick size: leave out --quick, or set run.seeds=1 "),
         (["--agent", "q-table", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a "),
         (["--watch", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a folder; "),
         (["--show", "x.html", "--table"], "--show, --gif, --strip, --trace and --watch draw one search; "),
@@ -307,6 +348,76 @@ def test_jobs_of_one_name_are_equal(other: str, monkeypatch: pytest.MonkeyPatch)
             found = make_study(name, results, 1, lambda *_: None, quick=quick)
             if name == "slipping" and settings.lake.size == 8:
                 assert "| 67 | 93.8 | 90.8 |" in found.markdown
+
+
+def made_up_chance(job: LakeJob) -> float:
+    """Return a chance that tells the settings of a job from others: what a curve says must be what was measured."""
+    settings: LakeSettings = job.arguments["settings"]
+    dry = 0.02 * (not settings.lake.slippery)
+    if "learner" in job.arguments:
+        learner = 0.2 if job.arguments["learner"] == "q-table" else 0.4
+        return learner + 0.1 * (settings.dqn.reward_scale != 1.0) + dry
+    part = settings.mcts
+    rollout = dry + {"random": 0.0, "learned": 0.1, "best": 0.2, "exact": 0.3}[part.rollout]
+    known = 0.04 if (job.arguments["values"] or [[0.0]])[0][0] == 1.0 else 0.0
+    steps = (part.rollout_steps - 50) / 15_000
+    return rollout + known + 0.5 * (part.c == 100.0) + steps + part.simulations / 1e6
+
+
+def test_curves_are_what_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each point has the learner, the c, the roll-outs and the simulations of its column and row."""
+    tested = {"reached": 7, "tested": 100, "seconds": 1.5}
+
+    def run_job(job: LakeJob) -> dict[str, object]:
+        chance = made_up_chance(job)
+        if "episodes" in job.arguments:
+            more = {**tested, "values": [[float(job.arguments["learner"] == "q-table")] * 4] * 64}
+            return {str(n): {"chance": chance + n / 1e6, **more} for n in job.arguments["episodes"]}
+        return {"chance": chance, **tested}
+
+    monkeypatch.setattr(LakeJob, "run", run_job)
+    results = LakeResults(LakeSettings(), None)
+
+    def rows(name: str) -> list[list[str]]:
+        lines = make_study(name, results, 1, lambda *_: None).markdown.splitlines()
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+        return [[row[0].replace(",", ""), *row[1:]] for row in cells if re.fullmatch(r"[\d,]+", row[0])]
+
+    found = rows("simulations")
+    counts = (10, 30, 100, 300, 1000, 3000, 10_000, 15_000)
+    columns = [(4, 14, 24), (54, 64, 74), (74, 75, 84)]
+    assert found == [
+        [str(count), *(f"{percent + count / 1e4:.1f}" for percent in each)] for each in columns for count in counts
+    ]
+    found = rows("training")
+    assert [row[0] for row in found] == [str(count) for count in EPISODES]
+    by_episodes = {row[0]: row[1:] for row in found}
+    assert by_episodes["50"] == ["20.0", "40.0", "50.0", "64.1"]
+    assert by_episodes["1000"] == ["20.1", "40.1", "50.1", "64.1"]
+    assert by_episodes["2000"] == ["20.2", "", "50.2", "64.1"]
+    assert by_episodes["5000"] == ["20.5", "", "", "64.1"]
+    found = rows("slipping")
+    assert [row[0] for row in found] == ["0", "10", "20", "30", "40", "50", "60", "67"]
+    assert found[0] == ["0", "100.0", "100.0", "20.1", "64.1"]
+    assert found[-1] == ["67", "93.8", "90.8", "20.1", "64.1"]
+    assert [float(row[1]) for row in found] == sorted((float(row[1]) for row in found), reverse=True)
+    goals = measure_slippery(results, 1, lambda *_: None)
+    for line in (
+        "MCTS, best roll-outs, c = 100 | 10 simulations | 70.0",
+        "MCTS, best roll-outs, c = 100 | 10,000 simulations | 71.0",
+        "Q-table | 1,000 episodes | 20.1", "DQN, the seed's settings | 1,000 episodes | 40.1",
+        "DQN, our settings | 1,000 episodes | 50.1",
+    ):  # fmt: skip
+        assert f"| {line} |" in goals
+    table = re.findall(r"here, exact \| (.*) \| 6\.0 \|", make_table(results, 1, lambda *_: None))
+    assert table == ["42.1 | 22.1 | 12.5 | 16.5", "40.1 | 20.1 | 10.5 | 14.5", "40.1 | 20.1 | 11.5 | 15.5",
+                     "42.0 | 22.0 | 12.1 | 16.1"]  # fmt: skip
+
+
+def test_a_point_is_the_median_and_the_middle_half() -> None:
+    scores = [{"chance": share} for share in (0.9, 0.1, 0.5, 0.3, 0.8)]
+    assert _point(7.0, scores) == (7.0, 0.5, 0.3, 0.8)
+    assert _line("a", "b", scores) == "| a | b | 50.0 | 30.0 to 80.0 | 10.0 | 90.0 |"
 
 
 def test_quick_with_a_map_of_a_file(run: Run) -> None:

@@ -150,11 +150,15 @@ class RecordingNet(TorchNet):
 
 @pytest.mark.parametrize(("double", "replay"), [(False, 10_000), (True, 10_000), (False, 32)])
 def test_targets_by_a_second_computation(double: bool, replay: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step's batch is what was drawn from the moves made, and its targets are r + gamma max Q of the copy."""
+    """Every step's batch is what was drawn from the moves made, and its targets are r + gamma max Q of the copy.
+
+    Nothing follows an end, but something follows a move that the step limit cuts off.
+    """
     RecordingNet.kept = []
     monkeypatch.setattr(dqn, "TorchNet", RecordingNet)
     batches: list[Any] = []
     memory: list[tuple[int, int, float, int, bool]] = []
+    cuts: list[bool] = []
     made = np.random.default_rng
 
     class Draws:
@@ -175,7 +179,7 @@ def test_targets_by_a_second_computation(double: bool, replay: int, monkeypatch:
             return found
 
     monkeypatch.setattr(np.random, "default_rng", Draws)
-    lake = Lake(SMALL_MAP, step_limit=30)
+    lake = Lake(SMALL_MAP, step_limit=6)
     episode = lake.episode(2)
     monkeypatch.setattr(lake, "episode", lambda seed: episode)
     real = episode.step
@@ -184,6 +188,7 @@ def test_targets_by_a_second_computation(double: bool, replay: int, monkeypatch:
         before = episode.state
         after, reward, ends, cut = real(action)
         memory.append((before, action, reward, after, ends))
+        cuts.append(cut)
         return after, reward, ends, cut
 
     monkeypatch.setattr(episode, "step", step)
@@ -192,8 +197,9 @@ def test_targets_by_a_second_computation(double: bool, replay: int, monkeypatch:
         hidden=8, batch=16, learn_from=20, learn_every=2, target_every=5, double=double, reward_scale=0.005,
         learning_rate=0.05, average=0.9, net="torch", replay=replay,
     )  # fmt: skip
-    list(learn_dqn(lake, settings, 2, (15,)))
+    list(learn_dqn(lake, settings, 2, (40,)))
     assert len(RecordingNet.kept) == len(batches) > 30
+    assert min(cuts.count(True), [ends for *_, ends in memory].count(True)) > 5
     assert [size for _, size in batches] == list(range(20, len(memory) + 1, 2))
     for number, (((values, averaged), squares, actions, targets), (chosen, size)) in enumerate(
         zip(RecordingNet.kept, batches, strict=True)

@@ -12,9 +12,11 @@ pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[
 
 from selfmate._core import LakeSearch, portable_log
 from selfmate.errors import ArrayError, LabError
+from selfmate.lab.frozenlake.agents import plan_policy
 from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake, seed_map
 from selfmate.lab.frozenlake.mcts import PlainSearch, RandomBits
 from selfmate.lab.frozenlake.planner import MctsSettings, make_search, plan, reachable
+from selfmate.lab.frozenlake.settings import LakeSettings, change
 from selfmate.lab.frozenlake.truth import best_values, evaluate_policy, greedy
 
 ICE = Lake(seed_map())
@@ -85,6 +87,19 @@ def test_plans_by_visits_are_the_shares_of_all_actions() -> None:
             assert shares[-1] == [visits / 60 for visits in search.nodes[0].action_visits]
         assert policy[square] == pytest.approx(np.mean(shares, 0), abs=1e-12)
         assert policy[square].min() > 0
+
+
+def test_what_roll_outs_follow() -> None:
+    """The settings' word, learned values or none, and the policy and the values of a leaf that the search is given."""
+    learned, best = np.random.default_rng(1).random((64, 4)), best_values(ICE, 0.99)
+    for rollout, values, followed, leaf_values, steps in (
+        ("learned", learned, greedy(learned), None, 50), ("learned", None, None, None, 50),
+        ("random", learned, None, None, 50), ("best", learned, BEST, None, 50), ("best", None, BEST, None, 50),
+        ("exact", learned, BEST, best.max(1), 0),
+    ):  # fmt: skip
+        settings = change(LakeSettings(), [f"mcts.rollout={rollout}", "mcts.simulations=60", "mcts.repeats=3"])
+        wanted = plan(ICE, MctsSettings(60, rollout_steps=steps, repeats=3), 1, followed, leaf_values)
+        assert (plan_policy(settings, ICE, 1, values) == wanted).all(), rollout
 
 
 def test_one_simulation_in_a_world_without_chance() -> None:

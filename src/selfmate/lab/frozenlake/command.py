@@ -77,6 +77,8 @@ def measure(
     studies = list(STUDIES) if study == "all" else [] if study is None else [study]
     if unknown := [name for name in studies if name not in STUDIES]:
         raise LabError(f"unknown study {clip(unknown[0])!r}; studies: {', '.join(STUDIES)}, all", unknown[0])
+    if quick and goals:
+        raise LabError("--goals has no quick size: leave out --quick, or set run.seeds=1 and run.maps=1")
     if quick:
         others = 0 if settings.lake.map else 1
         settings = change(settings, ["mcts.repeats=2", "run.seeds=1", f"run.maps={others}", "run.test_episodes=20"])

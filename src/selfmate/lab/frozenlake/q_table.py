@@ -34,8 +34,8 @@ class QTableSettings(NamedTuple):
     """What the agent may choose; `exploration` is the schedule of random actions."""
 
     gamma: float = 0.99
-    learning_rate: float = 0.1
-    learning_rate_decay: float = 0.0
+    learning_rate: float = 0.5
+    learning_rate_decay: float = 0.02
     """The learning rate of a square and action is learning_rate / (1 + decay · visits)."""
     exploration: Exploration = Exploration()
 
