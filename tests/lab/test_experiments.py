@@ -127,6 +127,7 @@ def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run:
         (["--agent", "q-tabel"], "unknown agent 'q-tabel'; did you mean 'q-table'?"),
         (["--agent", "cat"], "unknown agent 'cat'; agents: q-table, dqn, mcts, q-table+mcts, dqn+mcts"),
         (["--study", "ice"], "unknown study 'ice'; studies: slipping, simulations, training, all"),
+        (["--study", "ice", "--quick"], "unknown study 'ice'; studies: slipping, simulations, training, all"),
         (["--study", ""], "unknown study ''; studies: slipping, simulations, training, all"),
         (["no.toml"], "no.toml: No such file or directory"),
         (["--show", "none/x.html"], "none/x.html: there is no such folder"),
@@ -136,6 +137,7 @@ def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run:
         (["--goals", "--quick", "--out", "lake"], "--goals has no quick size: leave out --quick, or set run.seeds=1 "),
         (["--agent", "q-table", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a "),
         (["--watch", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a folder; "),
+        (["--show", "x.html", "--quick"], "--show, --gif, --strip, --trace and --watch draw one search; "),
         (["--show", "x.html", "--table"], "--show, --gif, --strip, --trace and --watch draw one search; "),
         (
             ["--table", "--set", "lake.map=4x4", "--set", "run.maps=1"],
@@ -418,6 +420,14 @@ def test_a_point_is_the_median_and_the_middle_half() -> None:
     scores = [{"chance": share} for share in (0.9, 0.1, 0.5, 0.3, 0.8)]
     assert _point(7.0, scores) == (7.0, 0.5, 0.3, 0.8)
     assert _line("a", "b", scores) == "| a | b | 50.0 | 30.0 to 80.0 | 10.0 | 90.0 |"
+
+
+def test_quick_measures_what_is_named(run: Run) -> None:
+    answer = run("lab", "frozenlake", "--quick", "--study", "slipping")
+    assert answer.code == 0
+    assert "chance to slip" in answer.out
+    assert "seed 003" not in answer.out  # of the table
+    assert "simulations |" not in answer.out  # of another study
 
 
 def test_quick_with_a_map_of_a_file(run: Run) -> None:

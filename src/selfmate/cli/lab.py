@@ -49,7 +49,7 @@ def frozenlake(
     ] = None,
     goals: Annotated[bool, typer.Option("--goals", help="Measure the figures of docs/results/frozenlake.md.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="All of it in seconds, with figures that mean little.")
+        bool, typer.Option("--quick", help="--table and --study in seconds, with figures that mean little.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of results; run the same command again to resume.")
@@ -79,7 +79,9 @@ def frozenlake(
 
     outputs = Outputs(show, gif, strip, trace, watch, delay)
     pictures = any(outputs[:5])
-    measures = table or goals or study is not None or (quick and not pictures)
+    measures = table or goals or quick or study is not None
+    if quick and not table and study is None:
+        table, study = True, "all"
     _check_modes(pictures=pictures, measures=measures, has_folder=out is not None and not print_settings)
     base = _demo(agents or []) if pictures and settings is None else load(settings)
     chosen = change(base, changes or [])
@@ -89,10 +91,7 @@ def frozenlake(
     elif pictures:
         draw_search(chosen, outputs, agents or [])
     elif measures:
-        measure(
-            chosen, out, workers, table=table or quick, study="all" if quick else study, goals=goals, quick=quick,
-            agents=agents or [],
-        )  # fmt: skip
+        measure(chosen, out, workers, table=table, study=study, goals=goals, quick=quick, agents=agents or [])
     else:
         report_agents(chosen, agents or [])
 
@@ -100,8 +99,8 @@ def frozenlake(
 def _check_modes(*, pictures: bool, measures: bool, has_folder: bool) -> None:
     """Refuse outputs that exclude each other, and a folder for results where there are none."""
     if pictures and measures:
-        raise SelfmateError("--show, --gif, --strip, --trace and --watch draw one search; --table, --study and --goals "
-                            "measure many: call one after the other")  # fmt: skip
+        raise SelfmateError("--show, --gif, --strip, --trace and --watch draw one search; --table, --study, --goals "
+                            "and --quick measure many: call one after the other")  # fmt: skip
     if has_folder and not measures:
         raise SelfmateError("--out: results of --table, --study, --goals and --quick have a folder; add one of them")
 
