@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import selfmate
 from command import Answer, Run
 from selfmate import CORE, VARIANTS, _cpu
 from selfmate.cli import diagnosis
@@ -233,6 +234,23 @@ def test_the_script_of_each_shell_can_be_shown(shell: str) -> None:
     result = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
     assert f"_SELFMATE_COMPLETE=complete_{shell}" in result.stdout
+
+
+# -- packages of others -----------------------------------------------------------------------------------------------
+
+
+def test_onnxruntime_writes_nothing_into_the_home_folder(tmp_path: Path) -> None:
+    kept = {name: text for name, text in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
+    command = [sys.executable, "-B", "-c", "import selfmate.evaluator.onnx"]
+    result = subprocess.run(command, env=kept | {"HOME": str(tmp_path)}, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_onnxruntime_is_imported_in_one_place() -> None:
+    package = Path(selfmate.__file__).parent
+    importing = [path for path in package.rglob("*.py") if "import onnxruntime\n" in path.read_text("utf-8")]
+    assert importing == [package / "util" / "packages.py"]
 
 
 # -- extras -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.evaluator.open import BF16_FLAGS, INT8_FLAGS, f32_onnx, open_evaluator
 from selfmate.nn.leaves import Leaves
 from selfmate.util.cpu import cores, cpu_flags, processor_name
-from selfmate.util.packages import install_hint
+from selfmate.util.packages import import_onnxruntime, install_hint
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -148,14 +148,13 @@ class _PlainOnnx(Evaluator):
     """ONNX Runtime used directly, with nothing of ours but the file."""
 
     def __init__(self, data: bytes) -> None:
-        import onnxruntime
-
         from selfmate.evaluator.onnx import card_encoding
         from selfmate.nn.onnx import read_card_of
 
         card = read_card_of(data, PLAIN)
         self._encoding = card_encoding(card, PLAIN)
         self.name, self.net_id, self.variant = PLAIN, card.net_id, card.variant
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = cores()
         options.log_severity_level = 4

@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-import onnxruntime
-
 from selfmate._core import Encoding
 from selfmate.evaluator.base import Evaluation, Evaluator, checked, evaluate_pieces
 from selfmate.nn.checkpoint import Card, WeightsError
@@ -22,9 +20,12 @@ from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch, Leaves
 from selfmate.nn.onnx import read_card_of, read_net
 from selfmate.util.cpu import cores
+from selfmate.util.packages import import_onnxruntime
 from selfmate.util.text import many
 
 __all__ = ["OnnxEvaluator"]
+
+onnxruntime = import_onnxruntime()
 
 LARGEST_PIECE: Final = 64
 """Rows of a piece: the activations of a small net then fit a core's second-level cache."""

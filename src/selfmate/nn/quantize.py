@@ -28,6 +28,7 @@ from selfmate.nn.config import NetConfig
 from selfmate.nn.encodings import encoding_of
 from selfmate.nn.leaves import LeafBatch
 from selfmate.nn.onnx import CARD_KEY, EXACT, INT8_KEY, read_card_of, with_checksum
+from selfmate.util.packages import import_onnxruntime
 
 if TYPE_CHECKING:
     import onnx
@@ -109,8 +110,8 @@ def _sample_values(
 ) -> dict[str, NDArray[np.float32]]:
     """Compute the net on leaves; return a sample of the inputs, and where needed the outputs, of the convolutions."""
     import onnx
-    import onnxruntime
 
+    onnxruntime = import_onnxruntime()
     inputs_of = {node.output[0]: node.input[0] for node in model.graph.node if node.output[0] in convolutions}
     outputs = {name for name, layer in convolutions.items() if _rounds_output(layer)}
     names = sorted({*inputs_of.values(), *outputs})

@@ -1,10 +1,27 @@
-"""What to install when a package is missing."""
+"""What to install when a package is missing, and packages that need a setting before they are imported."""
 
 from __future__ import annotations
 
+import os
 import re
+from typing import Any
 
-__all__ = ["extra_requirements", "install_hint", "pip_command"]
+__all__ = ["extra_requirements", "import_onnxruntime", "install_hint", "pip_command"]
+
+
+def import_onnxruntime() -> Any:
+    """Return the module onnxruntime, imported without its telemetry unless `ORT_DISABLE_TELEMETRY` is set otherwise.
+
+    Since 1.31 its import writes an identifier below the home folder, from which it reports over the network, and prints
+    a warning where it cannot. The variable is read by the import; `onnxruntime.disable_telemetry_events` is too late.
+
+    >>> import_onnxruntime().__name__
+    'onnxruntime'
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime
 
 
 def install_hint(module: str | None) -> str:
