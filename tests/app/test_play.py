@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import resource
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -220,6 +221,22 @@ def test_a_file_that_cannot_be_written_is_told(path: str) -> None:
     assert "Not saved: " in text
 
 
+def test_a_file_on_a_full_disk_is_as_it_was(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.pgn", tmp_path / "new.pgn"
+    text = "1. e4 *\n\n"
+    old.write_text(text)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))  # a part of the game can be written
+    try:
+        session, said = play(["e4", f"pgn {new}"], pgn=old)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert said.count("Not saved: ") == 2
+    assert session.unsaved
+    assert old.read_text() == text
+    assert not new.exists()
+
+
 # -- everything else --------------------------------------------------------------------------------------------------
 
 
@@ -345,6 +362,12 @@ def test_command(run_play: Run, tmp_path: Path) -> None:
     assert next(read_games(pgn)).headers["Black"] == "heuristic-1 (1 visit)"
     assert run_play("", "play", "random", "--variant", "chess960", "--color", "black")[0] == 0
     assert run_play("quit\n", "play", "random", "--color", "random", "--seconds", "0.05")[0] == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device that is always full")
+def test_a_game_that_cannot_be_kept_is_exit_code_2(run_play: Run) -> None:
+    code, out, _ = run_play("e4\nquit\n", "play", "random", "--pgn", "/dev/full")
+    assert (code, "Not saved: /dev/full: No space left on device." in out) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,10 @@ def test_bad_choices_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
     quantize.cache_clear()
     with pytest.raises(EvaluatorError, match=r"onnx is not installed; run: pip install 'selfmate\[train\]'$"):
         open_evaluator(GARDNER_NET / ONNX_NAME, backend="onnx-int8")
+
+
+@pytest.mark.parametrize("backend", [None, "auto"])
+def test_a_folder_that_is_no_net_is_named_with_its_fault(tmp_path: Path, backend: str | None) -> None:
+    (tmp_path / "net.json").write_text("garbage")
+    with pytest.raises(WeightsError, match=r"net\.json: not the JSON of a net"):
+        open_evaluator(tmp_path, backend=backend)

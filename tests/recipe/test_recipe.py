@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -386,6 +387,18 @@ def test_what_cannot_be_a_new_recipe(
     done = run("recipe", "new", name, "--variant", variant)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert reason in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_recipe_on_a_full_disk_is_no_half_file(tmp_path: Path, run: Command) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))  # no file becomes longer, as on a full disk
+    try:
+        done = run("recipe", "new", str(tmp_path / "mine"), "--variant", "gardner")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "mine.toml: " in done.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -145,7 +145,10 @@ def test_learning_only_plays_nothing(tmp_path: Path) -> None:
     go(tmp_path / "run", "selfplay.cycles=2", "learner.holdout=0")
     before = state_of(tmp_path / "run")
     assert before.learner is not None
-    go(tmp_path / "run", "selfplay.cycles=4", "learner.holdout=0", learn_only=True)
+    go(tmp_path / "run", "selfplay.cycles=4", "learner.holdout=0", learn_only=True, watchdog=20)
+    said = (tmp_path / "run" / "console.log").read_text("utf-8").splitlines()[-1]
+    assert "Train on: " in said
+    assert "--watchdog 20 --learn-only" in said
     after = state_of(tmp_path / "run")
     assert after.learner is not None
     assert (after.games, after.shards, after.first_game) == (before.games, before.shards, before.first_game)

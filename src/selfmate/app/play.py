@@ -28,6 +28,7 @@ from selfmate.errors import MoveError, clip
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.result import Result
+from selfmate.util.files import append_output
 from selfmate.util.text import many
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class PlaySession:
         self.color = color
         self.pgn = pgn
         self.seed = secrets.randbits(32) if seed is None else seed
+        self.unsaved = False
+        """Whether a game could not be appended to `pgn`."""
         self._begin()
 
     def _begin(self) -> None:
@@ -208,7 +211,7 @@ class PlaySession:
         """Append the game to the file of `--pgn`, once."""
         if self.pgn is not None and not self.saved and self.position.move_stack:
             self.saved = True
-            self._save(self.pgn)
+            self.unsaved |= not self._save(self.pgn)
 
     # -- the commands -----------------------------------------------------------------------------
 
@@ -268,15 +271,16 @@ class PlaySession:
         else:
             self.say(str(self.game()))
 
-    def _save(self, path: Path) -> None:
+    def _save(self, path: Path) -> bool:
+        """Append the game to a file as a whole or not at all; print which, and return whether it was done."""
         try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{self.game()}\n\n")
+            append_output(path, f"{self.game()}\n\n".encode())
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             self.say(f"Not saved: {clip(str(path))}: {reason}.")
-        else:
-            self.say(f"Added to {path}.")
+            return False
+        self.say(f"Added to {path}.")
+        return True
 
     def _do_resign(self, rest: str) -> None:
         if self.result != "*":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,7 @@ def play(
 
     Example: selfmate play --variant atomic --color black --visits 800 --pgn mine.pgn
     """
+    # long because every option is declared with its help
     import secrets
 
     from rich.console import Console
@@ -73,7 +75,7 @@ def play(
     start = read_fen(name, fen, hint=variant is None)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  # gives the prompt a history
-    PlaySession(
+    session = PlaySession(
         opponent or Player(default_player(name, timed=seconds is not None)),
         start,
         Limit(visits=visits, seconds=seconds),
@@ -81,7 +83,10 @@ def play(
         color=is_white,
         pgn=pgn,
         seed=seed,
-    ).run()
+    )
+    session.run()
+    if session.unsaved:  # the session has printed why
+        sys.exit(2)
 
 
 def _read_color(text: str) -> bool:

@@ -135,7 +135,9 @@ def choose_trainer(ray: str | None) -> Callable[..., Summary]:
 def pack(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run that is not training.", show_default=False)],
     to: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
-    mib: Annotated[float, typer.Option("--mib", min=1, help="Largest size of the copy in MiB.")] = 64,
+    mib: Annotated[
+        float, typer.Option("--mib", min=1, max=1_000_000_000, help="Largest size of the copy in MiB.")
+    ] = 64,
     half: Annotated[
         bool, typer.Option("--half", help="Round the weights in training to bfloat16, for more games.")
     ] = False,

@@ -129,7 +129,7 @@ def _open_onnx(
     reason = ""
     if backend is None and auto:
         int8_bytes = files[True].stat().st_size if True in files else None
-        computed = path is None or is_computed_by_openvino(path)
+        computed = path is None or not files or is_computed_by_openvino(path)  # without files one is made here
         name, reason = _fastest(int8_bytes=int8_bytes, has_f32=list(files) != [True], openvino=computed)
         backend = BACKENDS[name]
     elif backend is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from selfmate.recipe.reader import load, names
 from selfmate.recipe.schema import Recipe
 from selfmate.recipe.types import TRAINABLE
 from selfmate.recipe.writer import to_toml, toml_value
+from selfmate.util.files import write_file
 
 __all__ = ["new_recipe", "write_new_recipe"]
 
@@ -71,11 +73,10 @@ def write_new_recipe(name: str, variant: str) -> Path:
         why = "is a shipped recipe" if path.stem in names() else "cannot be the name of a recipe"
         raise RecipeError(f"{clip(path.stem)!r} {why}; choose another name, such as my-{clip(variant)}", name)
     text = new_recipe(variant, path)
+    if os.path.lexists(path):
+        raise RecipeError(f"{path} already exists; choose another name", name)
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise RecipeError(f"{path} already exists; choose another name", name) from error
+        write_file(path, text.encode())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RecipeError(f"{path}: there is no folder {path.parent}", name) from error
     return path

@@ -102,7 +102,7 @@ def train(
         raise RunError(f"{directory}: --learn-only needs games, and there are none yet", str(directory))
     begins = not (directory / "manifest.json").exists()  # a run keeps the start positions that it was begun with
     starts = read_starts(changed) if begins else None
-    command = command_line(recipe, directory, minutes, overrides, smoke, seed, device, program_name(), ray, learners)
+    line = command_line(recipe, directory, minutes, overrides, smoke, seed, device, ray, learners, learn_only, watchdog)
     device = find_device(device)
     check_learners(learners, device, changed.learner)
     # 2. Lock the directory, then train
@@ -130,7 +130,7 @@ def train(
                 with learner_processes(learners, device) as options["group"]:
                     trainer = Trainer(opened, stop, status, view, device=device, watchdog=guard, **options)
                     scores = _train(trainer)
-            return _summarise(trainer, scores, None if is_part else command)
+            return _summarise(trainer, scores, None if is_part else line)
 
 
 def _new_status(run: Run, recipe: str, deadline: float | None) -> TrainingStatus:
@@ -176,7 +176,9 @@ def _summarise(trainer: Trainer, scores: dict[str, Match], command: str | None) 
     if not scores and not stop.asked and at(run.recipe.gate.final_games, run.state.cycle):
         view.say("No final matches: too little time was left for them.")
     if command is not None:
-        view.say(f"Play it: {shlex.join([program_name(), 'play', str(run.directory)])}")
+        program = shlex.quote(program_name())
+        view.say(f"Play it: {program} {shlex.join(['play', str(run.directory)])}")
+        command = f"{program} {command}"
         resume = f"Run the same command again to resume:\n{command}"
         view.say(f"Train on: {command} --set selfplay.cycles={2 * cycles}" if is_complete else resume)
     return Summary(
@@ -225,16 +227,19 @@ def command_line(
     smoke: bool = False,
     seed: int | None = None,
     device: str = "auto",
-    program: str = "selfmate",
     ray: str | None = None,
     learners: int = 1,
+    learn_only: bool = False,
+    watchdog: float = WATCHDOG_MINUTES,
 ) -> str:
-    """Return the command that resumes a run as it was called, quoted for a shell.
+    """Return the command that resumes a run as it was called, quoted for a shell, without the name of the program.
 
     >>> command_line("gardner-laptop", Path("runs/my run"), 10, ["learner.window=[[0, 400]]"])
-    "selfmate train gardner-laptop --run 'runs/my run' --minutes 10 --set 'learner.window=[[0, 400]]'"
+    "train gardner-laptop --run 'runs/my run' --minutes 10 --set 'learner.window=[[0, 400]]'"
+    >>> command_line("atomic", Path("runs/atomic"), None, (), learn_only=True, watchdog=0)
+    'train atomic --run runs/atomic --watchdog 0 --learn-only'
     """
-    words = [program, "train", str(recipe), "--run", str(directory)]
+    words = ["train", str(recipe), "--run", str(directory)]
     words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
     for setting in overrides:
         words += ["--set", setting]
@@ -242,6 +247,8 @@ def command_line(
     words += [] if device == "auto" else ["--device", device]
     words += [] if ray is None else ["--ray", ray]
     words += [] if learners == 1 else ["--learners", str(learners)]
+    words += [] if watchdog == WATCHDOG_MINUTES else ["--watchdog", f"{watchdog:g}"]
+    words += ["--learn-only"] * learn_only
     return shlex.join(words + ["--smoke"] * smoke)
 
 

@@ -18,6 +18,7 @@ from selfmate.errors import SelfmateError
 __all__ = [
     "FileError",
     "Stamp",
+    "append_output",
     "check_apart",
     "check_target",
     "explain_full_disk",
@@ -126,6 +127,31 @@ def write_output(path: Path, data: bytes) -> None:
             file.write(data)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}", str(path)) from error
+
+
+def append_output(path: Path, data: bytes) -> None:
+    """Append to a path that a user named; a file to which not all of it can be written is as it was before.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     append_output(Path(folder) / "a", b"abc")
+    ...     append_output(Path(folder) / "a", b"def")
+    ...     (Path(folder) / "a").read_bytes()
+    b'abcdef'
+    """
+    existed = path.exists()
+    with path.open("ab", buffering=0) as file:
+        size = file.tell() if path.is_file() else None  # None: a device or a pipe
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            if size is not None:
+                file.truncate(size)
+            if not existed:
+                path.unlink(missing_ok=True)
+            raise
 
 
 @contextlib.contextmanager
