@@ -1,5 +1,6 @@
 /** What an analysis says, as drawings on the board. */
 import type { Arrow, Heat } from "./board/Overlay";
+import { otherColor, parseFen } from "./chess";
 import type { AnalysisUpdate, Candidate } from "./messages";
 
 export type BoardDrawing = "arrows" | "visits" | "prior" | "off";
@@ -37,6 +38,14 @@ export function proofText(proven: number): string {
   if (proven === 0) return "draw, proven";
   const moves = Math.ceil(Math.abs(proven) / 2);
   return `${proven > 0 ? "wins" : "loses"} in ${moves}`;
+}
+
+/** What is proven of a position: who wins, as the other values of a position are White's. */
+export function provenVerdict(proven: number, fen: string): string {
+  if (proven === 0) return proofText(0);
+  const { turn } = parseFen(fen);
+  const winner = proven > 0 ? turn : otherColor(turn);
+  return `${winner === "white" ? "White" : "Black"} wins in ${Math.ceil(Math.abs(proven) / 2)}`;
 }
 
 /** The answer to "why not this move?": what it costs against the best move, and the best answer to it. */

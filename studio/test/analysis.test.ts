@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { arrowsOf, heatOf, proofText, SteadyOrder, whyNot } from "../src/analysis";
+import { arrowsOf, heatOf, proofText, provenVerdict, SteadyOrder, whyNot } from "../src/analysis";
 import type { AnalysisUpdate, Candidate } from "../src/messages";
 import { worstMoves } from "../src/review";
 import { spreadLabels } from "../src/ui/ValueGraph";
@@ -18,6 +18,13 @@ const candidate = (uci: string, share: number, prior = 0.1): Candidate => ({
 const update = {
   candidates: [candidate("e2e4", 0.6), candidate("d2d4", 0.3), candidate("c2d3", 0.05), candidate("a2a3", 0.02)],
 } as AnalysisUpdate;
+
+it("says who wins a proven position, whoever moves", () => {
+  const [white, black] = ["8/8 w - - 0 1", "8/8 b - - 0 1"] as const;
+  expect([provenVerdict(3, white), provenVerdict(-4, white)]).toEqual(["White wins in 2", "Black wins in 2"]);
+  expect([provenVerdict(3, black), provenVerdict(-4, black)]).toEqual(["Black wins in 2", "White wins in 2"]);
+  expect(provenVerdict(0, black)).toBe("draw, proven");
+});
 
 it("draws wide arrows for much visited moves and none for hardly visited ones", () => {
   const arrows = arrowsOf(update);

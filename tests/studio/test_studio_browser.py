@@ -509,6 +509,18 @@ def test_an_engine_without_ratings_is_limited_by_visits(browser: Any, tmp_path: 
         # Beside our analysis.
         page.goto(f"{other.url}#study?variant=chess")
         page.get_by_label("Outside engine", exact=True).last.select_option("engine/fish")
-        expect(page.locator(".engine-line").first).to_contain_text(re.compile(r"^[+-]?(\d|M)"))
+        line = page.locator(".engine-line").first
+        expect(line).to_contain_text(re.compile("^[+\N{MINUS SIGN}]?([0-9]|M)"))
         expect(page.locator(".crow").first).to_be_visible()
+        # It stays within the panel, its lines below each other and as wide as the moves above them.
+        edge = page.locator(".eng").bounding_box()
+        for part in (
+            line,
+            page.get_by_label("Outside engine", exact=True).last,
+            page.get_by_text(re.compile("^depth.*nodes")),
+        ):
+            box = part.bounding_box()
+            assert box["x"] >= edge["x"] + 8, part
+            assert box["x"] + box["width"] <= edge["x"] + edge["width"] - 8, part
+        assert line.bounding_box()["width"] > 0.8 * edge["width"]
         page.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from selfmate.board.position import chess960_fen
-from studio_browser import Open, game_now, new_game, picture, place, shows
+from studio_browser import PATIENCE_MS, Open, game_now, new_game, picture, place, shows
 from studio_server import StudioServer
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
@@ -18,6 +18,9 @@ pytestmark = pytest.mark.browser
 
 MATE_IN_TWO = "7k/8/8/8/8/8/R7/1R4K1 w - - 0 1"
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"
+ONE_MOVE = "7k/8/8/8/8/8/1r6/K6r w - - 0 1"
+MATED_IN_ONE = "6k1/R7/8/8/8/8/8/1R4K1 b - - 0 1"
+"""Any move of Black's king is answered by mate."""
 OPENING = "rnbqkbnr/pppp2pp/8/4pp2/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 0 3"
 
 
@@ -89,7 +92,7 @@ def test_proven_nodes_of_the_tree_say_so(open_page: Open) -> None:
     won = page.get_by_role("button", name=re.compile(r"^Ra7 wins in 2, \d+ visits"))
     expect(won).to_have_class(re.compile(r"\bprv\b"))
     expect(won.locator("text.proof")).to_have_text("#2")
-    expect(page.locator(".ewdl .val")).to_have_text("wins in 2")
+    expect(page.locator(".ewdl .val")).to_have_text("White wins in 2")
     expect(page.locator(".nd").first).to_have_class(re.compile(r"\bprv\b"))  # the root is won, too
     open_one = page.locator(".nd:not(.prv)", has_text=re.compile(r"^Rb[3-58]"))  # moves that were not decided
     expect(open_one.first).to_be_visible()
@@ -193,3 +196,66 @@ def test_the_policy_of_a_net_is_planes_and_arrows(open_page: Open) -> None:
     page.get_by_label("Player").select_option("heuristic-1")
     expect(page.locator(".policy p")).to_contain_text("heuristic-1 is no net")
     expect(page.get_by_label("illegal moves, too")).to_have_count(0)
+
+
+def test_a_whole_share_fits_its_label_and_a_proof_has_a_winner(open_page: Open, server: StudioServer) -> None:
+    page = open_page(f"#study?variant=chess&player=heuristic-1&fen={ONE_MOVE}")
+    expect(page.locator(".crow")).to_have_count(1)
+    page.get_by_role("button", name="Prior", exact=True).click()
+    text, label = page.locator(".heat-text").bounding_box(), page.locator(".heat-label").bounding_box()
+    assert text["x"] >= label["x"]
+    assert text["x"] + text["width"] <= label["x"] + label["width"]
+    # The side that moves is mated: the header says who wins, on one line.
+    page.goto(f"{server.url}#study?variant=chess&player=heuristic-1&fen={MATED_IN_ONE}")
+    value = page.locator(".ewdl .val")
+    expect(value).to_have_text("White wins in 1", timeout=PATIENCE_MS)
+    assert value.bounding_box()["height"] < 40
+
+
+@pytest.mark.parametrize("width", [768, 820, 1024, 1279])
+def test_nothing_of_the_study_is_cut_on_a_tablet(open_page: Open, width: int) -> None:
+    page = open_page("#study/tree", width=width, height=768)
+    page.locator(".nd").first.wait_for()
+    edge = page.locator(".eng").bounding_box()
+    for part in (page.get_by_role("tab", name="Game"), page.get_by_role("button", name="Larger")):
+        box = part.bounding_box()
+        assert box["x"] + box["width"] <= edge["x"] + edge["width"], part
+    page.get_by_role("tab", name="Candidates").click()
+    page.locator(".crow").first.wait_for()
+    edge = page.locator(".eng").bounding_box()
+    parts = (
+        page.get_by_role("tab", name="Game"),
+        page.locator(".ewdl .nums > :last-child"),
+        page.locator(".chead .lg"),
+    )
+    for part in (part.last for part in parts):
+        box = part.bounding_box()
+        assert box["x"] + box["width"] <= edge["x"] + edge["width"], part
+    legend, share = page.locator(".chead .lg").last.bounding_box(), page.locator(".chead .r").first.bounding_box()
+    assert legend["x"] + legend["width"] <= share["x"] + 16  # the heads of two columns, each as wide as its word
+    page.get_by_role("tab", name="Inside the net").click()
+    search, edge = page.get_by_role("button", name="the search"), page.locator(".eng").bounding_box()
+    expect(search).to_be_visible()
+    assert search.bounding_box()["x"] + search.bounding_box()["width"] <= edge["x"] + edge["width"]
+    board, flip = page.locator(".sb").bounding_box(), page.locator(".trans .btn").last.bounding_box()
+    assert flip["x"] + flip["width"] <= board["x"] + board["width"]
+
+
+@pytest.mark.parametrize("width", [390, 820, 1024, 1440])
+def test_the_ladder_is_seen_whole_and_can_be_read(open_page: Open, width: int) -> None:
+    page = open_page("#nets", width=width, height=1180)
+    value = page.locator(".ladder .name.num").first
+    expect(value).to_contain_text("±")
+    edge, box = page.locator(".ladder").bounding_box(), value.bounding_box()
+    assert box["x"] + box["width"] <= edge["x"] + edge["width"]
+    assert box["height"] >= (9 if width == 390 else 11)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_recipe_of_a_new_run_is_in_sight(open_page: Open, width: int) -> None:
+    page = open_page("#train/new?recipe=racingkings", width=width)
+    chosen = page.locator(".rc[aria-pressed=true]")
+    expect(chosen).to_contain_text("racingkings")
+    box, frame = chosen.bounding_box(), page.locator(".rlist").bounding_box()
+    assert frame["y"] <= box["y"] + 1
+    assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1

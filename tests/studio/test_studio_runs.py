@@ -42,6 +42,17 @@ def test_strange_lines_are_left_out() -> None:
     assert log_of([*strange, *LINES])[0] == (5.0, "cycle 1: 10 games, 310 positions")
 
 
+def test_a_final_match_is_told_with_its_score() -> None:
+    final: dict[str, Any] = {"stage": "final", "time": 9.0, "champion": 5, "opponent": "untrained", "games": 90}
+    final |= {"score": 0.9778, "score_low": 0.9009, "score_high": 0.9953}
+    heuristic = {**final, "time": 8.0, "opponent": "heuristic-1", "score": 0.35, "score_low": 0.28, "score_high": 0.43}
+    assert log_of([*LINES, heuristic, final, {**final, "score": None}])[:3] == [
+        (9.0, "cycle 5 against its untrained net: 98 % [90, 100] of 90 games"),
+        (8.0, "cycle 5 against heuristic-1: 35 % [28, 43] of 90 games"),
+        (5.0, "cycle 1: 10 games, 310 positions"),
+    ]
+
+
 def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     lines = [{"stage": "play", "cycle": number, "plies": float(number)} for number in range(10_000)]
     curve = charts_of(lines)["plies"][0]

@@ -173,12 +173,20 @@ def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return points if step <= 1 else [*points[:-1:step], points[-1]]
 
 
+def _opponent(name: str) -> str:
+    return "its untrained net" if name == "untrained" else name
+
+
 SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "play": lambda line: f"cycle {line['cycle']}: {line['games']:,} games, {line['positions']:,} positions",
     "progress": lambda line: f"Elo {line['elo']:.0f} ± {line['error']:.0f} on the ladder of this run",
     "gate": lambda line: f"candidate of cycle {line['cycle']} {'is the champion' if line['passed'] else 'was refused'}",
     "rollback": lambda line: f"learning went wrong at step {line['step']:,} and was taken back",
-    "final": lambda line: "final matches played",
+    "final": lambda line: (
+        f"cycle {line['champion']} against {_opponent(line['opponent'])}: "
+        f"{100 * line['score']:.0f} % [{100 * line['score_low']:.0f}, {100 * line['score_high']:.0f}] "
+        f"of {line['games']:,} games"
+    ),
 }
 
 

@@ -88,11 +88,13 @@ export function Overlay({ shape, arrows, heat, cursor, blast, coordinates }: Ove
           .filter(([, share]) => share >= 0.015)
           .map(([square, share]) => {
             const [x, y] = corner(square, shape);
+            const text = `${Math.round(100 * share)}%`;
+            const width = 10 + 12 * text.length;
             return (
               <g key={square}>
-                <rect class="heat-label" x={x + 50} y={y + 4} width={46} height={26} rx={6} />
-                <text class="heat-text" x={x + 73} y={y + 23}>
-                  {Math.round(100 * share)}%
+                <rect class="heat-label" x={x + 96 - width} y={y + 4} width={width} height={26} rx={6} />
+                <text class="heat-text" x={x + 96 - width / 2} y={y + 23}>
+                  {text}
                 </text>
               </g>
             );

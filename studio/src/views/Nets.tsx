@@ -1,6 +1,6 @@
 /** Nets with their cards, and the ladder of a variant. */
 import { Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count, percent } from "../format";
 import type { LadderRow, NetCard, NetList } from "../messages";
 import { formatRoute, replaceRoute, route } from "../router";
@@ -141,11 +141,23 @@ function Card({ net }: { net: NetCard }) {
 }
 
 const ROW = 22;
-/** Width of the picture, of the names and of the numbers; a phone has less room. */
-const ROOM = { wide: [900, 230, 100], narrow: [430, 172, 84] } as const;
+/** Width of the names and of the numbers beside the bars; where there is little room they are closer. */
+const ROOM = { wide: [230, 100], narrow: [172, 84] } as const;
+const NARROW = 640;
+/** Below this width the picture shrinks with its letters. */
+const LEAST_WIDTH = 430;
 
 function Ladder({ rows }: { rows: LadderRow[] }) {
-  const [width, nameWidth, valueWidth] = innerWidth <= 760 ? ROOM.narrow : ROOM.wide;
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(900);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setWidth(Math.max(LEAST_WIDTH, Math.round(entry.contentRect.width)));
+    });
+    if (box.current) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  const [nameWidth, valueWidth] = width < NARROW ? ROOM.narrow : ROOM.wide;
   const low = Math.min(0, ...rows.map((row) => row.elo - row.error));
   const high = Math.max(100, ...rows.map((row) => row.elo + row.error));
   const x = (elo: number) => nameWidth + ((elo - low) / (high - low)) * (width - nameWidth - valueWidth);
@@ -154,7 +166,7 @@ function Ladder({ rows }: { rows: LadderRow[] }) {
   for (let elo = Math.ceil(low / step) * step; elo <= high; elo += step) ticks.push(elo);
   const height = rows.length * ROW + 30;
   return (
-    <div class="ladder scrollx">
+    <div class="ladder" ref={box}>
       <svg
         viewBox={`0 0 ${width} ${height}`}
         role="img"

@@ -283,8 +283,13 @@ export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Pr
             {setup.fen ? "Own position" : "Position"}
           </button>
           {setup.fen && (
-            <button type="button" class="btn" onClick={() => change({ fen: "" })}>
-              Start
+            <button
+              type="button"
+              class="btn"
+              title="The usual start of the variant"
+              onClick={() => change({ fen: "" })}
+            >
+              Reset
             </button>
           )}
         </div>

@@ -1,6 +1,6 @@
 /** Study: a game tree, the analysis of its positions, the review of its moves, and the search itself. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { arrowsOf, heatOf, proofText, whyNot, type BoardDrawing } from "../analysis";
+import { arrowsOf, heatOf, provenVerdict, whyNot, type BoardDrawing } from "../analysis";
 import { Board } from "../board/Board";
 import type { Arrow } from "../board/Overlay";
 import { moveNumber, otherColor } from "../chess";
@@ -361,16 +361,25 @@ function PlayerSelect({ variant, value, update, onChange }: PlayerSelectProps) {
 
 /** The value of the position: White's, or what is proven. */
 function Verdict({ update, over, isOn }: { update: AnalysisUpdate | null; over: string | null; isOn: boolean }) {
+  const proven = update?.proven ?? null;
   return (
     <div class="ewdl">
       <div class="nums">
         <span class="val num" data-value={update?.value ?? ""}>
           {over ??
-            (update ? (update.proven !== null ? proofText(update.proven) : signed(update.value)) : isOn ? "…" : "off")}
+            (update
+              ? proven === null
+                ? signed(update.value)
+                : provenVerdict(proven, update.fen)
+              : isOn
+                ? "…"
+                : "off")}
         </span>
         <span class="nowrap">{update && update.net_value !== null ? `net alone ${signed(update.net_value)}` : ""}</span>
         <span class="sp" />
-        <span class="nowrap num">{update ? `depth ${update.depth.toFixed(1)}, longest ${update.seldepth}` : ""}</span>
+        <span class="nowrap num">
+          {update && proven === null ? `depth ${update.depth.toFixed(1)}, longest ${update.seldepth}` : ""}
+        </span>
       </div>
       <WdlBar wdl={update?.wdl ?? EVEN} />
       <div class="wl num">

@@ -53,14 +53,14 @@ export function EnginePanel({ tree, at, isOver, onPlay }: Props) {
           ))}
         </select>
         {update && (
-          <span class="sm mut num">
+          <span class="sm mut num nowrap">
             depth {update.depth}, {count(update.nodes)} nodes
           </span>
         )}
       </div>
       {update?.lines.map((line) => (
-        <button key={line.uci} type="button" class="btn plain engine-line" onClick={() => onPlay(line.uci)}>
-          <b class="num">{line.score}</b> <span class="sm">{line.pv.join(" ")}</span>
+        <button key={line.uci} type="button" class="engine-line" onClick={() => onPlay(line.uci)}>
+          <b class="num">{line.score.replace("-", "−")}</b> <span class="sm">{line.pv.join(" ")}</span>
         </button>
       ))}
     </div>

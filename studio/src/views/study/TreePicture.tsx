@@ -203,7 +203,7 @@ function Marks({ node }: { node: PlacedNode }) {
       )}
       {node.hidden > 0 && (
         <text class="more" x={4} y={NODE_HEIGHT + 11}>
-          {node.hidden} more moves
+          {node.hidden} more {node.hidden === 1 ? "move" : "moves"}
         </text>
       )}
     </g>

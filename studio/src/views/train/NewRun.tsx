@@ -1,6 +1,6 @@
 /** A new training run: a recipe, its keys as a form made from their declarations, and the command line of the same. */
 import { Fragment } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count } from "../../format";
 import type { RecipeForm } from "../../messages";
 import { commandLine, settingsOf } from "../../recipe";
@@ -28,6 +28,15 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
   const [busy, setBusy] = useState(false);
   const settings = useMemo(() => settingsOf(form, changes), [form, changes]);
   const info = welcome.value;
+  const list = useRef<HTMLDivElement>(null);
+
+  // The recipe that the form begins with is in sight: the list is scrolled, not the page.
+  useEffect(() => {
+    const chosen = list.current?.querySelector<HTMLElement>("[aria-pressed=true]");
+    if (!list.current || !chosen) return;
+    const [box, part] = [list.current.getBoundingClientRect(), chosen.getBoundingClientRect()];
+    list.current.scrollTop += part.top - box.top - (box.height - part.height) / 2;
+  }, [info === null]);
 
   useEffect(() => {
     setChanges({});
@@ -65,7 +74,7 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
   return (
     <div class="tr">
       <div class="recipe">
-        <div class="rlist">
+        <div class="rlist" ref={list}>
           {info?.recipes.map(([id, , text]) => (
             <button key={id} type="button" class="rc" aria-pressed={id === recipe} onClick={() => setRecipe(id)}>
               <b>{id}</b>
