@@ -103,6 +103,15 @@ def test_the_games_are_those_of_one_machine(seats: int, match: PoolGames, expect
         assert sum(has for name, has in fleet.nets if name == worker) == 1
 
 
+def test_players_of_a_match_with_engines_play_each_other(match: PoolGames, expected: dict[int, Any]) -> None:
+    """The third player is an engine, whose games are played elsewhere (`engine_match`)."""
+    games = [game for game in match.games if 2 not in (game.white, game.black)]
+    without = replace(match, players=[*match.players[:2], None], games=games)
+    found, _ = play(without, MatchFleet(2), times=PATIENT)
+    assert 0 < len(found) < len(expected)
+    assert found == {number: expected[number] for number in found}
+
+
 def test_games_of_lost_workers_are_given_out_again(match: PoolGames, expected: dict[int, Any]) -> None:
     def spoil(worker: str, call: int, report: bytes) -> object:
         return RuntimeError("its process has ended") if worker.endswith(("-1", "-3")) else report

@@ -101,6 +101,7 @@ def _limits(plan: MatchPlan, game: ScheduledGame) -> tuple[Limit, Limit]:
 def _seat(contestant: Contestant, player: Player | None, nets: dict[str, bytes]) -> EngineSeat:
     engine, limit = contestant.engine, contestant.limit
     if engine is None:
+        assert player is not None  # only engines are None among the players
         visits = limit.visits or 0
         return EngineSeat(
             name=contestant.label, limit=limit, seat=seat_of(player, visits, play_config(), nets), command=None

@@ -44,7 +44,7 @@ class MatchSetup(Struct, frozen=True, kw_only=True):
     """What a worker of matches plays for as long as it lives."""
 
     variant: str
-    seats: list[MatchSeat]
+    seats: list[MatchSeat | None]  # None: an engine, which plays none of these games
     seed: int
     max_plies: int
     rules: tuple[Rule, Rule, Rule]  # of `ScoreRules`: resign, win, draw
@@ -98,7 +98,7 @@ class LeasedMatches:
 
     def __init__(self, setup: bytes) -> None:
         self.setup = msgspec.msgpack.decode(setup, type=MatchSetup)
-        self._players: list[Player] = []
+        self._players: list[Player | None] = []
 
     def exchange(self, message: bytes, net: bytes | memoryview | None = None) -> bytes:
         """Play the games of a message, tuples (number, opening, white, black); return `PlayedGames`.
@@ -113,9 +113,9 @@ class LeasedMatches:
         match = PoolGames(
             variant=setup.variant,
             players=self._players,
-            visits=[seat.visits for seat in setup.seats],
+            visits=[0 if seat is None else seat.visits for seat in setup.seats],
             games=games,
-            searches=[SearchConfig(**seat.search) for seat in setup.seats],
+            searches=[SearchConfig() if seat is None else SearchConfig(**seat.search) for seat in setup.seats],
             seed=setup.seed,
             max_plies=setup.max_plies,
             rules=ScoreRules(resign=resign, win=win, draw=draw),
@@ -132,7 +132,9 @@ class LeasedMatches:
     def _load(self, nets: dict[str, bytes]) -> None:
         with tempfile.TemporaryDirectory(prefix="selfmate-nets-") as folder:
             unpack_nets(nets, Path(folder))
-            self._players = [open_seat(seat, Path(folder), self.setup.device) for seat in self.setup.seats]
+            self._players = [
+                None if seat is None else open_seat(seat, Path(folder), self.setup.device) for seat in self.setup.seats
+            ]
 
 
 def unpack_nets(nets: dict[str, bytes], folder: Path) -> None:

@@ -28,7 +28,7 @@ class PoolMatch:
         self.match, self.games, self.first_games = match, match.games, FIRST_GAMES
         nets: dict[str, bytes] = {}
         seats = [
-            seat_of(player, visits, search, nets)
+            None if player is None else seat_of(player, visits, search, nets)
             for player, visits, search in zip(match.players, match.visits, match.searches, strict=True)
         ]
         self.nets = msgspec.msgpack.encode(nets)
@@ -64,10 +64,8 @@ class PoolMatch:
         return "" if played.outcome is not None or len(played.moves) >= self.match.max_plies else "is not over"
 
 
-def seat_of(player: Player | None, visits: int, search: SearchConfig, nets: dict[str, bytes]) -> MatchSeat:
+def seat_of(player: Player, visits: int, search: SearchConfig, nets: dict[str, bytes]) -> MatchSeat:
     """Return a player for workers; its net is added to `nets`."""
-    if player is None:
-        raise ClusterError("an engine has no seat in a pool")
     if isinstance(player.evaluator, str):
         return MatchSeat(player=player.evaluator, visits=visits, search=search.__getstate__())
     if player.path is None:
