@@ -48,6 +48,11 @@ export function provenVerdict(proven: number, fen: string): string {
   return `${winner === "white" ? "White" : "Black"} wins in ${Math.ceil(Math.abs(proven) / 2)}`;
 }
 
+/** Win, draw and loss of White in a game that is over. */
+export function wdlOfResult(result: string | null): [number, number, number] {
+  return result === "1-0" ? [1, 0, 0] : result === "0-1" ? [0, 0, 1] : [0, 1, 0];
+}
+
 /** The answer to "why not this move?": what it costs against the best move, and the best answer to it. */
 export interface WhyNot {
   san: string;

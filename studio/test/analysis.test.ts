@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { arrowsOf, heatOf, proofText, provenVerdict, SteadyOrder, whyNot } from "../src/analysis";
+import { arrowsOf, heatOf, proofText, provenVerdict, SteadyOrder, wdlOfResult, whyNot } from "../src/analysis";
 import type { AnalysisUpdate, Candidate } from "../src/messages";
 import { worstMoves } from "../src/review";
 import { spreadLabels } from "../src/ui/ValueGraph";
@@ -24,6 +24,14 @@ it("says who wins a proven position, whoever moves", () => {
   expect([provenVerdict(3, white), provenVerdict(-4, white)]).toEqual(["White wins in 2", "Black wins in 2"]);
   expect([provenVerdict(3, black), provenVerdict(-4, black)]).toEqual(["Black wins in 2", "White wins in 2"]);
   expect(provenVerdict(0, black)).toBe("draw, proven");
+});
+
+it("shows the result of a finished game as its bar", () => {
+  expect(["1-0", "0-1", "1/2-1/2"].map(wdlOfResult)).toEqual([
+    [1, 0, 0],
+    [0, 0, 1],
+    [0, 1, 0],
+  ]);
 });
 
 it("draws wide arrows for much visited moves and none for hardly visited ones", () => {

@@ -259,3 +259,36 @@ def test_the_recipe_of_a_new_run_is_in_sight(open_page: Open, width: int) -> Non
     box, frame = chosen.bounding_box(), page.locator(".rlist").bounding_box()
     assert frame["y"] <= box["y"] + 1
     assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("7k/8/8/8/8/8/R7/1R4K1 w - -", MATE_IN_TWO),  # without the counters
+        ("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1", "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"),  # as after any double step
+        ("4k2r/8/8/8/8/8/8/4K2R w kK - 0 1", "4k2r/8/8/8/8/8/8/4K2R w Kk - 0 1"),
+    ],
+)
+def test_a_fen_may_be_written_in_several_ways(open_page: Open, written: str, meant: str) -> None:
+    page = open_page(f"#study?variant=chess&player=heuristic-1&fen={written}")
+    shows(page, meant)
+    expect(page.locator(".crow").first).to_be_visible()
+    page.locator(".crow").first.click()
+    expect(page.locator(".gcol")).to_contain_text("1 ply")
+
+
+def test_a_finished_game_shows_its_end_and_no_estimate(open_page: Open) -> None:
+    page = open_page("#study?variant=chess&fen=8/8/4k3/8/8/3K4/8/8 w - - 0 1")
+    expect(page.locator(".ewdl .val")).to_have_text("1/2-1/2, insufficient material")
+    expect(page.locator(".wbar")).to_have_attribute("aria-label", "White wins 0 %, draw 100 %, Black wins 0 %")
+    expect(page.locator(".toast")).to_have_text("")  # nobody asked for an analysis
+    edge, bar = page.locator(".eng").bounding_box(), page.locator(".ewdl .wdl").bounding_box()
+    assert bar["x"] + bar["width"] <= edge["x"] + edge["width"] - 8
+
+
+def test_the_buttons_of_a_dialog_stay_in_it_on_a_phone(open_page: Open) -> None:
+    page = open_page("#study?open=1", width=390, height=844)
+    dialog, example = page.get_by_role("dialog"), page.get_by_role("button", name="Open an example")
+    example.wait_for()
+    edge, box = dialog.bounding_box(), example.bounding_box()
+    assert box["x"] + box["width"] <= edge["x"] + edge["width"] - 8

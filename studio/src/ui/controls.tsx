@@ -86,38 +86,47 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
   );
 }
 
-type Wdl = readonly [number, number, number];
+export type Wdl = readonly [number, number, number];
 
-function wdlText(wdl: Wdl): string {
+function wdlText(wdl: Wdl | null): string {
+  if (!wdl) return "Nothing is known of this position yet";
   return `White wins ${percent(wdl[0])}, draw ${percent(wdl[1])}, Black wins ${percent(wdl[2])}`;
 }
 
+/** What a bar shows, without numbers, before anything is known. */
+const UNKNOWN: Wdl = [0.34, 0.32, 0.34];
+/** The share in which its number has room; outside it, on the other colour, it could not be read. */
+const LABELLED = 0.05;
+
 /** Win, draw and loss of White as a horizontal bar. */
-export function WdlBar({ wdl }: { wdl: Wdl }) {
+export function WdlBar({ wdl }: { wdl: Wdl | null }) {
+  const [win, draw, loss] = wdl ?? UNKNOWN;
   return (
-    <div class="wdl" role="img" aria-label={wdlText(wdl)}>
-      <i class="w" style={{ flex: `0 0 ${100 * wdl[0]}%` }} />
-      <i class="d" style={{ flex: `0 0 ${100 * wdl[1]}%` }} />
-      <i class="l" style={{ flex: `0 0 ${100 * wdl[2]}%` }} />
+    <div class={wdl ? "wdl" : "wdl unknown"} role="img" aria-label={wdlText(wdl)}>
+      <i class="w" style={{ flex: `0 0 ${100 * win}%` }} />
+      <i class="d" style={{ flex: `0 0 ${100 * draw}%` }} />
+      <i class="l" style={{ flex: `0 0 ${100 * loss}%` }} />
     </div>
   );
 }
 
 /** The same beside a board: White's share stands at White's side. */
-export function WdlColumn({ wdl, flipped }: { wdl: Wdl; flipped: boolean }) {
+export function WdlColumn({ wdl, flipped }: { wdl: Wdl | null; flipped: boolean }) {
+  const [win, draw, loss] = wdl ?? UNKNOWN;
   const parts = [
-    { kind: "l", share: wdl[2] },
-    { kind: "d", share: wdl[1] },
-    { kind: "w", share: wdl[0] },
+    { kind: "l", share: loss },
+    { kind: "d", share: draw },
+    { kind: "w", share: win },
   ];
   if (flipped) parts.reverse();
+  const classes = ["wbar", flipped ? "flipped" : "", wdl ? "" : "unknown"].filter(Boolean).join(" ");
   return (
-    <div class={flipped ? "wbar flipped" : "wbar"} role="img" aria-label={wdlText(wdl)}>
+    <div class={classes} role="img" aria-label={wdlText(wdl)}>
       {parts.map(({ kind, share }) => (
         <i key={kind} class={kind} style={{ "--share": `${100 * share}%` }} />
       ))}
-      <b class="bl">{Math.round(100 * wdl[2])}</b>
-      <b class="bw">{Math.round(100 * wdl[0])}</b>
+      {wdl && loss >= LABELLED && <b class="bl">{Math.round(100 * loss)}</b>}
+      {wdl && win >= LABELLED && <b class="bw">{Math.round(100 * win)}</b>}
     </div>
   );
 }

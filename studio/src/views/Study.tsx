@@ -1,6 +1,6 @@
 /** Study: a game tree, the analysis of its positions, the review of its moves, and the search itself. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { arrowsOf, heatOf, provenVerdict, whyNot, type BoardDrawing } from "../analysis";
+import { arrowsOf, heatOf, provenVerdict, wdlOfResult, whyNot, type BoardDrawing } from "../analysis";
 import { Board } from "../board/Board";
 import type { Arrow } from "../board/Overlay";
 import { moveNumber, otherColor } from "../chess";
@@ -10,7 +10,7 @@ import { worstMoves } from "../review";
 import { formatRoute, replaceRoute, route } from "../router";
 import { say, sayError, server, toggleTheme, variantName, welcome } from "../store";
 import { lineTo, mainLine, removeMove, ROOT, setComment, type GameTree, type TreeMove } from "../tree";
-import { copyText, downloadText, IconButton, Segmented, WdlBar, WdlColumn } from "../ui/controls";
+import { copyText, downloadText, IconButton, Segmented, WdlBar, WdlColumn, type Wdl } from "../ui/controls";
 import { Icon } from "../ui/Icon";
 import { useKeys } from "../ui/keys";
 import { ValueGraph } from "../ui/ValueGraph";
@@ -43,7 +43,6 @@ const VISITS: readonly (readonly [string, string])[] = [
   ["20000", "20,000 visits"],
   ["", "no limit"],
 ];
-const EVEN: [number, number, number] = [0.34, 0.32, 0.34];
 const TREE_NODES = 400;
 
 export function StudyView() {
@@ -61,13 +60,14 @@ export function StudyView() {
   const [editing, setEditing] = useState(false);
   const [hovered, setHovered] = useState<string | null>(null);
   const [pathArrows, setPathArrows] = useState<Arrow[] | null>(null);
-  const analysis = useAnalysis(tree, at, isOn, board?.result !== null && board !== null, {
+  const analysis = useAnalysis(tree, at, isOn, board && board.result !== null, {
     player,
     visits: visits ? Number(visits) : null,
     treeNodes: tab === "tree" ? TREE_NODES : 0,
   });
   const { update, review } = analysis;
   const isOver = board !== null && board.result !== null;
+  const wdl = isOver ? wdlOfResult(board.result) : (update?.wdl ?? null);
 
   const gameId = query.get("game");
   useEffect(() => {
@@ -144,7 +144,7 @@ export function StudyView() {
       <div class={`study ${tab === "tree" || tab === "net" ? "wide" : ""} ${tab === "game" ? "moves-tab" : ""}`}>
         <div class="sb">
           <div class="sbrow">
-            <WdlColumn wdl={update?.wdl ?? EVEN} flipped={orientation === "black"} />
+            <WdlColumn wdl={wdl} flipped={orientation === "black"} />
             {tree.start && (
               <Board
                 fen={move?.fen ?? tree.start}
@@ -206,7 +206,12 @@ export function StudyView() {
               ))}
             </select>
           </div>
-          <Verdict update={update} over={board?.result ? `${board.result}, ${board.reason ?? ""}` : null} isOn={isOn} />
+          <Verdict
+            update={update}
+            wdl={wdl}
+            over={isOver ? `${board.result ?? ""}, ${board.reason ?? ""}` : null}
+            isOn={isOn}
+          />
           <div class="tabs" role="tablist" aria-label="Analysis">
             {TABS.map(([id, text]) => (
               <button
@@ -359,41 +364,47 @@ function PlayerSelect({ variant, value, update, onChange }: PlayerSelectProps) {
   );
 }
 
+interface VerdictProps {
+  update: AnalysisUpdate | null;
+  wdl: Wdl | null;
+  /** How the game ended here. */
+  over: string | null;
+  isOn: boolean;
+}
+
 /** The value of the position: White's, or what is proven. */
-function Verdict({ update, over, isOn }: { update: AnalysisUpdate | null; over: string | null; isOn: boolean }) {
+function Verdict({ update, wdl, over, isOn }: VerdictProps) {
   const proven = update?.proven ?? null;
+  const value = proven !== null && update ? provenVerdict(proven, update.fen) : update ? signed(update.value) : null;
   return (
     <div class="ewdl">
       <div class="nums">
-        <span class="val num" data-value={update?.value ?? ""}>
-          {over ??
-            (update
-              ? proven === null
-                ? signed(update.value)
-                : provenVerdict(proven, update.fen)
-              : isOn
-                ? "…"
-                : "off")}
+        <span class={over === null ? "val num" : "val over"} data-value={update?.value ?? ""}>
+          {over ?? value ?? (isOn ? "…" : "off")}
         </span>
-        <span class="nowrap">{update && update.net_value !== null ? `net alone ${signed(update.net_value)}` : ""}</span>
-        <span class="sp" />
-        <span class="nowrap num">
-          {update && proven === null ? `depth ${update.depth.toFixed(1)}, longest ${update.seldepth}` : ""}
-        </span>
+        {over === null && update && (
+          <>
+            <span class="nowrap">{update.net_value === null ? "" : `net alone ${signed(update.net_value)}`}</span>
+            <span class="sp" />
+            <span class="nowrap num">
+              {proven === null ? `depth ${update.depth.toFixed(1)}, longest ${update.seldepth}` : ""}
+            </span>
+          </>
+        )}
       </div>
-      <WdlBar wdl={update?.wdl ?? EVEN} />
+      <WdlBar wdl={wdl} />
       <div class="wl num">
         <span class="lg">
           <i class="key-w" />
-          White {update ? percent(update.wdl[0]) : "–"}
+          White {wdl ? percent(wdl[0]) : "–"}
         </span>
         <span class="lg">
           <i class="key-d" />
-          draw {update ? percent(update.wdl[1]) : "–"}
+          draw {wdl ? percent(wdl[1]) : "–"}
         </span>
         <span class="lg">
           <i class="key-l" />
-          Black {update ? percent(update.wdl[2]) : "–"}
+          Black {wdl ? percent(wdl[2]) : "–"}
         </span>
       </div>
     </div>

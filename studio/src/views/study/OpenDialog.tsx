@@ -62,7 +62,7 @@ export function OpenDialog({ onClose, onPgn }: Props) {
             {problem}
           </p>
         )}
-        <div class="between">
+        <div class="between wrap">
           <button type="submit" class="btn pri" disabled={!text.trim()}>
             Open
           </button>

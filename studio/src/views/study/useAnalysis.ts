@@ -35,7 +35,8 @@ export function useAnalysis(
   tree: GameTree,
   at: number,
   isOn: boolean,
-  isOver: boolean,
+  /** Whether the game is over here; null as long as that is not known. */
+  isOver: boolean | null,
   options: AnalysisOptions,
 ): Analysis {
   const [update, setUpdate] = useState<AnalysisUpdate | null>(null);
@@ -80,7 +81,7 @@ export function useAnalysis(
 
   useEffect(() => {
     setProblem(null);
-    if (isReviewing) return;
+    if (isReviewing || (isOn && isOver === null)) return;
     if (!isOn || isOver || !tree.start) {
       if (analysisAsk.current) server.send("analysis.stop", {});
       analysisAsk.current = 0;

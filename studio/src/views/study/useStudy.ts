@@ -85,7 +85,13 @@ export function useStudy(query: URLSearchParams): Study {
       server
         .ask("position.ask", { variant: tree.variant, fen: tree.start, moves: uciLine(tree, at) }, "position.view")
         .then(
-          (view) => wanted && setBoard(view.board),
+          (view) => {
+            if (!wanted) return;
+            setBoard(view.board);
+            // A FEN may be written in several ways, as without the counters: from now on it is the server's.
+            if (at === ROOT && view.board.fen !== tree.start)
+              setTree((before) => (before === tree ? { ...tree, start: view.board.fen } : before));
+          },
           (error: unknown) => {
             if (!wanted) return;
             sayError(error);
