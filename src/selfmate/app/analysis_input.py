@@ -17,7 +17,7 @@ from selfmate.board.epd import MAX_LINE_CHARS, Epd, parse_epd
 from selfmate.board.pgn import Game, read_and_report
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, PgnError, SelfmateError, clip
-from selfmate.util.text_lines import Source, decode, numbered_lines
+from selfmate.util.text_lines import Source, check_text, decode, numbered_lines
 
 __all__ = ["AnalysisInput", "read_input"]
 
@@ -26,6 +26,8 @@ SNIFFED_CHARS: Final = 1 << 14
 MOST_SNIFFED: Final = 1 << 20
 """Characters of standard input that are read for that; what begins with more empty lines and comments is EPD."""
 PGN_BEGINS: Final = re.compile(r"[\[{%;(]|[0-9]++\s*+\.")  # a tag, a comment, a move number; no FEN has these
+BOARD_OF_FEN: Final = re.compile(r"[PNBRQKpnbrqk1-8~]++(?:/[PNBRQKpnbrqk1-8~]++){4,7}+(?:_.*)?")
+"""A FEN without spaces: the board alone, or with underscores in their place, as in addresses of web pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ def read_input(what: str | None, variant: str, *, asked: bool = False) -> Analys
     except (OSError, ValueError):  # too long for a path, or with a NUL
         found = False
     if not found:
-        if "/" not in what or not what.split()[1:]:
+        if BOARD_OF_FEN.fullmatch(what):
+            what = what.replace("_", " ")
+        elif "/" not in what or not what.split()[1:]:
             raise SelfmateError(f"{clip(what)}: neither a file nor a FEN", what)
         position = _one_position(what, variant, asked=asked)
         return AnalysisInput(lambda: iter([position]))
@@ -90,18 +94,21 @@ def _one_position(text: str, variant: str, *, asked: bool) -> Epd:
 def _positions(name: str, source: Source, variant: str, *, asked: bool) -> Iterator[Epd]:
     """Yield the positions of a file; an error names it and, at its first position, a variant that fits."""
     count = 0
-    for number, line in numbered_lines(source, MAX_LINE_CHARS):
-        text = line.removeprefix("\ufeff")
-        if not text.strip() or text.startswith("#"):
-            continue
-        try:
-            epd = parse_epd(text, variant, number=number)
-            _check_not_over(epd.position, number)
-        except EpdError as error:
-            hint = "" if count else _hint(text, variant, asked=asked)
-            raise SelfmateError(f"{name}: {error}{hint}", error.part) from error
-        count += 1
-        yield epd
+    try:
+        for number, line in numbered_lines(source, MAX_LINE_CHARS, EpdError):
+            text = line.removeprefix("\ufeff")
+            if not text.strip() or text.startswith("#"):
+                continue
+            try:
+                epd = parse_epd(text, variant, number=number)
+                _check_not_over(epd.position, number)
+            except EpdError as error:
+                hint = "" if count else _hint(text, variant, asked=asked)
+                raise EpdError(f"{error}{hint}", error.part) from error
+            count += 1
+            yield epd
+    except EpdError as error:
+        raise SelfmateError(f"{name}: {error}", error.part) from error
     if not count:
         raise SelfmateError(f"{name}: no position", name)
 
@@ -147,7 +154,10 @@ class _Stream:
 
     def peek(self) -> Iterator[str]:
         """Yield lines that `readline` returns again; the part of a line where it is long."""
-        while len(self._ahead) < MOST_SNIFFED and (line := decode(self._file.readline(SNIFFED_CHARS))):
+        while len(self._ahead) < MOST_SNIFFED and (raw := self._file.readline(SNIFFED_CHARS)):
+            if not self._ahead and isinstance(raw, bytes):
+                check_text(raw)
+            line = decode(raw)
             self._ahead += line
             yield line
 
@@ -162,13 +172,20 @@ class _Stream:
 
 def _from_stream(stream: _Stream, variant: str, *, asked: bool) -> AnalysisInput:
     name, source = "standard input", cast("IO[str]", stream)
-    if _begins_as_pgn(stream.peek()):
+    try:
+        is_pgn = _begins_as_pgn(stream.peek())
+    except SelfmateError as error:
+        raise SelfmateError(f"{name}: {error}", error.part) from error
+    if is_pgn:
         return AnalysisInput(games=lambda: _games(name, source, variant, asked=asked))
     return AnalysisInput(lambda: _positions(name, source, variant, asked=asked))
 
 
 def _is_pgn(path: Path) -> bool:
-    return _begins_as_pgn(line for _, line in numbered_lines(path, SNIFFED_CHARS))
+    try:
+        return _begins_as_pgn(line for _, line in numbered_lines(path, SNIFFED_CHARS))
+    except SelfmateError as error:
+        raise SelfmateError(f"{path}: {error}", error.part) from error
 
 
 def _begins_as_pgn(lines: Iterable[str]) -> bool:

@@ -220,7 +220,7 @@ def read_tactics(source: Source, variant: str = "chess") -> Iterator[Tactic]:
 
 
 def _meaningful_lines(source: Source) -> Iterator[tuple[int, str]]:
-    for number, line in numbered_lines(source, MAX_LINE_CHARS):
+    for number, line in numbered_lines(source, MAX_LINE_CHARS, EpdError):
         if number == 1:
             line = line.removeprefix("\ufeff")
         if line.strip() and not line.startswith("#"):

@@ -175,7 +175,7 @@ def _read_games(source: Source, on_error: OnError, max_chars: int, variant: str,
         return GameReader(Game._from_start, max_chars, variant, lenient=lenient)
 
     current = reader()
-    for number, line in numbered_lines(source, max_chars):
+    for number, line in numbered_lines(source, max_chars, PgnError):
         rest: str | None = line
         while rest is not None:
             rest = current.feed(rest, number, len(line))

@@ -15,7 +15,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import IO, Final, NamedTuple
 
-from selfmate.util.text_lines import decode
+from selfmate.errors import PgnError
+from selfmate.util.text_lines import check_text, decode
 
 __all__ = ["Tag", "is_tag_name", "parse_broken_tag", "parse_tag", "read_tags"]
 
@@ -90,14 +91,19 @@ def read_tags(source: IO[bytes], names: Collection[str]) -> Iterator[dict[str, s
     """Yield the values of the tags in `names`, by name, for each game of a PGN file.
 
     Moves are skipped unread, so the rules of the game do not matter, and memory does not grow with the file. A game
-    begins with the first tag after moves, or with a tag in `names` that the game already has.
+    begins with the first tag after moves, or with a tag in `names` that the game already has. Raises `PgnError` for a
+    file that is compressed or in UTF-16.
     """
     wanted = {name.encode(): name for name in names}
     prefixes = {name[:2] for name in wanted}
     game: dict[str, str] | None = None
     in_tags = False
     skipped = 0
+    first = True
     for line in iter(functools.partial(source.readline, LONGEST_LINE), b""):
+        if first:
+            check_text(line, PgnError)
+            first = False
         # 1. Skip moves.
         if line[:1] != b"[" and line.lstrip(BLANK)[:1] != b"[":
             if game is None:

@@ -75,7 +75,8 @@ class PuzzleFile(NamedTuple):
 def read_puzzles(source: Source, variant: str) -> PuzzleFile:
     """Return the positions of a file that games of a variant can begin at; bad rows are counted and skipped.
 
-    A file is read up to `MAX_POSITIONS` positions. Raises OSError for one that cannot be read.
+    A file is read up to `MAX_POSITIONS` positions. Raises OSError for one that cannot be read, and
+    `SelfmateError` for one that is compressed or in UTF-16.
     """
     fens: dict[str, None] = {}
     bad: list[tuple[int, str]] = []

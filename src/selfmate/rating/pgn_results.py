@@ -47,20 +47,24 @@ def read_results(source: IO[bytes]) -> Iterator[tuple[str, str, str]]:
 def read_all(paths: Iterable[str]) -> PgnResults:
     """Return the finished games of PGN files; `-` is standard input.
 
-    Raises `PgnError` for a file without tags, and `SelfmateError` when no game has a result and two players.
+    Raises `PgnError` for a file without tags, compressed or in UTF-16, and `SelfmateError` when no game has a result
+    and two players.
     """
     games: list[tuple[str, str, str]] = []
     unfinished = 0
     for path in paths:
         found = 0
         with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
-            for white, black, result in read_results(file):
-                found += 1
-                plain = "1/2-1/2" if result in DRAWS else result
-                if plain in RESULTS and "?" not in (white, black) and white != black:
-                    games.append((white, black, plain))
-                else:
-                    unfinished += 1
+            try:
+                for white, black, result in read_results(file):
+                    found += 1
+                    plain = "1/2-1/2" if result in DRAWS else result
+                    if plain in RESULTS and "?" not in (white, black) and white != black:
+                        games.append((white, black, plain))
+                    else:
+                        unfinished += 1
+            except PgnError as error:
+                raise PgnError(f"{path}: {error}", error.part) from error
         if not found:
             raise PgnError(f'{path}: no PGN: there is no tag such as [White "Anna"]', path)
     if not games:

@@ -15,6 +15,7 @@ from typing import Final
 from selfmate._core import Pool
 from selfmate.board.position import Position, chess960_fen
 from selfmate.board.puzzles import PuzzleFile, read_puzzles
+from selfmate.errors import SelfmateError
 from selfmate.recipe.check import Problem, RecipeError
 from selfmate.recipe.schedule import at
 from selfmate.recipe.schema import Recipe, SelfPlayPart
@@ -48,6 +49,8 @@ def read_starts(recipe: Recipe) -> PuzzleFile | None:
         found = read_puzzles(path, variant)
     except OSError as error:
         raise _refusal(f"{path}: {error.strerror or error}") from error
+    except SelfmateError as error:  # compressed, as Lichess publishes its puzzles
+        raise _refusal(f"{path}: {error}") from error
     if not found.rows:
         raise _refusal(f"{path}: the file is empty")
     if not found.fens:

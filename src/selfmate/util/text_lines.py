@@ -6,22 +6,36 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
-from selfmate.errors import clip
+from selfmate.errors import SelfmateError, clip
 
-__all__ = ["Source", "decode", "numbered_lines"]
+__all__ = ["Source", "check_text", "decode", "numbered_lines"]
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 """A file: its path, or the file itself, opened for text or bytes."""
 
+NO_TEXT: Final = {
+    b"\x1f\x8b": "compressed by gzip: unpack it first (gunzip)",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard: unpack it first (unzstd)",
+    b"BZh91AY&SY": "compressed by bzip2: unpack it first (bunzip2)",
+    b"\xfd7zXZ\x00": "compressed by xz: unpack it first (unxz)",
+    b"PK\x03\x04": "a ZIP archive: unpack it first (unzip)",
+    b"\xff\xfe": "text in UTF-16: convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
+    b"\xfe\xff": "text in UTF-16: convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
+}
+"""First bytes of files that are often taken for text, and what to do with them."""
 
-def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
+
+def numbered_lines(
+    source: Source, limit: int, refuse: type[SelfmateError] = SelfmateError
+) -> Iterator[tuple[int, str]]:
     r"""Yield the lines of `source`, without their ends, with their numbers from 1.
 
     A line longer than `limit` is cut to `limit + 1` characters, so that the caller can refuse it. Bytes are read as
     UTF-8, or line by line as Latin-1, the encoding of the PGN standard, where they are not UTF-8. Raises `TypeError`
-    for what is neither a path nor a file, and `OSError` for a path that cannot be opened.
+    for what is neither a path nor a file, `OSError` for a path that cannot be opened, and `refuse` for a file that is
+    compressed or in UTF-16.
 
     >>> import io
     >>> list(numbered_lines(io.BytesIO(b"\xc3\xa9\r\n\xe9\nabcdefgh\n"), 4))
@@ -33,7 +47,7 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
         except ValueError as error:  # a NUL, or characters that no file name has
             raise OSError(errno.EINVAL, f"not a path: {error}", clip(str(source))) from None
         with opened as file:
-            yield from numbered_lines(file, limit)
+            yield from numbered_lines(file, limit, refuse)
         return
     if not hasattr(source, "readline"):
         raise TypeError(f"a path or an open file is needed, not {type(source).__name__}")
@@ -41,6 +55,8 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
     most = limit + 3  # a line of `limit` characters with its end, and one more
     while raw := source.readline(most):
         number += 1
+        if number == 1 and isinstance(raw, bytes):
+            check_text(raw, refuse)
         line = decode(raw)
         if len(raw) == most and line[-1] != "\n":
             rest = raw
@@ -54,6 +70,20 @@ def numbered_lines(source: Source, limit: int) -> Iterator[tuple[int, str]]:
                 yield number, part
         else:
             yield number, line
+
+
+def check_text(head: bytes, refuse: type[SelfmateError] = SelfmateError) -> None:
+    r"""Raise `refuse` if the first bytes of a file are those of compressed files or of UTF-16.
+
+    >>> check_text(b"[Event]")
+    >>> check_text(b"\x1f\x8b\x08\x08")
+    Traceback (most recent call last):
+    ...
+    selfmate.errors.SelfmateError: compressed by gzip: unpack it first (gunzip)
+    """
+    for magic, remedy in NO_TEXT.items():
+        if head.startswith(magic):
+            raise refuse(remedy, clip(repr(head)))
 
 
 def decode(raw: str | bytes) -> str:
