@@ -23,7 +23,7 @@ def play(white: Player, black: Player, variant: str, limit: Limit, first: str) -
 def main(
     first: str = "gardner-laptop", second: str = "heuristic-1", variant: str = "gardner", out: str = "match.pgn"
 ) -> None:
-    """Play every first move of the start position twice, with colours exchanged; `selfmate arena` does it faster."""
+    """Play three first moves of the start position twice, with colours exchanged; `selfmate arena` does it faster."""
     players = (Player(first), Player(second))
     start = Position(variant)
     games, points = [], 0.0

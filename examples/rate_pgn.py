@@ -9,8 +9,11 @@ from selfmate.rating.pgn_results import read_all
 
 
 def main(*paths: str) -> None:
-    """Print the most likely ratings with their 95 % intervals, best first."""
-    ratings = fit(tally(read_all(paths).games))
+    """Print the most likely ratings with their 95 % intervals, best first.
+
+    Without a path it reads what `examples/match_to_pgn.py` has written.
+    """
+    ratings = fit(tally(read_all(paths or ("match.pgn",)).games))
     for player in ratings.players:
         print(f"{player.player:30} {player.elo:+7.0f} ± {player.error:.0f}")
 

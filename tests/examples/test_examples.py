@@ -60,6 +60,7 @@ def test_a_match_and_its_ratings(example: Example, tmp_path: Path) -> None:
     games = list(read_games(tmp_path / "match.pgn"))
     assert [game.headers["White"] for game in games] == ["gardner-laptop", "random"] * 3
     rows = example("rate_pgn", "match.pgn").splitlines()
+    assert example("rate_pgn").splitlines() == rows
     assert [row.split()[0] for row in rows] == ["gardner-laptop", "random"]
 
 

@@ -337,9 +337,10 @@ def test_without_a_gate_every_candidate_plays(tmp_path: Path) -> None:
 def test_minutes_end_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = go(tmp_path / "run", minutes=0.0001)
     assert (summary.reason, summary.signal, summary.scores) == ("time", None, {})
-    assert capsys.readouterr().out.splitlines()[:3] == [
+    assert capsys.readouterr().out.splitlines()[:4] == [
         "The time is over; everything up to here is saved.",
         "No final matches: too little time was left for them.",
+        "The champion is still the untrained net.",
         f"Play it: {program_name()} play {tmp_path / 'run'}",
     ]
     go(tmp_path / "run", minutes=0.0001, is_part=True)
@@ -404,7 +405,8 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, number: si
         assert process.stderr.read() == ""
         assert process.wait(60) == code
     assert first.startswith("cycle 0: ")
-    assert lines[-4:] == [
+    last = [line for line in lines if line != "The champion is still the untrained net."]  # depends on the machine
+    assert last[-4:] == [
         "Stopped; everything up to here is saved.",
         f"Play it: {shlex.join([program_name(), 'play', str(directory)])}",
         "Run the same command again to resume:",

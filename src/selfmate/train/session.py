@@ -177,6 +177,8 @@ def _summarise(trainer: Trainer, scores: dict[str, Match], command: str | None) 
         view.say("No final matches: too little time was left for them.")
     if command is not None:
         program = shlex.quote(program_name())
+        if not scores and not any(each.step for each in run.state.checkpoints if each.cycle == run.state.champion):
+            view.say("The champion is still the untrained net.")
         view.say(f"Play it: {program} {shlex.join(['play', str(run.directory)])}")
         command = f"{program} {command}"
         resume = f"Run the same command again to resume:\n{command}"
