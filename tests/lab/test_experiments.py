@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import multiprocessing
 import os
 import re
+import signal
+import threading
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from pathlib import Path
@@ -260,6 +265,18 @@ def test_a_process_that_is_killed_is_one_line() -> None:
     jobs = [LakeJob(name, os._exit, {"status": 1}) for name in "ab"]
     with pytest.raises(LabError, match="a process was killed, perhaps because memory ran out; run the same command"):
         LakeResults(SMALL, None).do(jobs, 2)
+
+
+def test_ctrl_c_ends_the_jobs_that_run() -> None:
+    sleep: Any = functools.partial(time.sleep, 60)
+    jobs = [LakeJob(name, sleep, {}) for name in "abc"]
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        LakeResults(SMALL, None).do(jobs, 2)
+    assert time.monotonic() - began < 30
+    assert not multiprocessing.active_children()
 
 
 def test_jobs_give_the_same_results_in_other_processes() -> None:

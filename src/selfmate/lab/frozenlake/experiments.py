@@ -11,6 +11,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -168,17 +169,28 @@ def _run(jobs: list[LakeJob], workers: int) -> Iterator[tuple[LakeJob, dict[str,
         return
     # New processes instead of forks: a fork of a process with PyTorch's threads may hang.
     spawn, size = multiprocessing.get_context("spawn"), min(workers, len(jobs))
-    with ProcessPoolExecutor(size, spawn, initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(size, spawn, initializer=_begin_worker, initargs=(os.getpid(),)) as pool:
         running = {pool.submit(job.run): job for job in jobs}
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
-        except BrokenProcessPool:
-            raise LabError(
-                "a process was killed, perhaps because memory ran out; run the same command again, with fewer --threads"
-            ) from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException as error:
+            # Ctrl-C, too. A job takes minutes, and the pool would wait for those that run and for the next ones.
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            if isinstance(error, BrokenProcessPool):
+                raise LabError(
+                    "a process was killed, perhaps because memory ran out; "
+                    "run the same command again, with fewer --threads"
+                ) from None
+            raise
+
+
+def _begin_worker(parent: int) -> None:
+    """Let a worker process end with its parent, and leave Ctrl-C to it."""
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _check_other_maps(settings: LakeSettings) -> None:
