@@ -6,6 +6,8 @@ import io
 import os
 import re
 import resource
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -339,6 +341,26 @@ def test_what_is_proven_is_described() -> None:
 
 
 # -- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero, a line without an end")
+def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
+    """It was read into memory, gigabytes of it."""
+    with Path("/dev/zero").open("rb") as endless:
+        command = [sys.executable, "-m", "selfmate", "play", "random"]
+        done = subprocess.run(command, stdin=endless, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "selfmate: standard input: a line is longer than 100,000 characters\n",
+    )
+
+
+def test_bytes_that_are_no_text_are_no_move() -> None:
+    command = [sys.executable, "-m", "selfmate", "play", "random"]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}  # as in a terminal of most languages
+    done = subprocess.run(command, input=b"\x85\xff\nquit\n", capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"is not a move like Na3 or b1a3" in done.stdout
 
 
 @pytest.fixture

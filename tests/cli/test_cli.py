@@ -145,6 +145,27 @@ def test_bad_input_is_one_line_and_exit_code_2(run: Run, arguments: tuple[str, .
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("perft", "chess", "101"), "DEPTH: expected a whole number from 0 to 100, not '101'"),
+        (("train", "gardner", "--minutes", "nan"), "--minutes: expected a number from 0.01 to 1,000,000, not 'nan'"),
+        (("arena", "a", "b", "--games", "1e5"), "--games: expected a whole number from 2 to 1,000,000, not '1e5'"),
+        (("rate", "x", "--min-games", "0"), "--min-games: expected a whole number of at least 1, not '0'"),
+        (("play", "--seed", "x"), "--seed: 'x' is not a whole number from 0 to 2^63"),
+    ],
+)
+def test_numbers_are_refused_with_their_range(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    assert run(*arguments) == Answer(2, "", f"selfmate: {message}\n")
+
+
+def test_a_terminal_without_the_characters_of_a_board_is_no_traceback() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(selfmate("demo", "chess", "--seed", "3"), capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.splitlines()[-1] == b"Repeat it: selfmate demo chess --seed 3"
+
+
+@pytest.mark.parametrize(
     ("text", "part"),
     [
         ("", "no position"),

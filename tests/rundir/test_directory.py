@@ -20,7 +20,7 @@ from selfmate.rundir import directory as run_module
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import FORMAT
 from selfmate.rundir.games import pack_games, unpack_games
-from selfmate.util.files import FileError, write_file
+from selfmate.util.files import FileError, check_target, new_folder, write_file
 
 GARDNER = smoke(load("gardner-laptop"))
 RECORDS = [bytes([number] * (20 + number)) for number in range(10)]
@@ -137,6 +137,29 @@ def test_a_disk_that_is_nearly_full_is_not_filled(tmp_path: Path, monkeypatch: p
 
 
 # -- games ----------------------------------------------------------------------------------------
+
+
+def test_a_disk_that_is_nearly_full_is_found_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    check_target(tmp_path / "file")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1 << 20))
+    with pytest.raises(FileError, match="the disk is nearly full"):
+        check_target(tmp_path / "file")
+    check_target(Path("/dev/null"))
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *arguments: Any, **options: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(OSError, match="Read-only") as caught:
+        write_file(tmp_path / "file", b"new")
+    assert caught.value.filename == str(tmp_path / "file")
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(OSError, match="Read-only") as caught, new_folder(tmp_path / "folder"):
+        pass
+    assert caught.value.filename == str(tmp_path / "folder")
 
 
 def test_games_come_back_as_they_were() -> None:

@@ -196,6 +196,11 @@ def test_a_file_without_a_use_is_refused_in_one_line(
     assert not Path("run").exists()
 
 
+def test_a_device_is_no_file_of_positions() -> None:
+    with pytest.raises(RecipeError, match=r"selfplay\.starts: /dev/zero: not a file"):
+        read_starts(recipe_with("selfplay.starts=/dev/zero"))  # without an end
+
+
 def test_bad_rows_are_counted_skipped_and_shown(tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book.write_text("\n".join([*FENS, "nonsense", "8/8 w - - 0 1", FENS[0], "4k/5/5/5/K4 w - - 0 1"]))
     found = read_starts(recipe_with(f"selfplay.starts={book}"))

@@ -114,5 +114,7 @@ def test_bad_files(tmp_path: Path) -> None:
     path.write_bytes(b"#" * (65 << 10))
     with pytest.raises(SpaceError, match=r"space\.toml: a space is shorter than 64 KiB"):
         read_space_file(path, RECIPE)
+    with pytest.raises(SpaceError, match="/dev/zero: a space is shorter than 64 KiB"):
+        read_space_file(Path("/dev/zero"), RECIPE)  # without an end
     path.write_text("[learner]\nbatch = [64, 32]")
     assert read_space_file(path, RECIPE) == (Choice("learner.batch", ("64", "32")),)

@@ -14,6 +14,7 @@ A session reads lines and writes to a console; nothing else of it depends on the
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -24,7 +25,7 @@ from selfmate.app.notation import color_name, describe, example_moves, numbered_
 from selfmate.app.terminal_board import checks_to_win, draw_board, flipped, has_colors, play_with_blast
 from selfmate.board.pgn import Game
 from selfmate.board.position import Position
-from selfmate.errors import MoveError, clip
+from selfmate.errors import MoveError, SelfmateError, clip
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
 from selfmate.search.result import Result
@@ -34,7 +35,7 @@ from selfmate.util.text import many
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["LEVEL_VISITS", "PlaySession"]
+__all__ = ["LEVEL_VISITS", "PlaySession", "read_line"]
 
 LEVEL_VISITS: Final = (1, 4, 16, 64, 200, 800, 3000, 10_000)
 """Visits of each `--level`, the weakest first: level 1 plays the first choice of the net without a search."""
@@ -44,6 +45,8 @@ SHOWN_MOVES: Final = 3
 """Moves that `eval` lists."""
 SHOWN_PLIES: Final = 8
 """Plies of each of their lines."""
+MAX_LINE_CHARS: Final = 100_000
+"""Longest line of an input that is no terminal; a device has lines without an end."""
 COMMANDS: Final = {
     "help": "this list",
     "moves": "every legal move",
@@ -60,6 +63,19 @@ COMMANDS: Final = {
 }
 
 
+def read_line(prompt: str) -> str:
+    """Return a line of standard input, as `input` does; raise `SelfmateError` for one longer than `MAX_LINE_CHARS`."""
+    if sys.stdin.isatty():
+        return input(prompt)
+    print(prompt, end="", flush=True)
+    line = sys.stdin.readline(MAX_LINE_CHARS + 1)
+    if not line:
+        raise EOFError
+    if len(line) > MAX_LINE_CHARS:
+        raise SelfmateError(f"standard input: a line is longer than {MAX_LINE_CHARS:,} characters")
+    return line
+
+
 class PlaySession:
     """Games of `player` against the user, whose colour is `color`.
 
@@ -73,7 +89,7 @@ class PlaySession:
         start: Position,
         limit: Limit,
         console: Console,
-        read: Callable[[str], str] = input,
+        read: Callable[[str], str] = read_line,
         *,
         color: bool = WHITE,
         pgn: Path | None = None,

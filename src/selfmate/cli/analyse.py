@@ -114,8 +114,8 @@ def _run(
     check_apart(graph, given.path, "--graph")
     if graph is not None and annotate is not None and graph.resolve() == annotate.resolve():
         raise SelfmateError(f"{graph}: --graph and --annotate name the same file", str(graph))
-    if graph is not None and graph.is_file() and graph.suffix.lower() != ".svg":
-        raise SelfmateError(f"{graph}: exists and is no picture; --graph writes an .svg", str(graph))
+    if graph is not None and (graph.is_file() or not graph.exists()) and graph.suffix.lower() != ".svg":
+        raise SelfmateError(f"{graph}: --graph writes an SVG; the name of the file must end in .svg", str(graph))
     console = Console(highlight=False)
     with (
         AnnotatedFile(annotate, given.path) if annotate else contextlib.nullcontext() as annotated,

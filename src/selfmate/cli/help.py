@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Command", "Group"]
+from selfmate.errors import clip
+
+__all__ = ["Command", "Group", "describe_number"]
 
 LARGEST_SHOWN: Final = 10**12
 """Largest number that the range of an option shows; a seed may be larger."""
@@ -40,6 +42,24 @@ def _type_name(parameter: Any) -> str:
     if hasattr(parameter, "bare_type"):
         return str(parameter.bare_type()).lower()
     return str(parameter.type.name).removesuffix(" range")
+
+
+def describe_number(error: Exception) -> str | None:
+    """Return what an option of numbers takes, worded as for the keys of recipes; None for any other usage error."""
+    parameter: Any = getattr(error, "param", None)
+    cause = error.__cause__
+    if cause is None or not hasattr(cause, "errors") or not hasattr(parameter, "max"):  # older versions of typer
+        return None
+    kind = {"int": "a whole number", "integer": "a whole number", "float": "a number"}.get(_type_name(parameter))
+    if kind is None:
+        return None
+    low, high, value = parameter.min, parameter.max, cause.errors()[0]["input"]
+    if high is not None:
+        bounds = f" from {0 if low is None else low:,} to {high:,}"
+    else:
+        bounds = "" if low is None else f" of at least {low:,}"
+    name = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name.upper()
+    return f"{name}: expected {kind}{bounds}, not {clip(str(value))!r}"
 
 
 def with_address(arguments: list[str]) -> list[str]:

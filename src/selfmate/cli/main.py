@@ -6,7 +6,9 @@ SIGTERM with 143: 128 and the number of the signal, as shells count.
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
@@ -18,7 +20,7 @@ from selfmate.cli.analyse import analyse
 from selfmate.cli.bench import bench_app
 from selfmate.cli.common import INTERRUPTED, flowing, unquoted_fen
 from selfmate.cli.doctor import doctor
-from selfmate.cli.help import Command, Group
+from selfmate.cli.help import Command, Group, describe_number
 from selfmate.cli.lab import lab_app
 from selfmate.cli.matches import arena, ladder, progress, rate
 from selfmate.cli.nets import export, nets
@@ -54,6 +56,7 @@ app.add_typer(lab_app, name="lab")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    _replace_what_cannot_be_coded()
     try:
         code = app(args=arguments, prog_name="selfmate", standalone_mode=False)
         sys.stdout.flush()
@@ -79,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         format_message = getattr(error, "format_message", None)
         if format_message is None:
             raise
-        message = " ".join(format_message().split())
+        message = describe_number(error) or _shortened(" ".join(format_message().split()))
         if not message:  # help was shown, for want of arguments
             sys.exit(BAD_INPUT)
         if (fen := unquoted_fen(sys.argv[1:] if arguments is None else arguments)) is not None:
@@ -88,6 +91,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
         print("selfmate: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _replace_what_cannot_be_coded() -> None:
+    """Let characters that the encoding of a terminal or pipe does not have be `?`, where Python would raise."""
+    for stream in (sys.stdin, sys.stdout):
+        is_utf8 = getattr(stream, "encoding", None) in ("utf-8", "UTF-8")
+        if isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or not is_utf8):
+            stream.reconfigure(errors="replace")
+
+
+def _shortened(message: str) -> str:
+    """Return the message of a usage error with the name of the option first, as other messages have it.
+
+    >>> _shortened("Invalid value for '--seed': 'x' is not a whole number.")
+    "--seed: 'x' is not a whole number"
+    """
+    found = re.fullmatch(r"Invalid value for '([^']+)': (.+?)\.?", message)
+    return f"{found[1]}: {found[2]}" if found else message
 
 
 def _refuse(message: str) -> NoReturn:

@@ -45,6 +45,8 @@ def read_starts(recipe: Recipe) -> PuzzleFile | None:
     if not part.starts or part.starts in GENERATED:
         return None
     path = Path(part.starts)
+    if path.exists() and not (path.is_file() or path.is_fifo()):  # a device may have no end
+        raise _refusal(f"{path}: not a file")
     try:
         found = read_puzzles(path, variant)
     except OSError as error:

@@ -119,10 +119,11 @@ Setting: TypeAlias = Range | Choice
 def read_space_file(path: Path, recipe: Recipe) -> tuple[Setting, ...]:
     """Read a space for a recipe; raise `SpaceError`, whose line begins with the path."""
     try:
-        if path.stat().st_size > MAX_BYTES:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # no more: a device has no end
+        if len(data) > MAX_BYTES:
             raise SpaceError(f"a space is shorter than {MAX_BYTES >> 10} KiB", "")
-        text = path.read_bytes().decode("utf-8")
-        return read_space(text, recipe)
+        return read_space(data.decode("utf-8"), recipe)
     except FileNotFoundError:
         raise SpaceError(f"{path}: there is no such file", str(path)) from None
     except OSError as error:

@@ -32,6 +32,7 @@ __all__ = [
 
 FREE_FLOOR: Final = 64 << 20
 """Bytes that are left free: a write that would leave less is refused before the disk is full."""
+FULL_DISK_ADVICE: Final = "nothing committed is lost: free some space and run the same command again"
 
 
 class FileError(SelfmateError):
@@ -46,7 +47,7 @@ class Stamp(Struct, frozen=True):
 
 
 def check_target(path: Path | None) -> None:
-    """Raise `FileError` if `path` cannot be written later: no such folder, a folder itself, or not writable.
+    """Raise `FileError` if `path` cannot be written later: no such folder, a folder itself, not writable, a full disk.
 
     >>> check_target(Path("/no/such/folder/games.pgn"))
     Traceback (most recent call last):
@@ -64,6 +65,8 @@ def check_target(path: Path | None) -> None:
         is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
         reason = "the disk is read-only" if is_read_only else "permission denied"
         raise FileError(f"{path}: cannot be written: {reason}", str(path))
+    if not path.exists() or path.is_file():
+        _check_free(path.absolute(), 0)
 
 
 def check_apart(path: Path | None, source: Path | None, option: str) -> None:
@@ -106,7 +109,8 @@ def write_file(path: Path, data: bytes) -> Stamp:
                 os.fsync(file.fileno())
             temporary.replace(path)
             _sync_folder(path.parent)
-        except OSError:
+        except OSError as error:
+            _name_target(error, temporary, path)
             temporary.unlink(missing_ok=True)
             raise
     return stamp_of(data)
@@ -172,7 +176,8 @@ def new_folder(path: Path, size: int = 0) -> Iterator[Path]:
             remove(path)
             temporary.rename(path)
             _sync_folder(path.parent)
-        except BaseException:
+        except BaseException as error:
+            _name_target(error, temporary, path)
             remove(temporary)
             raise
 
@@ -185,19 +190,28 @@ def stamp_folder(path: Path) -> dict[str, Stamp]:
 @contextlib.contextmanager
 def explain_full_disk(path: Path, size: int) -> Iterator[None]:
     """Raise `FileError` with advice when the disk is full within the block, or before it if `size` bytes do not fit."""
-    advice = "nothing committed is lost: free some space and run the same command again"
-    free = shutil.disk_usage(path.parent).free
-    if free < size + FREE_FLOOR:
-        needed = -(-(size + FREE_FLOOR) >> 20)
-        raise FileError(
-            f"{path.parent}: the disk is nearly full ({free >> 20} MiB free, {needed} MiB needed); {advice}", str(path)
-        )
+    _check_free(path, size)
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise FileError(f"{path}: {error.strerror}; {advice}", str(path)) from error
+            raise FileError(f"{path}: {error.strerror}; {FULL_DISK_ADVICE}", str(path)) from error
         raise
+
+
+def _check_free(path: Path, size: int) -> None:
+    """Raise `FileError` if `size` bytes and `FREE_FLOOR` are not free in the folder of `path`."""
+    free = shutil.disk_usage(path.parent).free
+    if free < size + FREE_FLOOR:
+        needed = -(-(size + FREE_FLOOR) >> 20)
+        reason = f"the disk is nearly full ({free >> 20} MiB free, {needed} MiB needed)"
+        raise FileError(f"{path.parent}: {reason}; {FULL_DISK_ADVICE}", str(path))
+
+
+def _name_target(error: BaseException, temporary: Path, path: Path) -> None:
+    """Let an error name the path that was asked for, not the temporary one."""
+    if isinstance(error, OSError) and error.filename == str(temporary):
+        error.filename = str(path)
 
 
 def _sync_file(path: Path) -> None:
