@@ -259,6 +259,20 @@ def test_control_c_ends_a_long_count_at_once() -> None:
     assert (process.returncode, out, err) == (130, "", "selfmate: interrupted\n")
 
 
+def test_control_c_in_the_last_steps_of_the_interpreter_is_no_traceback() -> None:
+    """As an impatient second or third Ctrl-C, after everything is saved."""
+    code = "import atexit, time; from selfmate.cli.main import main; atexit.register(time.sleep, 60); main()"
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", code, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(1)  # what follows the line takes milliseconds
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (-signal.SIGINT, "")
+
+
 def test_closed_pipe_is_no_traceback() -> None:
     process = subprocess.Popen(
         selfmate("perft", "chess", "4", "--divide"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
