@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -201,9 +201,9 @@ def test_a_second_call_does_only_what_is_missing(tmp_path: Path, monkeypatch: py
         file.write('{"job": "x", "res')
     done: list[str] = []
 
-    def run_job(job: LakeJob) -> dict[str, int]:
+    def run_job(job: LakeJob) -> dict[str, object]:
         done.append(job.name)
-        return {"new": 1}
+        return {"chance": 0.5, "moves": None, "reached": 7, "tested": 100, "seconds": 1.5}
 
     monkeypatch.setattr(LakeJob, "run", run_job)
     more = [*jobs, plan_job(SMALL, 1, "test"), plan_job(SMALL, 1, "test")]
@@ -259,6 +259,43 @@ def test_lines_that_are_no_results_are_skipped(damage: bytes, tmp_path: Path) ->
     path = tmp_path / "lake" / "results.jsonl"
     path.write_bytes(damage + b"\n" + path.read_bytes())
     assert LakeResults(SMALL, tmp_path / "lake").do(jobs) == json.loads(json.dumps(first))
+
+
+@pytest.mark.parametrize(
+    ("number", "change_of"),
+    [
+        (0, lambda result: result.clear()),
+        (0, lambda result: result.update({"10": result.pop("5")})),
+        (0, lambda result: result["5"].pop("values")),
+        (0, lambda result: result["5"].update(values=[1, 2])),
+        (0, lambda result: result["5"].update(values=[[1.0, 2.0]])),
+        (0, lambda result: result["5"]["values"][0].__setitem__(0, float("nan"))),
+        (0, lambda result: result["5"].update(learning_goals=None)),
+        (0, lambda result: result["5"].update(chance="much")),
+        (1, lambda result: result.clear()),
+        (1, lambda result: result.update(chance=float("nan"))),
+        (1, lambda result: result.update(chance=1.1)),
+        (1, lambda result: result.update(moves="few")),
+        (1, lambda result: result.update(reached=101)),
+        (1, lambda result: result.update(tested=0, reached=0)),
+        (1, lambda result: result.pop("seconds")),
+    ],
+)
+def test_a_result_that_cannot_be_is_measured_again(
+    number: int, change_of: Callable[[dict[str, Any]], object], tmp_path: Path
+) -> None:
+    jobs = [learn_job("q-table", SMALL, 1, (5,), "test"), plan_job(SMALL, 1, "test")]
+    first = json.loads(json.dumps(LakeResults(SMALL, tmp_path / "lake").do(jobs)))
+    path = tmp_path / "lake" / "results.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change_of(lines[number]["result"])
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    again = LakeResults(SMALL, tmp_path / "lake").do(jobs)
+    assert path.read_text().count("\n") == 3
+    for found in (first, again):
+        found[jobs[0].name]["5"].pop("seconds")
+        found[jobs[1].name].pop("seconds")
+    assert again == first
 
 
 def test_a_process_that_is_killed_is_one_line() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -23,7 +24,7 @@ import numpy as np
 
 from selfmate.errors import LabError
 from selfmate.lab.frozenlake.agents import learn, plan_policy
-from selfmate.lab.frozenlake.lake import Lake, read_map
+from selfmate.lab.frozenlake.lake import ACTIONS, Lake, read_map
 from selfmate.lab.frozenlake.scores import score
 from selfmate.lab.frozenlake.settings import LakeSettings, load, to_toml
 from selfmate.lab.frozenlake.truth import find_truth, greedy, one_hot
@@ -33,6 +34,7 @@ from selfmate.util.signals import end_with_parent
 __all__ = ["LakeJob", "LakeResults", "learn_job", "plan_job", "truth_of"]
 
 SETTINGS_NAME, MAP_NAME, RESULTS_NAME = "settings.toml", "map.txt", "results.jsonl"
+ROUNDING: Final = 1e-6
 TRUTHS: Final[dict[tuple[Any, ...], dict[str, float]]] = {}
 
 
@@ -236,5 +238,34 @@ def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for line in path.read_text("utf-8", errors="replace").splitlines():
             with contextlib.suppress(ValueError, RecursionError):
                 match json.loads(line):
-                    case {"job": str(name), "result": dict(result)}:
+                    case {"job": str(name), "result": dict(result)} if _is_result(name, result):
                         yield name, result
+
+
+def _is_result(name: str, result: dict[str, Any]) -> bool:
+    """Return whether a job of this name may have this result: another one is done again."""
+    if not name.startswith("learn "):
+        return _is_score(result)
+    episodes = name.rpartition("episodes ")[2].split()
+    return episodes == [*result] and all(_is_score(each) and _is_learned(each) for each in result.values())
+
+
+def _is_score(found: Any) -> bool:
+    match found:
+        case {
+            "chance": float(chance), "moves": float() | None, "seconds": int() | float(),
+            "reached": int(reached), "tested": int(tested),
+        }:  # fmt: skip
+            return 0 <= chance <= 1 + ROUNDING and 0 <= reached <= tested > 0
+    return False
+
+
+def _is_learned(found: dict[str, Any]) -> bool:
+    match found:
+        case {"learning_goals": int(), "learning_moves": int(), "values": [*rows]}:
+            return all(isinstance(row, list) and len(row) == len(ACTIONS) and _are_numbers(row) for row in rows)
+    return False
+
+
+def _are_numbers(row: list[Any]) -> bool:
+    return all(isinstance(value, int | float) and math.isfinite(value) for value in row)
