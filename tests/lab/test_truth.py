@@ -36,12 +36,20 @@ def test_the_largest_chance_by_a_recursion_in_fractions(rows: tuple[str, ...], s
     assert find_truth(lake, 0.99).best_chance == pytest.approx(float(chance(lake.start, steps)))
 
 
-@pytest.mark.parametrize("gamma", [0.9, 0.99])
+@pytest.mark.parametrize(
+    ("gamma", "rewards"),
+    [
+        (0.9, (100.0, -100.0, -1.0)),
+        (0.99, (100.0, -100.0, -1.0)),
+        (0.999999, (1.0, 0.0, 0.0)),
+        (0.999999, (1.0, -3.0, 0.001)),  # staying pays, and its value would rise for millions of rounds
+    ],
+)
 @pytest.mark.parametrize("slippery", [True, False])
 def test_the_best_values_solve_the_equations_of_their_policy_and_no_action_is_better(
-    gamma: float, slippery: bool
+    gamma: float, rewards: tuple[float, float, float], slippery: bool
 ) -> None:
-    lake = Lake(seed_map(), slippery=slippery)
+    lake = Lake(seed_map(), slippery=slippery, rewards=rewards)
     values = best_values(lake, gamma)
     policy = greedy(values)
     # V = r + gamma P V for the policy, by linear equations over Gymnasium's table
