@@ -48,6 +48,24 @@ export function provenVerdict(proven: number, fen: string): string {
   return `${winner === "white" ? "White" : "Black"} wins in ${Math.ceil(Math.abs(proven) / 2)}`;
 }
 
+export interface AnalysisState {
+  isOn: boolean;
+  isOver: boolean;
+  /** Whether the moves of the game are judged, which the server does before anything else. */
+  isReviewing: boolean;
+  /** Why a search failed. */
+  problem: string | null;
+}
+
+/** Why a position has no analysis, as a sentence; null: it is about to come. */
+export function whyNoAnalysis({ isOn, isOver, isReviewing, problem }: AnalysisState): string | null {
+  if (isOver) return "The game is over here: there is nothing to search.";
+  if (problem) return problem;
+  if (!isOn) return "The analysis is off.";
+  if (isReviewing) return "The moves of the game are judged first; the analysis goes on after that.";
+  return null;
+}
+
 /** Win, draw and loss of White in a game that is over. */
 export function wdlOfResult(result: string | null): [number, number, number] {
   return result === "1-0" ? [1, 0, 0] : result === "0-1" ? [0, 0, 1] : [0, 1, 0];

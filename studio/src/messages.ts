@@ -436,6 +436,8 @@ export interface NetCard {
   variant: string;
   facts: ([string, string])[];
   scores: NetScore[];
+  /** Why the net cannot be played. */
+  problem?: string | null;
 }
 
 /** Nets and the ladder of a variant. */

@@ -1,5 +1,5 @@
 /** A traced search as it stood at a playout. */
-import type { PlayoutTrace } from "./messages";
+import type { PlayoutTrace, TracedChoice } from "./messages";
 import type { DrawnNode } from "./searchTree";
 
 export const PHASES = ["select", "expand", "evaluate", "back up"] as const;
@@ -24,4 +24,11 @@ export function replay(trace: PlayoutTrace, number: number, after: boolean): Dra
     const node = trace.nodes[id];
     return { id, parent: node?.parent ?? -1, san: node?.san ?? "", prior: node?.prior ?? 0, ...known };
   });
+}
+
+/** Lengths of Q and U as bars, shares of the longest: the sums can be compared by eye, also where Q is below 0. */
+export function sumBars(choices: readonly Pick<TracedChoice, "q" | "u">[]): { q: number; u: number }[] {
+  const floor = Math.min(0, ...choices.map((each) => each.q));
+  const most = Math.max(0.01, ...choices.map((each) => each.q - floor + each.u));
+  return choices.map((each) => ({ q: (each.q - floor) / most, u: each.u / most }));
 }

@@ -9,6 +9,11 @@ export function settingsOf(form: RecipeForm | null, changes: Record<string, stri
     .map(([key, value]) => `${key}=${value.trim()}`);
 }
 
+/** Whether a run may have this name; without one it has that of its recipe. */
+export function isRunName(name: string): boolean {
+  return /^([A-Za-z0-9][A-Za-z0-9._-]*)?$/.test(name);
+}
+
 function quoted(word: string): string {
   return /^[A-Za-z0-9._/=-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }

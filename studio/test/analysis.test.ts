@@ -1,5 +1,14 @@
 import { expect, it } from "vitest";
-import { arrowsOf, heatOf, proofText, provenVerdict, SteadyOrder, wdlOfResult, whyNot } from "../src/analysis";
+import {
+  arrowsOf,
+  heatOf,
+  proofText,
+  provenVerdict,
+  SteadyOrder,
+  wdlOfResult,
+  whyNoAnalysis,
+  whyNot,
+} from "../src/analysis";
 import type { AnalysisUpdate, Candidate } from "../src/messages";
 import { worstMoves } from "../src/review";
 import { spreadLabels } from "../src/ui/ValueGraph";
@@ -18,6 +27,15 @@ const candidate = (uci: string, share: number, prior = 0.1): Candidate => ({
 const update = {
   candidates: [candidate("e2e4", 0.6), candidate("d2d4", 0.3), candidate("c2d3", 0.05), candidate("a2a3", 0.02)],
 } as AnalysisUpdate;
+
+it("says why a position has no analysis, and nothing while one is about to come", () => {
+  const usual = { isOn: true, isOver: false, isReviewing: false, problem: null };
+  expect(whyNoAnalysis(usual)).toBeNull();
+  expect(whyNoAnalysis({ ...usual, isOver: true, isReviewing: true })).toMatch(/over here/);
+  expect(whyNoAnalysis({ ...usual, problem: "No such player." })).toBe("No such player.");
+  expect(whyNoAnalysis({ ...usual, isOn: false, isReviewing: true })).toBe("The analysis is off.");
+  expect(whyNoAnalysis({ ...usual, isReviewing: true })).toMatch(/judged first/);
+});
 
 it("says who wins a proven position, whoever moves", () => {
   const [white, black] = ["8/8 w - - 0 1", "8/8 b - - 0 1"] as const;

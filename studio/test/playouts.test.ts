@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { PlayoutStep, PlayoutTrace } from "../src/messages";
-import { replay } from "../src/playouts";
+import { replay, sumBars } from "../src/playouts";
 
 const step = (path: number[], visits: number[], values: number[]): PlayoutStep => ({
   path,
@@ -32,4 +32,16 @@ it("shows the tree before a playout with its path, and after it with its numbers
     [2, 0.4],
     [1, 0.5],
   ]);
+});
+
+it("draws sums of Q and U that can be compared, also where Q is negative", () => {
+  const choices = [
+    { q: -0.41, u: 0.3 },
+    { q: -0.27, u: 0.14 },
+  ];
+  const [first, second] = sumBars(choices).map(({ q, u }) => q + u);
+  expect(first).toBeCloseTo(1);
+  expect(second).toBeCloseTo(0.28 / 0.3);
+  expect(sumBars([{ q: 0.5, u: 0.5 }])).toEqual([{ q: 0.5, u: 0.5 }]);
+  expect(sumBars([])).toEqual([]);
 });

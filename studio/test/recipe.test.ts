@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { RecipeForm } from "../src/messages";
-import { commandLine, settingsOf } from "../src/recipe";
+import { commandLine, isRunName, settingsOf } from "../src/recipe";
 
 const form = { keys: [{ key: "selfplay.visits", value: "16" }] } as RecipeForm;
 
@@ -16,4 +16,9 @@ it("quotes what a shell would read otherwise", () => {
     "selfmate train gardner-laptop --run runs/mine --minutes 2 --set 'selfplay.visits=[[0, 8]]'",
   );
   expect(commandLine("a", "", null, ["x.y=it's"])).toBe("selfmate train a --set 'x.y=it'\\''s'");
+});
+
+it("lets names of runs begin with a letter or a digit", () => {
+  expect(["", "first", "2", "a.b-c_d"].every(isRunName)).toBe(true);
+  expect([".", "..", ".studio", "-x", "_x", "a b"].some(isRunName)).toBe(false);
 });

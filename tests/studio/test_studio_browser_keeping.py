@@ -100,7 +100,7 @@ def test_mistakes_are_said_where_they_are_made(open_page: Open, server: StudioSe
     shows(page, Position("chess").fen())
     expect(page.locator(".toast")).to_contain_text("A FEN has a board")
     page.goto(server.url + "#play/nope")
-    expect(page.locator(".toast")).to_have_text("Wrong id.")
+    expect(page.locator(".toast")).to_have_text("There is nothing with this id.")
     expect(page).to_have_url(server.url + "#play")
     page.goto(server.url + "#study?variant=gardner&fen=garbage")
     shows(page, Position("gardner").fen())

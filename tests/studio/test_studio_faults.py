@@ -89,6 +89,7 @@ def test_a_broken_net_is_one_sentence(server: StudioServer, tmp_path: Path, monk
             assert answer["type"] == "failure"
             assert "\n" not in answer["message"]
             assert "terminal" not in answer["message"], answer
+            assert answer["message"].startswith("broken/net."), answer  # and no path of this machine
 
 
 def test_a_full_disk_when_a_training_starts_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +107,7 @@ def test_a_port_in_use_is_one_line_in_the_terminal(server: StudioServer, run: Ru
     answer = run("studio", "--no-browser", "--port", str(server.port), "--runs", tmp_path)
     assert answer.code == 2
     assert answer.err.count("\n") == 1
-    assert f"port {server.port} of 127.0.0.1: is in use" in answer.err
+    assert f"port {server.port} of 127.0.0.1 is in use; choose another with --port" in answer.err
 
 
 def test_a_file_is_no_folder_of_runs(run: Run, tmp_path: Path) -> None:

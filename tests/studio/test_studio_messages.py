@@ -59,7 +59,7 @@ def test_what_is_no_request_is_refused(text: str) -> None:
     [
         ("{", (0, "Not a request: input data was truncated.")),
         ('{"type": "nothing", "ask": 3}', (3, "Wrong type: invalid value 'nothing'.")),
-        ('{"type": "game.open", "ask": 4, "id": "nope"}', (4, "Wrong id.")),
+        ('{"type": "game.open", "ask": 4, "id": "nope"}', (4, "There is nothing with this id.")),
         ('{"type": "position.ask", "ask": 5, "variant": "chess", "fen": "' + 201 * "8" + '"}',
          (5, "Wrong fen: expected `str` of length <= 200.")),
         ('{"type": "run.start", "ask": "six", "minutes": 0}', (0, "Wrong ask: expected `int`, got `str`.")),

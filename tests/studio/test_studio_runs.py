@@ -11,6 +11,7 @@ import pytest
 
 from selfmate.board.position import Position
 from selfmate.recipe.keys import KEYS
+from selfmate.rundir.format import read_run
 from selfmate.rundir.reader import RunReader
 from selfmate.search.evaluate import evaluate
 from selfmate.studio import players
@@ -33,6 +34,13 @@ def test_curves_are_read_by_stage_and_key() -> None:
     assert (charts["plies"][0].x, charts["plies"][0].y) == ([0.0, 1.0], [30.0, 31.0])
     assert [each.name for each in charts["results"]] == ["White"]
     assert "value" not in charts
+
+
+def test_games_that_were_cut_off_are_drawn_where_there_are_any() -> None:
+    shares = {"white": 0.5, "draws": 0.125, "black": 0.25}
+    lines = [{**LINES[0], **shares, "truncated": share} for share in (0.0, 0.125)]
+    assert [each.name for each in charts_of(lines[:1])["results"]] == ["White", "drawn", "Black"]
+    assert charts_of(lines)["results"][3].y == [0.0, 0.125]
 
 
 def test_strange_lines_are_left_out() -> None:
@@ -186,6 +194,27 @@ def test_every_net_that_is_kept_can_play_but_few_are_listed(
         )
         assert match["first"] == f"mine cycle {others[0]}"
         page.until("match.view", 60, status="done")
+
+
+def test_a_damaged_net_and_a_copied_run_can_be_told_from_others(training: tuple[StudioServer, Path]) -> None:
+    server, folder = training
+    copy = folder / "copy"
+    shutil.copytree(folder / "mine", copy)
+    try:
+        champion = read_run(copy)[1].champion
+        weights = copy / "checkpoints" / f"{champion:05}" / "net.safetensors"
+        weights.write_bytes(weights.read_bytes()[:1000])
+        with server.page() as page:
+            cards = {card["id"]: card for card in page.ask("net.list", variant="gardner")["nets"]}
+            assert cards[f"run/mine/{champion}"]["problem"] is None
+            assert cards[f"run/copy/{champion}"]["problem"].startswith("net.safetensors has 1,000 bytes, but ")
+            names = {player["id"]: player["name"] for player in page.ask("hello")["players"]}
+            assert (names["run/mine/0"], names["run/copy/0"]) == ("mine untrained", "copy untrained")
+            weights.unlink()
+            cards = {card["id"]: card for card in page.ask("net.list", variant="gardner")["nets"]}
+            assert cards[f"run/copy/{champion}"]["problem"] == "net.safetensors is not there."
+    finally:
+        shutil.rmtree(copy)
 
 
 def test_a_run_that_vanishes_is_one_sentence(training: tuple[StudioServer, Path]) -> None:

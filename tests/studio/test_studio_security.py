@@ -124,7 +124,7 @@ def test_another_host_needs_a_token_of_the_environment(monkeypatch: pytest.Monke
 
 
 def test_a_port_in_use_is_one_sentence(server: StudioServer) -> None:
-    with pytest.raises(ServerError, match=f"port {server.port} of 127.0.0.1: is in use; choose another with --port"):
+    with pytest.raises(ServerError, match=f"port {server.port} of 127.0.0.1 is in use; choose another with --port"):
         bind("127.0.0.1", server.port)
 
 

@@ -202,7 +202,8 @@ def hint_text(position: Position, result: Result) -> str:
     line = " ".join(san_words(position, result.pv, 5))
     if result.proven is not None and result.proven > 0:
         return f"{line}: {describe_proof(result.proven, 'move')}"
-    return f"{line}, value {result.value:+.2f} for you"
+    value = f"{result.value:+.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{line}, value {value} for you"
 
 
 def accepts_draw(value: float, plies: int) -> bool:

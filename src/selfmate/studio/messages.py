@@ -393,6 +393,8 @@ class NetCard(Struct, frozen=True, kw_only=True):
     variant: str
     facts: list[tuple[str, str]]
     scores: list[NetScore]
+    problem: str | None = None
+    """Why the net cannot be played."""
 
 
 class LadderRow(Struct, frozen=True, kw_only=True):
@@ -1046,6 +1048,8 @@ def refusal(data: bytes | str, error: Exception) -> Failure:
         ask = 0
     what, _, place = " ".join(str(error).split())[:200].partition(" - at `$.")
     field = place.rstrip("`")
+    if field == "id" and "regex" in what:  # an address that was cut off, say
+        return failure(ask, "there is nothing with this id")
     why = "" if "regex" in what else f": {what[:1].lower()}{what[1:]}"
     return failure(ask, (f"wrong {field}" if field else "not a request") + why)
 

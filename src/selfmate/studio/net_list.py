@@ -9,7 +9,7 @@ from selfmate._core import VARIANTS
 from selfmate.errors import SelfmateError
 from selfmate.ladder.calibration import CalibrationError, read_calibration
 from selfmate.nn import shipped as nets
-from selfmate.rundir.format import RunError, read_run
+from selfmate.rundir.format import Checkpoint, RunError, read_run
 from selfmate.search.strength import read_strength_table, strength_at
 from selfmate.studio.messages import AskNets, LadderRow, NetCard, NetList, NetScore
 from selfmate.studio.run_files import RunFiles
@@ -89,6 +89,7 @@ def _of_run(directory: Path) -> tuple[NetCard, LadderRow | None] | None:
     measured = [line for line in RunFiles(directory).metrics() if line.get("stage") == "progress"]
     row = _progress_row(directory.name, measured[-1]) if measured else None
     facts.append(("ladder", "not measured yet" if row is None else f"{row.elo:,.0f} ± {row.error:.0f}"))
+    problem = _missing(directory, state.checkpoint(state.champion))
     card = NetCard(
         id=f"run/{directory.name}/{state.champion}",
         name=name,
@@ -96,8 +97,21 @@ def _of_run(directory: Path) -> tuple[NetCard, LadderRow | None] | None:
         variant=manifest.variant,
         facts=facts,
         scores=[],
+        problem=problem,
     )
     return card, row
+
+
+def _missing(directory: Path, checkpoint: Checkpoint) -> str | None:
+    """Return what is missing of a net, without reading it: its numbers are checked when it is opened."""
+    for name, stamp in checkpoint.files.items():
+        try:
+            size = (directory / checkpoint.name / name).stat().st_size
+        except OSError:
+            return f"{name} is not there."
+        if size != stamp.bytes:
+            return f"{name} has {size:,} bytes, but {stamp.bytes:,} were saved."
+    return None
 
 
 def _progress_row(name: str, line: dict[str, Any]) -> LadderRow | None:

@@ -29,7 +29,7 @@ from selfmate.nn import shipped as nets
 from selfmate.nn.untrained import UNTRAINED
 from selfmate.rundir.format import RunError, read_run
 from selfmate.search.player import Player
-from selfmate.search.spec import HEURISTIC, RANDOM, net_name
+from selfmate.search.spec import HEURISTIC, RANDOM
 from selfmate.search.strength import HIGHEST, LOWEST, StrengthTable, read_strength_table, strength_at
 from selfmate.studio.messages import PlayerCard, VariantCard
 from selfmate.studio.outside_engine import ENGINE_PREFIX, OutsideEngine
@@ -167,7 +167,7 @@ class PlayerCatalog:
             if player_id in self._open:
                 player = self._open.pop(player_id)[0]
             else:  # one thread for each search: several games and analyses share the cores
-                player = Player(self._source(player_id), threads=1)
+                player = _open_player(player_id, self._source(player_id))
             self._open[player_id] = player, time.monotonic()
             while len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
@@ -247,13 +247,22 @@ class PlayerCatalog:
                 found.append(
                     _RunNet(
                         id=f"run/{directory.name}/{cycle}",
-                        name=net_name(directory, cycle),
+                        # Of a copy, too, that of its folder: net_name would be that of the run that was copied.
+                        name=f"{directory.name} {f'cycle {cycle}' if cycle else UNTRAINED}",
                         variant=known.variant,
                         folder=directory / state.checkpoint(cycle).name,
                         has_parent=known.parent is not None,
                     )
                 )
         return found
+
+
+def _open_player(player_id: str, source: str | Path) -> Player:
+    """Open a player; the error of a damaged net names the player, and not the folders of this machine."""
+    try:
+        return Player(source, threads=1)
+    except SelfmateError as error:
+        raise PlayerError(str(error).replace(str(source).removesuffix(TWIN), player_id), player_id) from None
 
 
 def _engine_strength(engine: OutsideEngine, elo: int | None, visits: int | None) -> GameStrength:

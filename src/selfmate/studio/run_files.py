@@ -122,10 +122,17 @@ class RunFiles:
             return []
 
 
+TRUNCATED: Final = "truncated"
+"""Share of the games that reached the most plies; few recipes have any."""
 CHARTS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
     "policy": (("held out", "learn", "held_out_policy"), ("learned", "learn", "learned_policy")),
     "value": (("held out", "learn", "held_out_value"), ("learned", "learn", "learned_value")),
-    "results": (("White", "play", "white"), ("drawn", "play", "draws"), ("Black", "play", "black")),
+    "results": (
+        ("White", "play", "white"),
+        ("drawn", "play", "draws"),
+        ("Black", "play", "black"),
+        ("cut off", "play", TRUNCATED),
+    ),
     "plies": (("plies", "play", "plies"),),
     "games": (("games", "play", "games_per_second"),),
     "evaluations": (("evaluations", "play", "evaluations_per_second"),),
@@ -149,6 +156,8 @@ def charts_of(lines: list[dict[str, Any]]) -> dict[str, list[ChartSeries]]:
         for name, stage, key in curves:
             points = [line for line in lines if line.get("stage") == stage and _is_number(line.get(key))]
             points = _thinned([line for line in points if _is_number(line.get("cycle"))])
+            if key == TRUNCATED and not any(line[key] for line in points):
+                continue
             if points:
                 has_error = chart == "elo" and all(_is_number(line.get("error")) for line in points)
                 found.append(

@@ -43,8 +43,8 @@ def bind(host: str, port: int | None) -> socket.socket:
                 continue
             if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
                 raise ServerError(f"--host {host} is no address of this machine", host) from None
-            reason = "is in use" if error.errno == errno.EADDRINUSE else (error.strerror or str(error)).lower()
-            raise ServerError(f"port {each} of {host}: {reason}; choose another with --port", str(each)) from None
+            reason = " is in use" if error.errno == errno.EADDRINUSE else f": {(error.strerror or str(error)).lower()}"
+            raise ServerError(f"port {each} of {host}{reason}; choose another with --port", str(each)) from None
         return listener
     raise ServerError(f"ports {wanted[0]} to {wanted[-1]} are in use; choose another with --port", str(wanted[0]))
 

@@ -2,15 +2,17 @@
 import { parseFen } from "../chess";
 import type { Color } from "../messages";
 import { allSquares, corner, isDark } from "./geometry";
+import { Overlay, type Arrow } from "./Overlay";
 
 interface Props {
   fen: string;
   orientation?: Color;
   lastMove?: string | null;
+  arrows?: Arrow[];
   label: string;
 }
 
-export function MiniBoard({ fen, orientation = "white", lastMove, label }: Props) {
+export function MiniBoard({ fen, orientation = "white", lastMove, arrows, label }: Props) {
   const { files, ranks } = parseFen(fen);
   const shape = { files, ranks, orientation };
   const marked = lastMove ? [lastMove.slice(0, 2), lastMove.slice(2, 4)] : [];
@@ -29,6 +31,7 @@ export function MiniBoard({ fen, orientation = "white", lastMove, label }: Props
         })}
       </svg>
       <PieceShapes fen={fen} orientation={orientation} />
+      {arrows && <Overlay shape={shape} arrows={arrows} heat={null} cursor={null} blast={null} coordinates={false} />}
     </div>
   );
 }

@@ -27,7 +27,7 @@ const COLOURS = ["--accent", "--blue", "--violet", "--boom", "--good", "--amber"
 const DASHES = [[], [6, 4], [2, 4], [8, 3, 2, 3], [1, 3], [10, 4]];
 /** The horizontal axis counts cycles or plies: no halves. */
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
-const STACK = ["--w", "--d", "--l"];
+const STACK = ["--w", "--d", "--l", "--violet"];
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
@@ -78,6 +78,8 @@ export function Chart({
   latest.current = series;
   const names = series.map((each) => each.name).join("|");
   const dark = theme.value;
+  // An area has no width before there are two points.
+  const isEmpty = series.length === 0 || (stacked && series.every((each) => each.x.length < 2));
 
   function show(index: number | null | undefined): void {
     if (!readout.current) return;
@@ -96,7 +98,7 @@ export function Chart({
 
   useEffect(() => {
     const element = box.current;
-    if (!element || series.length === 0) return;
+    if (!element || isEmpty) return;
     const fill = (name: string) => `color-mix(in srgb, ${colour(name)} 16%, transparent)`;
     const lines: uPlot.Series[] = series.map((each, index) =>
       stacked
@@ -143,7 +145,10 @@ export function Chart({
         height,
         legend: { show: false },
         cursor: { sync: { key: syncKey(xName) }, y: false, drag: { x: true, y: false } },
-        scales: { x: { time: false }, y: stacked ? { range: [0, 1] } : range ? { range } : {} },
+        scales: {
+          x: { time: false, range: (_, low, high) => [low, Math.max(high, low + 1)] },
+          y: stacked ? { range: [0, 1] } : range ? { range } : {},
+        },
         axes: [
           { ...axis, size: 28, incrs: WHOLE_STEPS },
           { ...axis, size: 46, values: (_, ticks) => ticks.map((tick) => format(tick)) },
@@ -169,7 +174,7 @@ export function Chart({
       made.destroy();
       plot.current = null;
     };
-  }, [names, stacked, height, dark, series.map((each) => each.error != null).join()]);
+  }, [names, stacked, height, dark, isEmpty, series.map((each) => each.error != null).join()]);
 
   useEffect(() => {
     plot.current?.setData(alignSeries(series, stacked));
@@ -186,9 +191,9 @@ export function Chart({
         {note && <span class="sm mut hide-s nowrap">{note}</span>}
         <span class="rd num" ref={readout} />
       </header>
-      {series.length === 0 ? (
+      {isEmpty ? (
         <div class="empty" style={{ height: `${height}px` }}>
-          Nothing was measured yet.
+          {series.length ? "The curves begin with the second cycle." : "Nothing was measured yet."}
         </div>
       ) : (
         <>

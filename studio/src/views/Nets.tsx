@@ -103,9 +103,13 @@ function Card({ net }: { net: NetCard }) {
     <div class="card netc">
       <div class="between">
         <h1>{net.name}</h1>
-        <span class={net.kind === "shipped" ? "pill acc" : isTraining ? "pill run" : "pill"}>
-          {net.kind === "shipped" ? "shipped" : isTraining ? "training" : "from a run"}
-        </span>
+        {net.problem ? (
+          <span class="pill bad">cannot be read</span>
+        ) : (
+          <span class={net.kind === "shipped" ? "pill acc" : isTraining ? "pill run" : "pill"}>
+            {net.kind === "shipped" ? "shipped" : isTraining ? "training" : "from a run"}
+          </span>
+        )}
       </div>
       <dl>
         {net.facts.map(([name, text]) => (
@@ -123,13 +127,18 @@ function Card({ net }: { net: NetCard }) {
           </Fragment>
         ))}
       </dl>
+      {net.problem && <p class="problem sm">{net.problem}</p>}
       <div class="trow">
-        <a class="btn" href={formatRoute("play", [], { variant: net.variant, player: net.id })}>
-          Play
-        </a>
-        <a class="btn" href={formatRoute("study", [], { variant: net.variant, player: net.id })}>
-          Study
-        </a>
+        {!net.problem && (
+          <>
+            <a class="btn" href={formatRoute("play", [], { variant: net.variant, player: net.id })}>
+              Play
+            </a>
+            <a class="btn" href={formatRoute("study", [], { variant: net.variant, player: net.id })}>
+              Study
+            </a>
+          </>
+        )}
         {run && (
           <a class="btn" href={formatRoute("train", [run])}>
             Watch
@@ -198,7 +207,8 @@ function Ladder({ rows }: { rows: LadderRow[] }) {
                 <circle class="point" cx={x(row.elo)} cy={y} r={3.6} />
               )}
               <text class="name num" x={width - 4} y={y + 4} text-anchor="end">
-                {count(Math.round(row.elo))} ± {count(Math.round(row.error))}
+                {count(Math.round(row.elo))}
+                {row.error > 0 ? ` ± ${count(Math.round(row.error))}` : ""}
               </text>
             </g>
           );

@@ -111,14 +111,17 @@ interface Props {
   fen?: string | undefined;
   busy: boolean;
   onStart: (choice: GameChoice) => void;
+  /** Hears the variant and position that are chosen, for the board beside the form. */
+  onSetup?: (setup: Pick<Setup, "variant" | "fen">) => void;
 }
 
-export function NewGamePanel({ variant, player: wanted, fen, busy, onStart }: Props) {
+export function NewGamePanel({ variant, player: wanted, fen, busy, onStart, onSetup }: Props) {
   const [setup, setSetup] = useState<Setup>(keptSetup);
   const [editing, setEditing] = useState(false);
   useEffect(() => {
     if (variant && variantCard(variant)) change({ variant, player: wanted ?? "", fen: fen ?? "" });
   }, [variant, wanted, fen, welcome.value === null]);
+  useEffect(() => onSetup?.({ variant: setup.variant, fen: setup.fen }), [setup.variant, setup.fen]);
   const info = welcome.value;
   const card = variantCard(setup.variant);
   const players = [...(info?.players ?? []), ...(info?.engines ?? [])].filter(

@@ -32,6 +32,7 @@ export function PlayView() {
   const fen = query.get("fen") ?? undefined;
   const [busy, setBusy] = useState(false);
   const [dialog, setDialog] = useState(false);
+  const [setup, setSetup] = useState<{ variant: string; fen: string } | null>(null);
   const game = useGame(id);
   const started = useRef("");
 
@@ -61,6 +62,13 @@ export function PlayView() {
     }
   }, [id, welcome.value, variant]);
 
+  // A variant that there is not is said, and another one is offered.
+  useEffect(() => {
+    if (id !== null || !variant || !welcome.value || variantCard(variant)) return;
+    say(`There is no variant “${variant}”.`);
+    replaceRoute("play");
+  }, [id, variant, welcome.value === null]);
+
   // A position that there cannot be is not shown.
   useEffect(() => {
     if (id !== null || !fen || !variant || !variantCard(variant)) return;
@@ -82,6 +90,7 @@ export function PlayView() {
       fen={fen}
       busy={busy}
       onStart={(choice) => void start(choice)}
+      onSetup={setSetup}
     />
   );
   return (
@@ -90,7 +99,8 @@ export function PlayView() {
         <h1>Play</h1>
         <span class="sub">{game ? subtitle(game) : "Choose a game."}</span>
         <span class="sp" />
-        <button type="button" class="btn only-m" onClick={() => setDialog(true)}>
+        {/* Without a game the form is there already, but on a phone it is below the board. */}
+        <button type="button" class={game ? "btn only-m" : "btn only-s"} onClick={() => setDialog(true)}>
           <Icon name="plus" />
           New
         </button>
@@ -106,7 +116,7 @@ export function PlayView() {
         {game ? (
           <GameBoard key={game.id} game={game} />
         ) : (
-          <IdleBoard variant={variant ?? "atomic"} {...(fen ? { fen } : {})} />
+          <IdleBoard variant={setup?.variant ?? variant ?? "atomic"} fen={setup?.fen || fen} />
         )}
       </div>
       {dialog && (
@@ -173,13 +183,14 @@ function usePaced(game: GameView | null): GameView | null {
   return shown?.id === game?.id ? shown : game;
 }
 
-function IdleBoard({ variant, fen }: { variant: string; fen?: string }) {
+function IdleBoard({ variant, fen }: { variant: string; fen: string | undefined }) {
   const card = variantCard(variant);
   if (!card) return <div class="bcol" aria-busy="true" />;
   return (
     <div class="bcol idle">
       <div class="who" />
       <Board
+        key={`${card.files} ${card.ranks}`}
         fen={fen ?? card.start}
         variant={variant}
         files={card.files}
@@ -394,7 +405,7 @@ function Side({ game, color, at }: { game: GameView; color: Color; at: number })
             </span>
           )}
           {lead > 0 && <em>+{lead}</em>}
-          {checks !== undefined && <em>{checks} more checks win</em>}
+          {checks !== undefined && <em>{checks === 1 ? "1 more check wins" : `${checks} more checks win`}</em>}
           {!isYou && game.thinking && taken.length === 0 && <em>thinking…</em>}
         </span>
       </div>

@@ -1,6 +1,6 @@
 /** Study: a game tree, the analysis of its positions, the review of its moves, and the search itself. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { arrowsOf, heatOf, provenVerdict, wdlOfResult, whyNot, type BoardDrawing } from "../analysis";
+import { arrowsOf, heatOf, provenVerdict, wdlOfResult, whyNoAnalysis, whyNot, type BoardDrawing } from "../analysis";
 import { Board } from "../board/Board";
 import type { Arrow } from "../board/Overlay";
 import { moveNumber, otherColor } from "../chess";
@@ -68,7 +68,12 @@ export function StudyView() {
   const { update, review } = analysis;
   const isOver = board !== null && board.result !== null;
   const wdl = isOver ? wdlOfResult(board.result) : (update?.wdl ?? null);
+  const { isReviewing } = analysis;
+  const reason = whyNoAnalysis({ isOn, isOver, isReviewing, problem: analysis.problem });
 
+  // Another player in the address is meant also where the position stays.
+  const wantedPlayer = query.get("player") ?? "";
+  useEffect(() => setPlayer(wantedPlayer), [wantedPlayer]);
   const gameId = query.get("game");
   useEffect(() => {
     if (gameId) study.loadGame(gameId).catch(sayError);
@@ -192,7 +197,13 @@ export function StudyView() {
               aria-label="Analysis"
               onClick={() => setOn(!isOn)}
             />
-            <PlayerSelect variant={tree.variant} value={player} onChange={setPlayer} update={update} />
+            <PlayerSelect
+              variant={tree.variant}
+              value={player}
+              onChange={setPlayer}
+              update={update}
+              waits={isOn && !isOver && isReviewing}
+            />
             <select
               class="sel"
               aria-label="Limit"
@@ -228,20 +239,21 @@ export function StudyView() {
           </div>
           {tab === "lines" && (
             <div class="body" role="tabpanel" aria-label="Candidates">
-              <Candidates
-                update={update}
-                isOver={isOver}
-                problem={analysis.problem}
-                onPlay={study.play}
-                onHover={setHovered}
-              />
+              <Candidates update={update} reason={reason} onPlay={study.play} onHover={setHovered} />
               <EnginePanel tree={tree} at={at} isOver={isOver} onPlay={study.play} />
               <WhyNotCard update={update} before={analysis.before} move={move} onBack={back} />
             </div>
           )}
           {tab === "tree" && (
             <div class="body" role="tabpanel" aria-label="Search tree">
-              <SearchTreePanel tree={tree} at={at} player={player} update={update} onArrows={setPathArrows} />
+              <SearchTreePanel
+                tree={tree}
+                at={at}
+                player={player}
+                update={update}
+                reason={reason}
+                onArrows={setPathArrows}
+              />
             </div>
           )}
           {tab === "net" && (
@@ -332,10 +344,12 @@ interface PlayerSelectProps {
   variant: string;
   value: string;
   update: AnalysisUpdate | null;
+  /** Whether the analysis waits for the review of the game. */
+  waits: boolean;
   onChange: (player: string) => void;
 }
 
-function PlayerSelect({ variant, value, update, onChange }: PlayerSelectProps) {
+function PlayerSelect({ variant, value, update, waits, onChange }: PlayerSelectProps) {
   const players = (welcome.value?.players ?? []).filter(
     (each) => each.id !== "random" && (each.variant === null || each.variant === variant.replace(/960$/, "")),
   );
@@ -356,9 +370,11 @@ function PlayerSelect({ variant, value, update, onChange }: PlayerSelectProps) {
         ))}
       </select>
       <span class="sm mut num nowrap">
-        {update
-          ? `${count(update.visits)} visits, ${count(Math.round(update.visits / Math.max(update.seconds, 0.001)))}/s`
-          : "\u00a0"}
+        {waits
+          ? "waits for the review"
+          : update
+            ? `${count(update.visits)} visits, ${count(Math.round(update.visits / Math.max(update.seconds, 0.001)))}/s`
+            : "\u00a0"}
       </span>
     </div>
   );

@@ -31,7 +31,7 @@ export function TrainView() {
   return (
     <section class="view" aria-label="Train and watch">
       <div class="top">
-        <h1>Train</h1>
+        <h1 class={run && !isNew ? "wide-only" : ""}>Train</h1>
         {list && list.length > 0 && (
           <select
             class="sel"

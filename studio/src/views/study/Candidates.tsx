@@ -6,16 +6,15 @@ import type { AnalysisUpdate } from "../../messages";
 
 interface Props {
   update: AnalysisUpdate | null;
-  isOver: boolean;
   /** Why there is no analysis. */
-  problem: string | null;
+  reason: string | null;
   onPlay: (uci: string) => void;
   onHover: (uci: string | null) => void;
 }
 
 const SHOWN = 12;
 
-export function Candidates({ update, isOver, problem, onPlay, onHover }: Props) {
+export function Candidates({ update, reason, onPlay, onHover }: Props) {
   const order = useRef(new SteadyOrder());
   const fen = useRef("");
   const [held, setHeld] = useState(false);
@@ -85,8 +84,8 @@ export function Candidates({ update, isOver, problem, onPlay, onHover }: Props) 
           </button>
         ))}
         {!update && (
-          <div class="empty" aria-busy={!isOver && !problem}>
-            {isOver ? "The game is over here: there is nothing to search." : (problem ?? "No analysis yet.")}
+          <div class="empty" aria-busy={reason === null}>
+            {reason ?? "No analysis yet."}
           </div>
         )}
       </div>

@@ -4,7 +4,8 @@ import type { Arrow } from "../../board/Overlay";
 import { percent, signed } from "../../format";
 import type { AnalysisUpdate, InsideNet, NetOpinion, NetPlane } from "../../messages";
 import { drawPolicy, type PolicyChoice, type PolicyDrawing } from "../../policy";
-import { sayError, server } from "../../store";
+import { ConnectionLost } from "../../socket";
+import { server } from "../../store";
 import { uciLine, type GameTree } from "../../tree";
 import { WdlBar } from "../../ui/controls";
 import { PolicyPlanes, policyViews, Squares } from "./PolicyPlanes";
@@ -19,7 +20,7 @@ interface Props {
 }
 
 export function InsidePanel({ tree, at, player, update, onArrows }: Props) {
-  const inside = useInside(tree, at, player);
+  const [inside, problem] = useInside(tree, at, player);
   const [wanted, setChoice] = useState<PolicyChoice>({ kind: "all" });
   const [shown, setShown] = useState(0);
   const [everyCell, setEveryCell] = useState(false);
@@ -30,7 +31,12 @@ export function InsidePanel({ tree, at, player, update, onArrows }: Props) {
   const arrows = drawing ? JSON.stringify(arrowsOf(drawing)) : "";
   useEffect(() => onArrows(arrows ? (JSON.parse(arrows) as Arrow[]) : null), [arrows]);
   useEffect(() => () => onArrows(null), []);
-  if (!inside) return <div class="empty" aria-busy="true" />;
+  if (!inside)
+    return (
+      <div class="empty" aria-busy={problem === null}>
+        {problem ?? "Reading the net…"}
+      </div>
+    );
   return (
     <div class="planes" tabIndex={0} role="region" aria-label="Inside the net">
       <div>
@@ -91,22 +97,33 @@ export function InsidePanel({ tree, at, player, update, onArrows }: Props) {
 
 const ALL: PolicyChoice = { kind: "all" };
 
-function useInside(tree: GameTree, at: number, player: string): InsideNet | null {
+/** What is inside the net in this position; or why there is nothing to see: not every player is a net. */
+function useInside(tree: GameTree, at: number, player: string): [InsideNet | null, string | null] {
   const [inside, setInside] = useState<InsideNet | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     let wanted = true;
-    server
-      .ask(
-        "net.inside",
-        { variant: tree.variant, fen: tree.start, moves: uciLine(tree, at), player: player || null },
-        "net.inside",
-      )
-      .then((found) => wanted && setInside(found), sayError);
+    setProblem(null);
+    const fail = (error: unknown) => {
+      if (!wanted || error instanceof ConnectionLost) return;
+      setInside(null);
+      setProblem(error instanceof Error ? error.message : String(error));
+    };
+    const end = server.onOpen(() => {
+      server
+        .ask(
+          "net.inside",
+          { variant: tree.variant, fen: tree.start, moves: uciLine(tree, at), player: player || null },
+          "net.inside",
+        )
+        .then((found) => wanted && setInside(found), fail);
+    });
     return () => {
       wanted = false;
+      end();
     };
   }, [tree.variant, tree.start, at, player]);
-  return inside;
+  return [inside, problem];
 }
 
 /** Whether a choice that was made in another position still means something: a piece may be gone. */
@@ -167,7 +184,10 @@ function Plane({ plane, files, ranks }: { plane: NetPlane; files: number; ranks:
                 ),
             )}
       </svg>
-      <span>{plane.name}</span>
+      <span>
+        {plane.name}
+        {isFlat && !isEmpty && <b class="num"> {Number(only?.toFixed(2))}</b>}
+      </span>
     </div>
   );
 }

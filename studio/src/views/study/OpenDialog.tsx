@@ -52,6 +52,7 @@ export function OpenDialog({ onClose, onPgn }: Props) {
             class="inp mono"
             name="pgn"
             rows={9}
+            autofocus
             maxLength={MOST_CHARACTERS + 1} // a text field with much more stands still for seconds
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}

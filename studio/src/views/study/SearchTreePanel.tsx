@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Arrow } from "../../board/Overlay";
 import { signed } from "../../format";
 import type { AnalysisUpdate, PlayoutTrace } from "../../messages";
-import { PHASES, phaseCount, replay, type Phase } from "../../playouts";
+import { PHASES, phaseCount, replay, sumBars, type Phase } from "../../playouts";
 import type { DrawnNode } from "../../searchTree";
 import { sayError, server } from "../../store";
 import { uciLine, type GameTree } from "../../tree";
@@ -17,6 +17,8 @@ interface Props {
   at: number;
   player: string;
   update: AnalysisUpdate | null;
+  /** Why there is no analysis. */
+  reason: string | null;
   onArrows: (arrows: Arrow[] | null) => void;
 }
 
@@ -24,7 +26,7 @@ const PLAYOUTS = 120;
 const PACE_MS: Record<Phase, number> = { select: 520, expand: 420, evaluate: 700, "back up": 620 };
 type Pace = "0.5" | "1" | "4";
 
-export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
+export function SearchTreePanel({ tree, at, player, update, reason, onArrows }: Props) {
   const [trace, setTrace] = useState<PlayoutTrace | null>(null);
   const [zoom, setZoom] = useState(1);
   const [follow, setFollow] = useState(true);
@@ -106,9 +108,7 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
                 Step through playouts
               </button>
               <span class="sm mut">
-                {live.length
-                  ? nodesText(live.length, update?.nodes ?? 0)
-                  : "Turn the analysis on to see its tree grow."}
+                {live.length ? nodesText(live.length, update?.nodes ?? 0) : (reason ?? "The tree is about to grow.")}
               </span>
             </div>
           </div>
@@ -126,24 +126,26 @@ export function SearchTreePanel({ tree, at, player, update, onArrows }: Props) {
         <span class="hide-s">value for the side that moves, then visits</span>
         <span class="lg proof-key hide-s">#3 proven</span>
         <span class="sp" />
-        <label class="lg">
+        <label class="lg follow">
           <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
           follow
         </label>
-        <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom - 0.25))} aria-label="Smaller">
-          −
-        </button>
-        <button
-          type="button"
-          class="link num"
-          onClick={() => setZoom(1)}
-          aria-label={`${Math.round(100 * zoom)} %, usual size`}
-        >
-          {Math.round(100 * zoom)} %
-        </button>
-        <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom + 0.25))} aria-label="Larger">
-          +
-        </button>
+        <span class="zoom">
+          <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom - 0.25))} aria-label="Smaller">
+            −
+          </button>
+          <button
+            type="button"
+            class="link num"
+            onClick={() => setZoom(1)}
+            aria-label={`${Math.round(100 * zoom)} %, usual size`}
+          >
+            {Math.round(100 * zoom)} %
+          </button>
+          <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom + 0.25))} aria-label="Larger">
+            +
+          </button>
+        </span>
       </div>
     </>
   );
@@ -279,7 +281,7 @@ function Explained({ trace, number, phase }: { trace: PlayoutTrace; number: numb
   const line = playout.path.slice(1).map((id) => trace.nodes[id]?.san ?? "");
   const last = line[line.length - 1] ?? "the root";
   const choices = playout.choices[playout.choices.length - 1] ?? [];
-  const most = Math.max(0.01, ...choices.map((each) => Math.abs(each.q) + each.u));
+  const bars = sumBars(choices);
   return (
     <div class="expl" aria-live="polite">
       <p>
@@ -320,8 +322,8 @@ function Explained({ trace, number, phase }: { trace: PlayoutTrace; number: numb
           <div key={each.uci} class={index === 0 ? "win qrow" : "qrow"}>
             <span>{each.san}</span>
             <span class="bar">
-              <i style={{ width: `${(100 * Math.max(0, each.q)) / most}%` }} />
-              <i style={{ width: `${(100 * each.u) / most}%` }} />
+              <i style={{ width: `${100 * (bars[index]?.q ?? 0)}%` }} />
+              <i style={{ width: `${100 * (bars[index]?.u ?? 0)}%` }} />
             </span>
             <span class="num">
               {signed(each.q)} + {each.u.toFixed(2)}

@@ -27,6 +27,8 @@ export interface Analysis {
   /** The last update of the position before the shown one, if it was analysed. */
   before: AnalysisUpdate | null;
   review: Review | null;
+  /** Whether the review is at work: the analysis stands still as long as it is. */
+  isReviewing: boolean;
   startReview: () => void;
   clearReview: () => void;
 }
@@ -119,6 +121,7 @@ export function useAnalysis(
     problem,
     before: parent === undefined ? null : (known.current.get(fenAt(tree, parent)) ?? null),
     review,
+    isReviewing,
     startReview: () => {
       const line = mainLine(tree);
       if (!line.length) return;

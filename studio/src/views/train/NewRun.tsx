@@ -3,7 +3,7 @@ import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count } from "../../format";
 import type { RecipeForm } from "../../messages";
-import { commandLine, settingsOf } from "../../recipe";
+import { commandLine, isRunName, settingsOf } from "../../recipe";
 import { go } from "../../router";
 import { sayError, server, welcome } from "../../store";
 import { InstallTraining } from "./InstallTraining";
@@ -25,6 +25,8 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
   const [form, setForm] = useState<RecipeForm | null>(null);
   const [changes, setChanges] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState<string | null>(null);
+  /** Why the training did not start. It may start after any change. */
+  const [refusal, setRefusal] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const settings = useMemo(() => settingsOf(form, changes), [form, changes]);
   const info = welcome.value;
@@ -57,6 +59,8 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
     return () => clearTimeout(timer);
   }, [settings.join("\n"), recipe]);
 
+  useEffect(() => setRefusal(null), [settings.join("\n"), recipe, name, minutes]);
+
   const limit = minutes.trim() === "" ? null : Number(minutes);
   const start = () => {
     setBusy(true);
@@ -64,12 +68,13 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
       (started) => go("train", [started.id]),
       (error: unknown) => {
         setBusy(false);
-        setProblem(error instanceof Error ? error.message : String(error));
+        setRefusal(error instanceof Error ? error.message : String(error));
       },
     );
   };
   const sections = [...new Set(form?.keys.map((key) => key.section) ?? [])].filter((section) => section !== "variant");
   const isValid = limit === null || (limit > 0 && limit <= MOST_MINUTES);
+  const hasName = isRunName(name);
   const command = commandLine(recipe, name, isValid ? limit : null, settings);
   return (
     <div class="tr">
@@ -133,8 +138,14 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
                 pattern="[A-Za-z0-9._\-]*"
                 placeholder={recipe}
                 value={name}
+                aria-invalid={!hasName}
                 onInput={(event) => setName(event.currentTarget.value.replace(/[^A-Za-z0-9._-]/g, "-"))}
               />
+              {!hasName && (
+                <span class="problem" role="alert">
+                  A name begins with a letter or a digit.
+                </span>
+              )}
             </label>
             <div class="f">
               <span>The same in a terminal</span>
@@ -147,16 +158,16 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
                 ))}
               </code>
             </div>
-            {problem && (
+            {(problem ?? refusal) && (
               <p class="problem sm" role="alert">
-                {problem}
+                {problem ?? refusal}
               </p>
             )}
             <InstallTraining />
             <button
               type="button"
               class="btn pri lg"
-              disabled={busy || !isValid || !form || problem !== null || !info?.can_train}
+              disabled={busy || !isValid || !hasName || !form || problem !== null || !info?.can_train}
               onClick={start}
             >
               {busy ? "Starting…" : "Start training"}

@@ -26,7 +26,6 @@ export function Watch({ view, beside }: { view: RunView; beside: string[] }) {
   const loss = first("policy");
   const positions = first("positions")?.y ?? [];
   const drawn = view.charts["results"]?.[1]?.y.at(-1);
-  const lost = loss?.y.at(-1);
   return (
     <>
       <div class="kpis">
@@ -36,12 +35,7 @@ export function Watch({ view, beside }: { view: RunView; beside: string[] }) {
           format={whole}
           note={elo?.error ? `± ${whole(elo.error.at(-1) ?? 0)}` : "not measured yet"}
         />
-        <Figure
-          name="Held-out policy loss"
-          curve={loss}
-          format={two}
-          note={lost === undefined ? "" : `${signed(lost - (loss?.y[0] ?? lost))} since start`}
-        />
+        <Figure name="Held-out policy loss" curve={loss} format={two} note={lossNote(loss?.y ?? [])} />
         <Figure
           name="Games a second"
           curve={first("games")}
@@ -93,6 +87,13 @@ export function Watch({ view, beside }: { view: RunView; beside: string[] }) {
       </div>
     </>
   );
+}
+
+/** How far the loss has come since the first measurement. */
+function lossNote(losses: number[]): string {
+  const [first, last] = [losses[0], losses.at(-1)];
+  if (first === undefined || last === undefined) return "not measured yet";
+  return losses.length < 2 ? "the first measurement" : `${signed(last - first)} since start`;
 }
 
 function runningSum(numbers: number[]): number[] {
