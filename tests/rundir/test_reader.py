@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import selfmate
 from selfmate import GameRecord, Position, RecordError, Run, RunError, SelfmateError, _core
 from selfmate.recipe.reader import load, smoke
 from selfmate.rundir.directory import Run as TrainersRun
@@ -186,6 +188,15 @@ def test_a_cycle_is_a_number(directory: Path, cycle: Any) -> None:
     with pytest.raises(RunError, match=r"^cycle must be a whole number from 0 to "):
         list(Run.open(directory).games(cycle=cycle))
     assert list(Run.open(directory).games(cycle=99)) == []
+
+
+def test_the_stages_of_a_training_are_listed() -> None:
+    """The docstring of `metrics` names what the trainer logs, and nothing else."""
+    sources = Path(selfmate.__file__).parent.joinpath("train").glob("*.py")
+    logged = {name for path in sources for name in re.findall(r'\blog\("(\w+)"', path.read_text())}
+    assert Run.metrics.__doc__
+    stages = Run.metrics.__doc__.partition("The stages of a training are ")[2].partition(" A run")[0]
+    assert set(re.findall(r"`(\w+)`", stages)) == logged
 
 
 def test_a_stage_is_a_name(directory: Path) -> None:

@@ -157,7 +157,12 @@ class RunReader:
     # -- metrics ------------------------------------------------------------------------------------------------------
 
     def metrics(self, stage: str | None = None) -> list[dict[str, Any]]:
-        """Return the lines of metrics.jsonl, oldest first; with `stage` only those of that step of the loop."""
+        """Return the lines of metrics.jsonl, oldest first; with `stage` only those of that step of the loop.
+
+        The stages of a training are `play`, `learn` (a cycle each), `step` (every few steps of the learner), `gate`,
+        `progress`, `engine` and `final` (matches), `grow`, `rollback` and `study`. A stage that the run does not have
+        has no lines.
+        """
         given: object = stage
         if given is not None and not isinstance(given, str):
             shown = clip_repr(given)
