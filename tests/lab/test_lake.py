@@ -19,6 +19,7 @@ from selfmate.lab.frozenlake.lake import ACTIONS, SMALL_MAP, Lake, generate_map,
 def test_the_archived_map_is_the_one_that_gymnasium_generates() -> None:
     assert list(seed_map()) == generate_random_map(size=8, seed=48)
     assert generate_map(8, 48) == seed_map()
+    assert list(generate_map(8, 48, 0.7)) == generate_random_map(size=8, p=0.7, seed=48) != list(seed_map())
     assert list(generate_map(5, 7, 0.6)) == generate_random_map(size=5, p=0.6, seed=7)
     assert generate_map(2, 0) in {("SF", "FG"), ("SF", "HG"), ("SH", "FG")}
 
@@ -56,6 +57,7 @@ def test_numbers_out_of_range() -> None:
             Lake(SMALL_MAP, success_rate=rate)
     with pytest.raises(LabError, match="step_limit must be at least 6, the moves of the shortest path, not 5"):
         Lake(SMALL_MAP, step_limit=5)
+    assert Lake(SMALL_MAP, step_limit=6).step_limit == 6
     for size in (1, 65):
         with pytest.raises(LabError, match=f"a map has from 2 to 64 rows, not {size}"):
             generate_map(size, 1)
@@ -95,6 +97,21 @@ def test_an_episode_is_cut_off_at_the_step_limit() -> None:
         episode.reset()
         flags = [episode.step(0)[2:] for _ in range(7)]
         assert flags == [(False, False)] * 6 + [(False, True)]
+
+
+def test_the_goal_at_the_last_move_is_no_cut() -> None:
+    episode = Lake(("SF", "FG"), slippery=False, step_limit=2).episode(1)
+    episode.reset()
+    assert episode.step(2) == (1, -1.0, False, False)
+    assert episode.step(1) == (3, 100.0, True, False)
+
+
+def test_a_move_goes_to_its_sides_by_the_rate() -> None:
+    """From the middle of a map, whatever Gymnasium's table looks like."""
+    table = Lake(("FSF", "FFF", "FFG"), success_rate=0.7).arrays
+    for action, squares in enumerate(((3, 1, 7), (7, 3, 5), (5, 1, 7), (1, 3, 5))):
+        chances = dict(zip(table.next[4, action].tolist(), table.probabilities[4, action].tolist(), strict=True))
+        assert chances == pytest.approx(dict(zip(squares, (0.7, 0.15, 0.15), strict=True)))
 
 
 def test_arrays_are_the_table_of_gymnasium() -> None:

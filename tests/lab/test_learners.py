@@ -329,6 +329,14 @@ def test_the_q_table_learns_on_ice() -> None:
         assert evaluate_policy(ICE, one_hot(greedy(last.values))).chance > best - 0.08
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+def test_what_a_dqn_expects_is_in_rewards_whatever_its_scale(scale: float) -> None:
+    """The values of the square before the goal: 100 to the right, and -1 with what follows for a step in place."""
+    settings = DqnSettings(hidden=32, reward_scale=scale, learn_from=50, learning_rate=3e-3, target_every=50)
+    [found] = learn_dqn(Lake(("SF", "HG"), slippery=False, step_limit=9), settings, 1, (400,))
+    assert found.values[1, 1:3] == pytest.approx([100, 98], abs=4)
+
+
 def test_small_rewards_teach_the_mean_and_large_ones_the_median() -> None:
     """An action leads to 100 a third of the time, else to -100."""
     found = {}

@@ -73,6 +73,7 @@ def test_plans_count_the_best_actions() -> None:
     assert policy.sum(1) == pytest.approx(np.ones(64))
     assert policy[9] == pytest.approx(search.plan([9], 50, 4, seed=1)[0] / 4)
     assert reachable(ICE).sum() < 64
+    assert (policy[~reachable(ICE)] == 0.25).all()  # no search was made there
     assert not reachable(ICE)[ICE.is_over].any()
 
 

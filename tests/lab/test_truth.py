@@ -12,6 +12,7 @@ pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[
 
 from lake_simulation import reached_of
 from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake, generate_map, seed_map
+from selfmate.lab.frozenlake.planner import reachable
 from selfmate.lab.frozenlake.scores import simulate, wilson
 from selfmate.lab.frozenlake.truth import best_chances, best_values, evaluate_policy, find_truth, greedy, one_hot
 
@@ -72,6 +73,16 @@ def test_the_seeds_map(steps: int, best: float, by_return: float) -> None:
     truth = find_truth(Lake(seed_map(), step_limit=steps), 0.99)
     assert 100 * truth.best_chance == pytest.approx(best, abs=0.05)
     assert 100 * truth.chance_of_best_return == pytest.approx(by_return, abs=0.05)
+
+
+def test_a_start_that_is_not_the_first_square() -> None:
+    """The first square is shut in by holes: what is said of the lake must be that of the square S."""
+    lake = Lake(("FHFFG", "HFFFF", "FFFFF", "FFSFF", "FFFFF"), slippery=False, step_limit=9)
+    truth = find_truth(lake, 0.99)
+    assert (truth.best_chance, truth.chance_of_best_return, truth.moves_of_best_return) == (1.0, 1.0, 5.0)
+    assert truth.best_return == pytest.approx(-(1 - 0.99**4) / 0.01 + 100 * 0.99**4)
+    assert simulate(lake, one_hot(truth.policy), 3, seed=1) == 3
+    assert reachable(lake).tolist() == [tile in "SF" and square > 0 for square, tile in enumerate(lake.tiles)]
 
 
 def test_the_seeds_map_without_slips() -> None:
