@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -18,7 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         from selfmate.cli.main import main as run
 
-        run(words)
+        try:
+            run(words)
+        finally:
+            # The interpreter is left: another Ctrl-C would print a traceback out of its last steps.
+            if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def uci() -> None:

@@ -261,7 +261,7 @@ def test_control_c_ends_a_long_count_at_once() -> None:
 
 def test_control_c_in_the_last_steps_of_the_interpreter_is_no_traceback() -> None:
     """As an impatient second or third Ctrl-C, after everything is saved."""
-    code = "import atexit, time; from selfmate.cli.main import main; atexit.register(time.sleep, 60); main()"
+    code = "import atexit, time; from selfmate.__main__ import main; atexit.register(time.sleep, 60); main()"
     with subprocess.Popen(
         [sys.executable, "-u", "-c", code, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
@@ -91,8 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _refuse(message)
     if code == INTERRUPTED:  # newer versions of typer turn Ctrl-C into this code themselves
         print("selfmate: interrupted", file=sys.stderr)
-    if arguments is None:  # the interpreter is left: another Ctrl-C would print a traceback out of its last steps
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code if isinstance(code, int) else 0)
 
 
