@@ -304,12 +304,15 @@ def test_a_worker_that_is_silent_for_too_long_is_ended_and_replaced(
 def test_machines_join_and_leave(make: Callable[..., Source], nets: tuple[Path, Path]) -> None:
     source = make(seats=1)
     fleet = source.fleet
-    moved = threading.Event()
+    joined = threading.Event()
 
     def move(worker: str, call: int, report: Report) -> object:
-        if call == 3 and not moved.is_set():
-            moved.set()
+        """The third report of the first machine comes when it has left and two others have begun."""
+        if worker == "machine0-1" and call == 3:
             fleet.present = [fleet.seat(1), fleet.seat(2)]
+            joined.wait(20)
+        elif {"machine1-2", "machine2-3"} <= set(fleet.calls):
+            joined.set()
         return report
 
     fleet.fault = move
