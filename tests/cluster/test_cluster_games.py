@@ -39,6 +39,11 @@ def recipe_with(*settings: str) -> Recipe:
     return change(smoke_recipe(load("gardner-laptop")), (*SETTINGS, *settings))
 
 
+def longer_games() -> Recipe:
+    """Return a recipe whose games need many reports, for faults in one that is not the first."""
+    return recipe_with("selfplay.max_plies=40", "selfplay.visits=64", "selfplay.fast_visits=64")
+
+
 @pytest.fixture(scope="module")
 def nets(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two untrained nets that differ."""
@@ -206,8 +211,9 @@ def fails_on(number: int, answer: Callable[[Report], object]) -> Fault:
 def test_games_of_a_worker_that_ends_are_played_by_others(
     make: Callable[..., Source], nets: tuple[Path, Path], seats: int
 ) -> None:
-    source = make(fails_on(3, lambda report: RuntimeError("its process has ended")), seats=seats)
-    assert as_bytes(source.play(range(24))) == local(nets[0], range(24))
+    recipe = longer_games()
+    source = make(fails_on(3, lambda report: RuntimeError("its process has ended")), seats=seats, recipe=recipe)
+    assert as_bytes(source.play(range(24))) == local(nets[0], range(24), recipe)
     assert source.counts.lost == 1
     assert source.counts.given_again > 0
     limit = time.monotonic() + 20  # a second worker can play all games before the one that is lost has a successor
@@ -244,12 +250,13 @@ OTHER: list[GameRecord] = []
 def test_what_a_worker_cannot_have_sent_is_refused(
     make: Callable[..., Source], nets: tuple[Path, Path], answer: Callable[[Report], object], reason: str
 ) -> None:
+    recipe = longer_games()
     if not OTHER:
-        selfplay = SelfPlay(recipe_with(), SEED, "cpu")
+        selfplay = SelfPlay(recipe, SEED, "cpu")
         selfplay.prepare(nets[0])
         OTHER.extend(selfplay.play(0, [500], stopping=lambda: False, tell=lambda games: None).records)
-    source = make(fails_on(3, answer), seats=2)
-    assert as_bytes(source.play(range(24))) == local(nets[0], range(24))
+    source = make(fails_on(3, answer), seats=2, recipe=recipe)
+    assert as_bytes(source.play(range(24))) == local(nets[0], range(24), recipe)
     assert source.counts.refused == 1
     assert source.fleet.killed[:1] == ["machine0-1"]
     assert reason in source.said[0]
@@ -294,15 +301,17 @@ def test_a_worker_that_is_silent_for_too_long_is_ended_and_replaced(
     make: Callable[..., Source], nets: tuple[Path, Path]
 ) -> None:
     back = threading.Event()
-    source = make(fails_on(2, lambda report: back.wait(20) and report), times=QUICK._replace(silence=0.2, loss=0.5))
-    assert as_bytes(source.play(range(24))) == local(nets[0], range(24))
+    recipe, times = longer_games(), QUICK._replace(silence=0.2, loss=0.5)
+    source = make(fails_on(2, lambda report: back.wait(20) and report), recipe=recipe, times=times)
+    assert as_bytes(source.play(range(24))) == local(nets[0], range(24), recipe)
     assert source.fleet.killed == ["machine0-1"]
     assert "silent for" in source.said[-1]
     back.set()
 
 
 def test_machines_join_and_leave(make: Callable[..., Source], nets: tuple[Path, Path]) -> None:
-    source = make(seats=1)
+    recipe = longer_games()
+    source = make(seats=1, recipe=recipe)
     fleet = source.fleet
     joined = threading.Event()
 
@@ -316,8 +325,7 @@ def test_machines_join_and_leave(make: Callable[..., Source], nets: tuple[Path, 
         return report
 
     fleet.fault = move
-    recipe_games = range(60)
-    assert as_bytes(source.play(recipe_games)) == local(nets[0], recipe_games)
+    assert as_bytes(source.play(range(60))) == local(nets[0], range(60), recipe)
     assert set(fleet.calls) >= {"machine0-1", "machine1-2", "machine2-3"}
     assert any("its machine has left" in line for line in source.said)
 
@@ -386,7 +394,8 @@ def test_every_machine_is_shown_with_its_speed_and_losses(make: Callable[..., So
     def show(machines: Sequence[MachineStatus]) -> None:
         shown.append({each.name: each for each in machines})
 
-    source = make(fails_on(3, lambda report: RuntimeError("its process has ended")), seats=2, show=show)
+    fault = fails_on(3, lambda report: RuntimeError("its process has ended"))
+    source = make(fault, seats=2, recipe=longer_games(), show=show)
     source.play(range(60))
     for first in range(60, 1260, 60):  # machines are shown now and then: a fast one may have had no games just then
         if any("machine1" in each and each["machine1"].games for each in shown):
