@@ -138,6 +138,18 @@ def test_settings_that_are_refused(text: str, message: str, tmp_path: Path, run:
         (["--watch", "--agent", "dqn", "--agent", "mcts"], "a picture shows one agent, not 2: give --agent once"),
         (["--goals", "--set", "lake.map=4x4", "--out", "lake"], "lake.map: --goals measures generated maps of 4 by 4 "),
         (["--goals", "--quick", "--out", "lake"], "--goals has no quick size: leave out --quick, or set run.seeds=1 "),
+        (
+            ["--table", "--agent", "dqn", "--out", "lake"],
+            "--agent: --table and --study have their own agents; leave it ",
+        ),
+        (
+            ["--quick", "--agent", "dqn", "--out", "lake"],
+            "--agent: --table and --study have their own agents; leave it ",
+        ),
+        (
+            ["--goals", "--agent", "dqn+mcts", "--out", "lake"],
+            "--agent: --goals measures q-table and dqn, not dqn+mcts",
+        ),
         (["--agent", "q-table", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a "),
         (["--watch", "--out", "lake"], "--out: results of --table, --study, --goals and --quick have a folder; "),
         (["--show", "x.html", "--quick"], "--show, --gif, --strip, --trace and --watch draw one search; "),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
@@ -80,6 +82,9 @@ def test_what_is_too_large_to_be_drawn() -> None:
         record(LakeSettings(), seed=1)
     with pytest.raises(LabError, match="a picture shows at most 16 squares of a side, not 20"):
         record(change(LakeSettings(), ["lake.size=20", "mcts.simulations=20"]), seed=1)
+    long = ["mcts.rollout=best", "mcts.c=1", "mcts.simulations=99", "lake.step_limit=100000"]
+    with pytest.raises(LabError, match=r"20,000 pictures end after 200 moves, the episode does not; lower lake\.step_"):
+        record(change(LakeSettings.model_validate(DEMO), long), seed=1)
     with pytest.raises(LabError, match="a picture shows the choice by value, not by visits"):
         record(change(LakeSettings.model_validate(DEMO), ["mcts.choose=visits"]), seed=1)
 
@@ -156,6 +161,27 @@ def test_the_gif(trace: dict[str, Any]) -> None:
     assert image.format == "GIF"
     assert image.size == (760, 380)
     assert image.n_frames == 22
+    lengths = []
+    for number in range(22):
+        image.seek(number)
+        lengths.append(image.info["duration"])
+    assert lengths == [160] * 20 + [1600, 1600]
+
+
+def test_an_animation_of_many_pictures_is_refused_before_anything_is_written(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'selfmate[lab]'")
+    long = ["--set", "mcts.rollout=best", "--set", "mcts.c=1", "--set", "lake.step_limit=120"]
+    answer = run("lab", "frozenlake", "--show", tmp_path / "x.html", "--gif", tmp_path / "x.gif", *long)
+    assert answer.code == 2
+    hint = "lower lake.step_limit or mcts.simulations"
+    assert answer.err == f"selfmate: a GIF has at most 2,500 pictures, not 2,521; {hint}\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_trace_through_a_pipe_is_nothing_but_the_trace() -> None:
+    command = [sys.executable, "-m", "selfmate", "lab", "frozenlake", "--trace", "/dev/stdout"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout)["end"] == "goal"
 
 
 def test_labels_of_an_axis_stand_where_there_is_room() -> None:

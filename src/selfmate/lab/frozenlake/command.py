@@ -80,11 +80,15 @@ def measure(
     if quick and goals:
         raise LabError("--goals has no quick size: leave out --quick, or set run.seeds=1 and run.maps=1")
     if quick:
-        others = 0 if settings.lake.map else 1
-        settings = change(settings, ["mcts.repeats=2", "run.seeds=1", f"run.maps={others}", "run.test_episodes=20"])
+        maps = 0 if settings.lake.map else 1
+        settings = change(settings, ["mcts.repeats=2", "run.seeds=1", f"run.maps={maps}", "run.test_episodes=20"])
         workers = 1  # the start of a process takes longer than what it would do
     for name in agents:
         check_agent(name)
+    if agents and (table or studies):
+        raise LabError("--agent: --table and --study have their own agents; leave it out", agents[0])
+    if others := [name for name in agents if name not in LEARNERS]:
+        raise LabError(f"--agent: --goals measures {' and '.join(LEARNERS)}, not {others[0]}", others[0])
     if goals and settings.lake.map:
         raise LabError(
             "lake.map: --goals measures generated maps of 4 by 4 and of 8 by 8 squares; set no map", "lake.map"
@@ -139,9 +143,11 @@ def draw_search(settings: LakeSettings, outputs: Outputs, agents: list[str]) -> 
     if learner == "mcts" and settings.mcts.rollout == "learned":
         settings = change(settings, ["mcts.rollout=random"])  # nothing was learned
     trace = record(settings, settings.run.seed, learner)
-    for path in files:
-        write_output(path, _drawn(path, outputs, trace))
-        print(f"{path}: {path.stat().st_size / 1000:,.0f} kB")
+    drawn = [(path, _drawn(path, outputs, trace)) for path in files]
+    for path, data in drawn:
+        write_output(path, data)
+        if path.is_file():  # not the device or the pipe that standard output is
+            print(f"{path}: {len(data) / 1000:,.0f} kB")
     if outputs.watch:
         from rich.console import Console
 

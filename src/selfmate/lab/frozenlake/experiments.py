@@ -173,8 +173,8 @@ def _run(jobs: list[LakeJob], workers: int) -> Iterator[tuple[LakeJob, dict[str,
     spawn, size = multiprocessing.get_context("spawn"), min(workers, len(jobs))
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(size, spawn, initializer=_begin_worker, initargs=(os.getpid(),)) as pool:
-        running = {pool.submit(job.run): job for job in jobs}
         try:
+            running = {pool.submit(job.run): job for job in jobs}
             for future in as_completed(running):
                 yield running[future], future.result()
         except BaseException as error:

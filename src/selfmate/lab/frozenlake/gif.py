@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, Final
 
+from selfmate.errors import LabError
 from selfmate.lab.frozenlake.lake import need
 from selfmate.lab.frozenlake.scene import HEIGHT, WIDTH, Shape, frames_of, make_scene
 
@@ -17,23 +18,35 @@ FRAME_MS: Final = 160
 LAST_MS: Final = 1600
 """Of the last simulation of a move, and of the end."""
 COLOURS: Final = 64
+MOST_PICTURES: Final = 2500
+"""Pillow keeps each, 0.3 MB, until the file is written."""
 SCALE: Final = 2
 """Pictures are drawn larger and made smaller, for smooth lines."""
 
 
 def make_gif(trace: dict[str, Any]) -> bytes:
-    """Return the whole trace as a GIF that repeats; raises `MissingExtra` without Pillow."""
-    frames = frames_of(trace)
-    pictures = [draw_image(make_scene(trace, move, done)) for move, done in frames]
-    # One palette for all, so that pixels that stay the same cost nothing; by coverage, since text has few pixels.
+    """Return the whole trace as a GIF that repeats.
+
+    Raises `MissingExtra` without Pillow, and `LabError` for a trace of too many pictures.
+    """
     pillow = need("PIL.Image")
-    palette = pictures[len(pictures) // 2].quantize(COLOURS, method=pillow.Quantize.MAXCOVERAGE)
-    images = [picture.quantize(palette=palette, dither=pillow.Dither.NONE) for picture in pictures]
+    frames = frames_of(trace)
+    if len(frames) > MOST_PICTURES:
+        hint = "lower lake.step_limit or mcts.simulations"
+        raise LabError(f"a GIF has at most {MOST_PICTURES:,} pictures, not {len(frames):,}; {hint}")
+    # One palette for all, so that pixels that stay the same cost nothing; by coverage, since text has few pixels.
+    middle = draw_image(make_scene(trace, *frames[len(frames) // 2]))
+    palette = middle.quantize(COLOURS, method=pillow.Quantize.MAXCOVERAGE)
+    # One picture at a time: in full colours all of them would take gigabytes.
+    images = (
+        draw_image(make_scene(trace, move, done)).quantize(palette=palette, dither=pillow.Dither.NONE)
+        for move, done in frames
+    )
     is_last = [done == trace["simulations"] or move == len(trace["moves"]) for move, done in frames]
     out = io.BytesIO()
     durations = [LAST_MS if last else FRAME_MS for last in is_last]
-    images[0].save(
-        out, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, optimize=True, disposal=1
+    next(images).save(
+        out, "GIF", save_all=True, append_images=images, duration=durations, loop=0, optimize=True, disposal=1
     )
     return out.getvalue()
 

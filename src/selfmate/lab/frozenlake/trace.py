@@ -29,6 +29,8 @@ DEMO: Final[dict[str, dict[str, Any]]] = {
 """The settings of the picture where no others are given: the seed's demo, with a larger exploration constant."""
 VERSION: Final = 1
 MOST_SIMULATIONS: Final = 200
+MOST_PICTURES: Final = 20_000
+"""Of an episode, one for each simulation and one for each new tree; a page of them has 3 MB."""
 LARGEST: Final = 16
 """Squares of a side that a picture shows."""
 
@@ -39,7 +41,7 @@ def record(settings: LakeSettings, seed: int, learner: str = "q-table") -> dict[
     A node has its parent, the action that leads to it, its square, what is there (`frozen`, `goal`, `hole`), and its
     place in the drawing: `x` in widths of a leaf, `depth` in levels. A simulation has the nodes of its path, the
     discounted return from each of them on, and the squares of its roll-out. Raises `LabError` for a lake or a search
-    that is too large to be drawn.
+    that is too large to be drawn, and for an episode that is too long.
     """
     lake = settings.make_lake()
     part = settings.mcts
@@ -55,6 +57,9 @@ def record(settings: LakeSettings, seed: int, learner: str = "q-table") -> dict[
     moves: list[dict[str, Any]] = []
     is_over = is_cut = False
     while not (is_over or is_cut):
+        if (len(moves) + 1) * (part.simulations + 1) > MOST_PICTURES:
+            hint = "lower lake.step_limit or mcts.simulations"
+            raise LabError(f"{MOST_PICTURES:,} pictures end after {len(moves)} moves, the episode does not; {hint}")
         search.begin(state, seed, len(moves))
         simulations = [_simulate(search) for _ in range(part.simulations)]
         action = search.best_action()
