@@ -147,14 +147,6 @@ class Lake:
         """Return a player's view of the lake, whose random numbers are those of Gymnasium with this seed."""
         return LakeEpisode(self, seed)
 
-    def dry(self) -> Lake:
-        """Return the same lake, not slippery."""
-        return Lake(self.rows, slippery=False, rewards=self.rewards, step_limit=self.step_limit)
-
-    def slipping(self, success_rate: float) -> Lake:
-        """Return the same lake with another chance that a move goes where it should."""
-        return Lake(self.rows, success_rate=success_rate, rewards=self.rewards, step_limit=self.step_limit)
-
 
 class LakeEpisode:
     """Episodes on a lake, one after the other: `reset`, then `step` until it is over.
