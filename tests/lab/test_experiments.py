@@ -20,17 +20,19 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'"
 
 from command import Run
 from selfmate.errors import LabError
-from selfmate.lab.frozenlake.agents import search_settings
+from selfmate.lab.frozenlake.agents import make_agent, search_settings
 from selfmate.lab.frozenlake.dqn import DqnSettings
 from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job
 from selfmate.lab.frozenlake.exploration import Exploration
 from selfmate.lab.frozenlake.goals import _dry_cells, _line, measure_dry, measure_slippery
+from selfmate.lab.frozenlake.lake import seed_map
 from selfmate.lab.frozenlake.planner import MctsSettings
 from selfmate.lab.frozenlake.q_table import QTableSettings
-from selfmate.lab.frozenlake.scores import wilson
+from selfmate.lab.frozenlake.scores import simulate, wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
 from selfmate.lab.frozenlake.study import EPISODES, OUR_DQN, STUDIES, _point, make_study
 from selfmate.lab.frozenlake.table import SEED_ROWS, SeedRow, make_table
+from selfmate.lab.frozenlake.truth import evaluate_policy
 
 SMALL = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "mcts.simulations=20", "mcts.repeats=2"])
 
@@ -195,6 +197,29 @@ def test_pytorch_is_needed_only_for_the_plain_net(run: Run, monkeypatch: pytest.
 def test_printed_settings(run: Run) -> None:
     answer = run("lab", "frozenlake", "--settings", "--set", "mcts.c=3")
     assert from_toml(answer.out) == change(LakeSettings(), ["mcts.c=3.0"])
+
+
+def test_what_is_printed_of_the_lake_and_its_agents(run: Run) -> None:
+    """The truth in 100 moves, and what the agents of this seed reach, exactly and in test episodes."""
+    changes = ["lake.step_limit=100", "run.seed=3", "run.test_episodes=50", "learning.episodes=300",
+               "mcts.simulations=30", "mcts.repeats=2"]  # fmt: skip
+    words = [word for each in changes for word in ("--set", each)]
+    answer = run("lab", "frozenlake", "--agent", "q-table", "--agent", "q-table+mcts", *words)
+    rows, lines = answer.out.splitlines()[:8], answer.out.splitlines()[8:]
+    assert tuple(rows) == seed_map()
+    assert lines[:2] == ["largest chance to reach the goal in 100 moves: 72.6%",
+                         "chance of the policy with the largest return: 69.7%"]  # fmt: skip
+    settings = change(LakeSettings(), changes)
+    lake = settings.make_lake()
+    for name, line in zip(("q-table", "q-table+mcts"), lines[2:], strict=True):
+        agent = make_agent(name, settings)
+        agent.learn(lake, 3)
+        policy = agent.policy()
+        exact, reached = evaluate_policy(lake, policy), simulate(lake, policy, 50, 3)
+        assert 0 < exact.chance < 0.7
+        assert line.startswith(
+            f"{name:13} {exact.chance:6.1%} exactly, {exact.moves:.1f} moves; {reached} of 50 episodes ("
+        )
 
 
 # -- folders ----------------------------------------------------------------------------------------------------------

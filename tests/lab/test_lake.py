@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,17 @@ pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[
 from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 
 from selfmate.errors import LabError, MissingExtra
-from selfmate.lab.frozenlake.lake import ACTIONS, SMALL_MAP, Lake, generate_map, need, read_map, seed_map
+from selfmate.lab.frozenlake.lake import (
+    ACTIONS,
+    OLDEST,
+    SMALL_MAP,
+    Lake,
+    _check_version,
+    generate_map,
+    need,
+    read_map,
+    seed_map,
+)
 
 
 def test_the_archived_map_is_the_one_that_gymnasium_generates() -> None:
@@ -143,3 +154,22 @@ def test_a_missing_package_is_named_with_the_extra(monkeypatch: pytest.MonkeyPat
     assert str(found.value) == "gymnasium is not installed; run: pip install 'selfmate[lab]'"
     with pytest.raises(MissingExtra, match="pillow is not installed"):
         need("PIL.Image")
+
+
+def test_a_package_that_is_too_old_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gymnasium 1.2.0 has no chance to slip, and Pillow 10.0 letters of one size only."""
+    extra = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    bounds = dict(each.split(">=") for each in extra["project"]["optional-dependencies"]["lab"])
+    for package, module, old in (("gymnasium", "gymnasium", "1.2.0"), ("pillow", "PIL.Image", "10.0.1")):
+        pytest.importorskip(module)
+        assert bounds[package] == ".".join(map(str, OLDEST[package]))
+        for version in (old, bounds[package], "99.0a1"):
+            _check_version.cache_clear()
+            monkeypatch.setattr("importlib.metadata.version", lambda name, version=version: version)
+            if version != old:
+                assert need(module).__name__ == module
+                continue
+            with pytest.raises(MissingExtra) as found:
+                need(module)
+            assert str(found.value) == f"{package} {old} is too old; run: pip install --upgrade 'selfmate[lab]'"
+    _check_version.cache_clear()

@@ -13,10 +13,13 @@ selfmate.errors.LabError: the map has no goal: one square must be G
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
+import re
 from collections import deque
 from collections.abc import Sequence
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -54,6 +57,8 @@ SEED_MAP_SEED: Final = 48
 SEED_MAP_SIZE: Final = 8
 MAX_BYTES: Final = 64 << 10
 """Longest file that is read as a map or as settings."""
+OLDEST: Final = {"gymnasium": (1, 2, 1), "pillow": (10, 1)}
+"""Versions of the extra `lab` from which on there are chances to slip, and letters of any size."""
 MOST_DRAWN: Final = 1000
 """Maps that are drawn before a share of frozen squares is refused."""
 
@@ -292,11 +297,20 @@ def read_text(path: Path) -> str:
 
 
 def need(module: str) -> Any:
-    """Import a module of the extra `lab`; raise `MissingExtra` with the command that installs it."""
-    import importlib
-
+    """Import a module of the extra `lab`; raise `MissingExtra` with the command that installs or renews it."""
+    package = {"PIL": "pillow"}.get(module.partition(".")[0], module.partition(".")[0])
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
     except ImportError:
-        package = {"PIL": "pillow"}.get(module.partition(".")[0], module.partition(".")[0])
         raise MissingExtra(f"{package} is not installed; run: pip install 'selfmate[lab]'", package) from None
+    _check_version(package)
+    return found
+
+
+@functools.cache
+def _check_version(package: str) -> None:
+    """Raise `MissingExtra` for a package that is too old: another extra, or none, may have brought it."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        version = metadata.version(package)
+        if tuple(map(int, re.findall(r"\d+", version)[:3])) < OLDEST.get(package, ()):
+            raise MissingExtra(f"{package} {version} is too old; run: pip install --upgrade 'selfmate[lab]'", package)
