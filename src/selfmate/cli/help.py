@@ -6,6 +6,7 @@ The placeholder of a value is N for a number, PATH for a file or folder, and the
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
@@ -81,12 +82,12 @@ def with_address(arguments: list[str]) -> list[str]:
 
 
 def _is_address(word: str) -> bool:
-    """Return whether a word is meant as the address of a cluster, rather than as a player.
+    """Return whether a word is meant as the address of a cluster, rather than as a player; its port may be missing.
 
-    >>> [_is_address(word) for word in ("head:6379", "auto", "uci:stockfish?nodes=1", "runs/mine:untrained")]
-    [True, True, False, False]
+    >>> [_is_address(word) for word in ("head:6379", "auto", "10.0.0.1", "uci:fish?nodes=1", "runs/mine:untrained")]
+    [True, True, True, False, False]
     """
-    if word in ("local", "auto") or "://" in word:
+    if word in ("local", "auto") or "://" in word or re.fullmatch(r"\d+(\.\d+){3}", word):
         return True
     return ":" in word and "/" not in word and not word.startswith("uci:")
 
