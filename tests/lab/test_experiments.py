@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'selfmate[lab]'")
@@ -20,19 +21,19 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'selfmate[lab]'"
 
 from command import Run
 from selfmate.errors import LabError
-from selfmate.lab.frozenlake.agents import make_agent, search_settings
+from selfmate.lab.frozenlake.agents import make_agent, plan_policy, search_settings
 from selfmate.lab.frozenlake.dqn import DqnSettings
 from selfmate.lab.frozenlake.experiments import LakeJob, LakeResults, learn_job, plan_job
 from selfmate.lab.frozenlake.exploration import Exploration
 from selfmate.lab.frozenlake.goals import _dry_cells, _line, measure_dry, measure_slippery
-from selfmate.lab.frozenlake.lake import seed_map
+from selfmate.lab.frozenlake.lake import generate_map, seed_map
 from selfmate.lab.frozenlake.planner import MctsSettings
-from selfmate.lab.frozenlake.q_table import QTableSettings
+from selfmate.lab.frozenlake.q_table import QTableSettings, learn_q_table
 from selfmate.lab.frozenlake.scores import simulate, wilson
 from selfmate.lab.frozenlake.settings import LakeSettings, change, from_toml, to_toml
 from selfmate.lab.frozenlake.study import EPISODES, OUR_DQN, STUDIES, _point, make_study
 from selfmate.lab.frozenlake.table import SEED_ROWS, SeedRow, make_table
-from selfmate.lab.frozenlake.truth import evaluate_policy
+from selfmate.lab.frozenlake.truth import evaluate_policy, greedy, one_hot
 
 SMALL = change(LakeSettings(), ["lake.size=4", "lake.map=4x4", "mcts.simulations=20", "mcts.repeats=2"])
 
@@ -333,6 +334,29 @@ def test_a_result_that_cannot_be_is_measured_again(
     assert again == first
 
 
+@pytest.mark.parametrize("map_seed", [None, 50])
+def test_a_job_scores_its_policy_on_its_map(map_seed: int | None) -> None:
+    """What was learned, greedily, and what a search chooses; exactly, and in test episodes with the job's seed."""
+    settings = change(LakeSettings(), ["mcts.simulations=30", "mcts.repeats=2", "run.test_episodes=50"])
+    lake = settings.make_lake(map_seed)
+    assert lake.rows == generate_map(8, map_seed or 48)
+    found = learn_job("q-table", settings, 3, (200, 400), "test", map_seed).run()
+    learned = list(learn_q_table(lake, settings.of_q_table, 3, (200, 400)))
+    assert len(found) == len(learned) == 2
+    for each in learned:
+        score, policy = found[str(each.episodes)], one_hot(greedy(each.values))
+        exact = evaluate_policy(lake, policy)
+        assert (score["chance"], score["moves"]) == (exact.chance, exact.moves if exact.chance else None)
+        assert (score["reached"], score["tested"]) == (simulate(lake, policy, 50, 3), 50)
+        assert (score["learning_goals"], score["learning_moves"]) == (each.reached, each.moves)
+        assert score["values"] == pytest.approx(each.values, abs=1e-6)
+    assert found["400"]["chance"] > 0
+    planned = plan_job(settings, 3, "test", found["400"]["values"], map_seed).run()
+    policy = plan_policy(settings, lake, 3, np.array(found["400"]["values"]))
+    assert planned["chance"] == evaluate_policy(lake, policy).chance
+    assert planned["reached"] == simulate(lake, policy, 50, 3)
+
+
 def test_a_process_that_is_killed_is_one_line() -> None:
     jobs = [LakeJob(name, os._exit, {"status": 1}) for name in "ab"]
     with pytest.raises(LabError, match="a process was killed, perhaps because memory ran out; run the same command"):
@@ -514,6 +538,87 @@ def test_curves_are_what_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None
     table = re.findall(r"here, exact \| (.*) \| 6\.0 \|", make_table(results, 1, lambda *_: None))
     assert table == ["42.1 | 22.1 | 12.5 | 16.5", "40.1 | 20.1 | 10.5 | 14.5", "40.1 | 20.1 | 11.5 | 15.5",
                      "42.0 | 22.0 | 12.1 | 16.1"]  # fmt: skip
+
+
+def test_every_agent_has_a_seed_and_a_map_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run.seeds` on the map, from `run.seed` on, one on each of `run.maps` others, `run.study_seeds` for a point."""
+    settings = change(LakeSettings(), ["run.seed=5", "run.seeds=3", "run.study_seeds=4", "run.maps=2"])
+    on_the_map, others = {(seed, None) for seed in (5, 6, 7)}, {(5, 49), (5, 50)}
+    made: dict[str, set[tuple[int, int | None]]] = {}
+
+    def do(self: LakeResults, jobs: Iterable[LakeJob], *_: object) -> dict[str, dict[str, object]]:
+        score = {"chance": 0.5, "moves": 9.0, "reached": 7, "tested": 100, "seconds": 1.5, "values": [[0.0] * 4] * 64}
+        found: dict[str, dict[str, object]] = {}
+        for job in jobs:
+            kind = re.sub(r", (map|seed).*", "", job.name)
+            made.setdefault(kind, set()).add((job.arguments["seed"], job.arguments["map_seed"]))
+            found[job.name] = {str(n): score for n in job.arguments.get("episodes", ())} or score
+        return found
+
+    def places(measured: Callable[[], object]) -> dict[str, set[tuple[int, int | None]]]:
+        made.clear()
+        measured()
+        assert made
+        return dict(made)
+
+    monkeypatch.setattr(LakeResults, "do", do)
+    results = LakeResults(settings, None)
+    table = places(lambda: make_table(results, 1, lambda *_: None))
+    assert [found for found in table.values() if found != on_the_map | others] == []
+    slippery = places(lambda: measure_slippery(results, 1, lambda *_: None))
+    assert [found for found in slippery.values() if found != on_the_map] == []
+    dry = places(lambda: measure_dry(results, 1, lambda *_: None))
+    agents = {"learn q-table, dry", "learn dqn, dry", "learn dqn, dry, our settings"}
+    assert {kind for kind, found in dry.items() if found == on_the_map | others} == agents
+    assert [found for kind, found in dry.items() if kind not in agents and found != others | {(5, None)}] == []
+    for name in STUDIES:
+        study = places(lambda name=name: make_study(name, results, 1, lambda *_: None))  # type: ignore[misc]
+        assert [found for found in study.values() if found != {(seed, None) for seed in (5, 6, 7, 8)}] == [], name
+
+
+def test_agents_with_other_seeds_are_counted_by_what_they_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the fewest moves, always but in more of them, sometimes, never."""
+    ends = [(1.0, 14.0), (1.0, 14.0), (1.0, 14.0), (1.0, 16.0), (1.0, 16.0), (0.6, 14.0), (0.0, None)]
+    settings = change(LakeSettings(), [f"run.seeds={len(ends)}"])
+
+    def do(self: LakeResults, jobs: Iterable[LakeJob], *_: object) -> dict[str, dict[str, object]]:
+        found: dict[str, dict[str, object]] = {}
+        for job in jobs:
+            chance, moves = ends[job.arguments["seed"] - 1]
+            score = {"chance": chance, "moves": moves, "values": [[0.0] * 4] * 64}
+            found[job.name] = {str(n): score for n in job.arguments.get("episodes", ())} or score
+        return found
+
+    monkeypatch.setattr(LakeResults, "do", do)
+    lines = measure_dry(LakeResults(settings, None), 1, lambda *_: None, ("dqn",)).splitlines()
+    assert lines[-6:] == [
+        f"| {name} | {count} episodes | 7 | 3 | 5 | 1 |"
+        for name in ("dqn", "dqn, our settings") for count in ("300", "500", "1,000")
+    ]  # fmt: skip
+
+
+def test_dry_searches_follow_what_was_learned_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 1,000 episodes, by the learner of their name, on their map."""
+
+    def do(self: LakeResults, jobs: Iterable[LakeJob], *_: object) -> dict[str, dict[str, object]]:
+        score: dict[str, object] = {"chance": 0.5, "moves": 9.0}
+        found: dict[str, dict[str, object]] = {}
+        for job in jobs:
+            at = (job.arguments["settings"].lake.size, job.arguments["map_seed"] or 48)
+            if "learner" in job.arguments:
+                learner = job.arguments["learner"]
+                found[job.name] = {str(n): {**score, "values": [[n, learner, *at]]} for n in (300, 500, 1000)}
+            else:
+                learner = re.split(r", |\+", job.name)[1].replace("no learner", "")
+                assert job.arguments["values"] == ([[1000, learner, *at]] if learner else None), job.name
+                searches.append(learner)
+                found[job.name] = score
+        return found
+
+    searches: list[str] = []
+    monkeypatch.setattr(LakeResults, "do", do)
+    measure_dry(LakeResults(change(LakeSettings(), ["run.maps=2"]), None), 1, lambda *_: None)
+    assert {each: searches.count(each) for each in searches} == {"": 9, "q-table": 9, "dqn": 9}
 
 
 def test_a_point_is_the_median_and_the_middle_half() -> None:

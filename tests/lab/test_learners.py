@@ -17,7 +17,7 @@ import torch
 from selfmate._core import LakeNet
 from selfmate.errors import ArrayError, LabError
 from selfmate.lab.frozenlake import dqn
-from selfmate.lab.frozenlake.agents import AGENTS, make_agent
+from selfmate.lab.frozenlake.agents import AGENTS, learn, make_agent, plan_policy
 from selfmate.lab.frozenlake.dqn import DqnSettings, TorchNet, first_weights, learn_dqn, make_net
 from selfmate.lab.frozenlake.exploration import Exploration
 from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake, seed_map
@@ -319,6 +319,40 @@ def test_every_agent_reaches_the_goal_where_nothing_slips() -> None:
             assert found == (1.0, 6.0), name
         elif name == "mcts":  # UCT averages over what it tries, and so may go a longer way
             assert found.chance > 0.9, name
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_act_by_their_settings_and_their_seed(name: str) -> None:
+    settings = change(LakeSettings(), ["learning.episodes=30", "mcts.simulations=20", "mcts.repeats=2"])
+    agent = make_agent(name, settings)
+    agent.learn(ICE, seed=4)
+    learner = name.removesuffix("+mcts")
+    values = None if name == "mcts" else [each.values for each in learn(learner, ICE, settings, 4, (30,))][-1]
+    if name == learner != "mcts":
+        assert values is not None
+        wanted = one_hot(greedy(values))
+    else:
+        wanted = plan_policy(settings, ICE, 4, values)
+    assert (agent.policy() == wanted).all()
+    agent.learn(ICE, seed=5)
+    assert (agent.policy() != wanted).any()
+
+
+def test_what_is_handed_over_is_of_the_averaged_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    nets: list[TorchNet] = []
+    made = dqn.make_net
+
+    def keep(weights: Any, states: int, settings: DqnSettings) -> TorchNet:
+        net = made(weights, states, settings)
+        assert isinstance(net, TorchNet)
+        nets.append(net)
+        return net
+
+    monkeypatch.setattr(dqn, "make_net", keep)
+    settings = DqnSettings(hidden=8, learn_from=20, average=0.99, learning_rate=0.05, reward_scale=0.5, net="torch")
+    [found] = learn_dqn(DRY, settings, 1, (20,))
+    assert found.values == pytest.approx(nets[0].averaged_values() / 0.5)
+    assert np.abs(found.values - nets[0].values(np.arange(16)) / 0.5).max() > 0.01
 
 
 def test_the_q_table_learns_on_ice() -> None:

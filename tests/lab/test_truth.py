@@ -105,6 +105,15 @@ def test_simulated_episodes_agree_with_exact_evaluation() -> None:
     assert low < evaluate_policy(lake, mixture).chance < high
 
 
+def test_other_seeds_draw_other_actions() -> None:
+    """Without slips, whether an action that a mixture draws falls into a hole is chance, by the seed of the test."""
+    lake = Lake(("SFH", "FFH", "FFG"), slippery=False)
+    mixture = np.full((9, 4), 0.25)
+    reached = {simulate(lake, mixture, 1000, seed) for seed in (1, 2, 3)}
+    assert len(reached) > 1
+    assert reached == {simulate(lake, mixture, 1000, seed) for seed in (1, 2, 3)}
+
+
 def test_the_first_of_equal_actions_is_taken() -> None:
     """Values are equal if they differ by rounding only, beside 1 or beside their size."""
     values = np.array([[1, 3, 3, 0], [0, 1e-12, 0, -1], [0, 0, 1e-6, 0], [90, 90 + 1e-8, -100, 0]])
