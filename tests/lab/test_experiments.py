@@ -407,8 +407,10 @@ def test_intervals() -> None:
 
 def test_quick(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "lake"
+    began = time.process_time()
     answer = run("lab", "frozenlake", "--quick", "--out", folder)
     assert answer.code == 0, answer.err
+    assert time.process_time() - began < 20
     for number, row in enumerate(SEED_ROWS, 1):
         assert re.search(
             rf"^\| {number} \| {'yes' if row.slippery else 'no'} \|.*seed 003 \| {row.dqn} ", answer.out, re.M
@@ -424,6 +426,11 @@ def test_quick(run: Run, tmp_path: Path) -> None:
     again = run("lab", "frozenlake", "--quick", "--out", folder)
     assert again.out == answer.out  # times included: nothing was done again
     assert (folder / "results.jsonl").read_text().count("\n") == lines
+    # The same seed gives the same figures, another one others.
+    changes: tuple[list[str], ...] = ([], ["--set", "run.seed=2"])
+    outputs = [answer.out, *(run("lab", "frozenlake", "--quick", *words).out for words in changes)]
+    first, same, other = (re.sub(r"(here, exact .*) [\d.]+ \|", r"\1", each) for each in outputs)
+    assert first == same != other
 
 
 def test_goals(monkeypatch: pytest.MonkeyPatch) -> None:
