@@ -157,7 +157,7 @@ class LakeEpisode:
     """Episodes on a lake, one after the other: `reset`, then `step` until it is over.
 
     It draws from Gymnasium's table with Gymnasium's random numbers, so that it goes where `lake.env` goes after
-    `lake.env.reset(seed=seed)`, ten times faster.
+    `lake.env.reset(seed=seed)`, several times faster.
     """
 
     def __init__(self, lake: Lake, seed: int) -> None:
