@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -21,7 +23,7 @@ from browser import CHROMIUM, Browser
 from command import Run
 from selfmate.errors import LabError
 from selfmate.lab.frozenlake.chart import Curve, CurvePanel, draw_panels
-from selfmate.lab.frozenlake.lake import SMALL_MAP, Lake
+from selfmate.lab.frozenlake.lake import ACTIONS, ARROWS, SMALL_MAP, Lake
 from selfmate.lab.frozenlake.page import make_page
 from selfmate.lab.frozenlake.planner import MctsSettings, make_search
 from selfmate.lab.frozenlake.scene import EXPANSION, FILLS, as_svg, draw_strip, frames_of, make_scene
@@ -106,10 +108,52 @@ def test_scenes(trace: dict[str, Any]) -> None:
     assert strip.count("<g ") == 6
 
 
+@pytest.mark.parametrize(("move", "done"), [(0, 20), (4, 7), (9, 20)])
+def test_a_scene_has_the_visits_and_actions_of_the_search(trace: dict[str, Any], move: int, done: int) -> None:
+    shapes, shown = make_scene(trace, move, done), trace["moves"][move]
+    visits = Counter(index for simulation in shown["simulations"][:done] for index in simulation["path"])
+    path = [each["state"] for each in trace["moves"][: move + 1]]
+    numbers = [shape.text for shape in shapes if shape.kind == "middle"]
+    assert numbers == [str(visits[index]) for index in sorted(visits)] + [str(square) for square in path]
+    wanted = [shown["nodes"][index]["action"] for index in sorted(visits) if index]
+    wanted += [each["action"] for each in trace["moves"][:move]]
+    found = []
+    for shape in shapes:
+        if shape.kind == "polygon":
+            (x, y), (left_x, left_y), (right_x, right_y) = shape.points
+            pointing = (x - (left_x + right_x) / 2, y - (left_y + right_y) / 2)
+            # The y axis of a picture points down.
+            found.append(max(range(4), key=lambda action: np.dot(pointing, [(-1, 0), (0, 1), (1, 0), (0, -1)][action])))
+    assert found == wanted
+    texts = [shape.text for shape in shapes if shape.kind == "text"]
+    assert texts[0] == f"move {move + 1}, simulation {done} of 20"
+    if done == 20:
+        values = [
+            f"{name} {value:.0f} ({count})"
+            for name, value, count in zip(ACTIONS, shown["values"], shown["visits"], strict=True)
+        ]
+        assert f"{', '.join(values)}; taken: {ACTIONS[shown['action']]}" in texts
+
+
 def test_the_text(trace: dict[str, Any]) -> None:
-    text = draw_text(trace, 9, 20)
+    def plain(move: int, done: int) -> str:
+        """Return the text without rich's markup."""
+        return re.sub(r"\[[^]]*\]", "", draw_text(trace, move, done))
+
+    text = plain(9, 20)
     assert text.startswith("move 10, simulation 20   path ")
-    assert "root square 14, 20 visits, return " in text
+    for move, made in enumerate(trace["moves"]):
+        lake = "".join(plain(move, 0).splitlines()[1:5]).replace(" ", "")
+        assert [tile == "@" for tile in lake] == [square == made["state"] for square in range(16)]
+    simulations, nodes = trace["moves"][9]["simulations"], trace["moves"][9]["nodes"]
+    mean = sum(each["returns"][0] for each in simulations) / 20
+    assert f"root square 14, 20 visits, return {mean:.1f}\n" in text
+    for index, node in enumerate(nodes):
+        through = [each["returns"][each["path"].index(index)] for each in simulations if index in each["path"]]
+        if node["depth"] == 1 and node["kind"] == "frozen":
+            plural = "s" * (len(through) != 1)
+            worth = f"{len(through)} visit{plural}, return {sum(through) / len(through):.1f}"
+            assert f"  {ARROWS[node['action']]} square {node['state']}, {worth}" in text.splitlines()
     assert re.search(r"→ square 15, \d+ visits, goal", text)
     assert ", 1 visit, return " in text
     assert "10 moves: goal" in draw_text(trace, 10, 0)
@@ -220,6 +264,30 @@ def test_the_page_in_a_browser(trace: dict[str, Any], tmp_path: Path) -> None:
         assert page.value("document.querySelectorAll('#tree circle').length") == 2
         page.press("n")
         assert page.value("document.getElementById('caption').textContent") == "move 2, simulation 0 of 20"
+        # The picture before is that of the first search when it is done.
+        page.press("ArrowLeft")
+        shown = trace["moves"][0]
+        visits = Counter(index for simulation in shown["simulations"] for index in simulation["path"])
+        numbers = page.value("[...document.querySelectorAll('#tree text')].map(each => each.textContent).join(' ')")
+        assert numbers == " ".join(str(visits[index]) for index in range(len(shown["nodes"])))
+        values = ", ".join(
+            f"{name} {value:.1f} ({count} visits)"
+            for name, value, count in zip(ACTIONS, shown["values"], shown["visits"], strict=True)
+        )
+        taken = f"The best value is taken: {ACTIONS[shown['action']]}."
+        assert page.value("document.getElementById('says').textContent") == f"Values of the actions: {values}. {taken}"
+        titles = page.value("[...document.querySelectorAll('#tree circle')].map(each => each.textContent).join('; ')")
+        mean = sum(each["returns"][0] for each in shown["simulations"]) / 20
+        assert titles.startswith(
+            f"square 0: 20 visits, mean return {mean:.1f}; square 0: {shown['visits'][0]} visits, "
+        )
+        tips = page.value(
+            "[...document.querySelectorAll('#tree polygon')].map(each => each.points).map(([a, b, c]) => "
+            "[a.x - (b.x + c.x) / 2, a.y - (b.y + c.y) / 2]).map(([x, y]) => "
+            "Math.abs(x) > Math.abs(y) ? (x < 0 ? 0 : 2) : (y > 0 ? 1 : 3)).join(' ')"
+        )
+        assert tips == " ".join(str(node["action"]) for node in shown["nodes"][1:])
+        page.press("ArrowRight")
         # 2. Play to the end at the highest speed, and pause on the way
         page.press("Home")
         page.value("document.getElementById('speed').max = 200; document.getElementById('speed').value = 200")
