@@ -14,7 +14,9 @@ import pytest
 
 pytest.importorskip("optuna", reason="pip install 'selfmate[tune]'")
 
+from command import Run
 from selfmate.cli.main import main
+from selfmate.errors import SelfmateError
 from selfmate.rating.elo import Rating
 from selfmate.recipe.reader import load, smoke
 from selfmate.recipe.schedule import at
@@ -343,6 +345,22 @@ def test_bad_input_is_one_line(
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "s").exists()
+
+
+def test_a_cluster_that_cannot_be_used_leaves_no_study(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(ray: str | None, device: str) -> Any:
+        raise SelfmateError(f"{ray}: no cluster answers there ({device})")
+
+    monkeypatch.setattr("selfmate.cli.tune.choose_trainer", lambda ray: None)
+    monkeypatch.setattr("selfmate.cli.tune.match_games", refuse)
+    (tmp_path / "space.toml").write_text(SPACE)
+    answer = run("tune", "gardner-laptop", "--space", tmp_path / "space.toml", "--minutes", "1",
+                 "--ray", "127.0.0.1:1", "--device", "cpu", "--to", tmp_path / "study")  # fmt: skip
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "selfmate: 127.0.0.1:1: no cluster answers there (cpu)\n"
+    assert not (tmp_path / "study").exists()
 
 
 def test_settings_of_a_trial() -> None:

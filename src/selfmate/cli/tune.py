@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from selfmate.cli.common import INTERRUPTED, Json, Settings, notice, progress_bar
+from selfmate.cli.common import INTERRUPTED, Json, Settings, match_games, notice, progress_bar
 from selfmate.cli.complete import complete_recipe
 from selfmate.cli.training import choose_trainer
 from selfmate.errors import SelfmateError, clip
@@ -109,6 +109,9 @@ def tune(
     )
     matches = find_device(device)
     to = folder if folder is not None else Path("tune") / name
+    if ray != "local":  # what is wrong with a cluster that is there is said before the folder is written to
+        with match_games(ray, device):
+            pass
     with Interrupt() as interrupt, progress_bar() as bar:
         task = bar.add_task("tune", total=None, note="")
 
