@@ -301,7 +301,7 @@ def test_tables_and_picture_have_every_trial() -> None:
 def test_a_tiny_study_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     space = tmp_path / "space.toml"
     space.write_text("[learner]\nlearning_rate = { low = 0.0005, high = 0.01, log = true }")
-    words = ["tune", "gardner-laptop", "--space", str(space), "--minutes", "0.05", "--trials", "2", "--stages", "2"]
+    words = ["tune", "gardner-laptop", "--space", str(space), "--minutes", "0.1", "--trials", "2", "--stages", "2"]
     words += ["--games", "2", "--visits", "2", "--smoke", "--device", "cpu", "--to", str(tmp_path / "s"), "--json"]
     with pytest.raises(SystemExit) as ended:
         main(words)
@@ -314,7 +314,7 @@ def test_a_tiny_study_from_the_command_line(tmp_path: Path, capsys: pytest.Captu
         assert manifest.seed == 1 + number
         assert any(each.startswith("learner.learning_rate=") for each in manifest.settings)
         assert [each["stage"] for each in trial["stages"]] == [1, 2]
-        assert state.seconds >= 2.0
+        assert state.seconds >= 4.0  # of six; what a stage began and did not end is not counted
     assert (tmp_path / "s" / "study.svg").read_text().startswith("<svg")
     assert load(tmp_path / "s" / "best.toml").variant.name == "gardner"
     # Once more: nothing is left to do.
