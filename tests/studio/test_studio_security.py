@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -104,6 +105,17 @@ def test_a_long_body_is_refused(server: StudioServer) -> None:
     assert server.get("/api/login", method="POST", origin=origin, body=b"token=wrong")[0] == 401
     assert server.get("/api/login", method="POST", body=b"token=x")[0] == 403  # no origin
     assert server.get("/api/info", method="DELETE", origin=origin)[0] == 405
+
+
+def test_a_body_in_chunks_is_refused(server: StudioServer) -> None:
+    """Its length is not known before its end, so that it could fill the memory."""
+    for path in ("/api/login", "/", "/api/info"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+            origin = server.url.rstrip("/")
+            head = f"POST {path} HTTP/1.1\r\nhost: {server.host}\r\norigin: {origin}\r\ncookie: {COOKIE}="
+            head += f"{server.access.cookie_value}\r\ntransfer-encoding: chunked\r\n\r\n"
+            connection.sendall(head.encode() + b"10\r\ntoken=0123456789\r\n")
+            assert connection.recv(200).split(b" ")[1] == b"411", path
 
 
 def test_another_host_needs_a_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,6 +154,8 @@ class Guard:
         path: str = scope["path"]
         if path not in OPEN_PATHS and not path.startswith("/assets/") and not access.knows_token(headers.get("cookie")):
             return 401, "open the first page of the studio to get in"
+        if not is_socket and "transfer-encoding" in headers:
+            return 411, "the request does not say how long it is"  # a body in chunks has no end that is known
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MOST_BODY_BYTES:
             return 413, "the request is too long"
