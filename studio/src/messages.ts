@@ -426,6 +426,8 @@ export interface MatchView {
   boards: MatchBoard[];
   seconds: number;
   status: "done" | "playing" | "preparing" | "stopped";
+  /** Why games were not played, in one sentence; empty for a match that was played or stopped. */
+  message: string;
 }
 
 /** A net with what is known of it. */
@@ -691,6 +693,8 @@ export interface RunCard {
   champion?: number;
   /** Of the time that a paused run was given; None: as long as it takes. */
   seconds_left?: number | null;
+  /** What was changed from the recipe: `section.key=value`. */
+  settings?: string[];
 }
 
 /** A finished self-play game, by its moves. */
@@ -799,7 +803,7 @@ export interface StartEngine {
   lines?: number;
 }
 
-/** Let two players play each other, every opening with both colours; answered by `MatchView`s. */
+/** Let two players play each other, every opening with both colours; answered by `MatchView`s. An outside engine searches `visits` nodes for a move. */
 export interface StartMatch {
   type: "match.start";
   ask: number;

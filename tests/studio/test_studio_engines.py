@@ -160,3 +160,52 @@ def test_an_engine_outlives_the_thread_that_asked_for_it() -> None:
         client.wait_until_ready()
     finally:
         client.close()
+
+
+def test_an_engine_plays_a_match_that_is_counted_for_the_right_side(tmp_path: Path) -> None:
+    """Our own engine as an outside one, on both sides of the table: it beats random moves."""
+    runs = tmp_path / "runs"
+    with studio_server(runs, engines=[f"mate={sys.executable} -m selfmate uci"]) as server, server.page() as page:
+        for first, second in (("engine/mate", "random"), ("random", "engine/mate")):
+            started = page.ask("match.start", 60, variant="gardner", first=first, second=second, games=4, visits=64)
+            assert (started["first"], started["second"]) == (
+                first.removeprefix("engine/"),
+                second.removeprefix("engine/"),
+            )
+            done = page.until("match.view", 120, status="done")
+            assert done["message"] == ""
+            assert [done["wins"], done["draws"], done["losses"]] == ([4, 0, 0] if first == "engine/mate" else [0, 0, 4])
+            games = page.ask("match.games", id=started["id"])
+            assert len(games["games"]) == len(done["boards"]) == 4
+            for game, is_white in zip(games["games"], games["first_is_white"], strict=True):
+                assert game["result"] == ("1-0" if is_white == (first == "engine/mate") else "0-1")
+                assert len(game["boards"]) == len(game["moves"]) + 1
+        cells = {(each["row"], each["column"]): each for each in page.ask("match.table", variant="gardner")["cells"]}
+        assert cells["engine/mate", "random"]["wins"] == cells["random", "engine/mate"]["losses"] == 8
+        assert str(sys.executable) not in str(page.heard)
+
+
+def test_an_engine_that_cannot_play_a_match_says_why(fish: StudioServer, tmp_path: Path) -> None:
+    with fish.page() as page:
+        answer = page.ask("match.start", 60, variant="atomic", first="engine/fish", second="random", games=2, visits=1)
+        assert answer["message"] == "Fake none does not play atomic: it has no option UCI_Variant."
+        # A cheat loses its games, with the reason.
+        match = page.ask("match.start", 60, variant="chess", first="random", second="engine/cheat", games=2, visits=1)
+        assert page.until("match.view", 60, status="done")["wins"] == 2
+        games = page.ask("match.games", id=match["id"])["games"]
+        assert all("illegal" in game["reason"] for game in games), games
+    starts = tmp_path / "starts"
+    starts.write_text("xx")  # one at the start of the server, one when the match is asked for
+    engines = [f"tired={command('fails-later')} {starts}"]
+    with studio_server(tmp_path / "runs", engines=engines) as server, server.page() as page:
+        page.ask("match.start", 60, variant="chess", first="engine/tired", second="random", games=2, visits=1)
+        stopped = page.until("match.view", 60, status="stopped")
+        assert "exited with code 9" in stopped["message"], stopped
+
+
+def test_a_match_with_an_engine_is_stopped(fish: StudioServer) -> None:
+    with fish.page() as page:
+        match = page.ask("match.start", 60, variant="chess", first="heuristic-1", second="engine/many", games=1000)
+        page.until("match.view", 60, status="playing")
+        page.send("match.stop", id=match["id"])
+        assert page.until("match.view", 60, status="stopped")["message"] == ""

@@ -20,7 +20,7 @@ from studio_server import StudioServer
 
 def test_a_match_is_watched_to_its_end(server: StudioServer) -> None:
     with server.page() as page, server.page() as second:
-        started = page.ask("match.start", variant="gardner", first="heuristic-1", second="random", games=9, visits=16)
+        started = page.ask("match.start", variant="gardner", first="heuristic-1", second="random", games=9, visits=64)
         assert started["games"] == 10  # every opening with both colours
         watched = second.ask("match.watch", id="")
         assert watched["id"] == started["id"]

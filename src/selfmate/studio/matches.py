@@ -6,23 +6,34 @@ import asyncio
 import logging
 import secrets
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from selfmate._core import GameRecord
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.match.openings import balanced_openings
+from selfmate.match.referee import FinishedGame
 from selfmate.match.runner import MatchProgress, play_match
-from selfmate.rating.match_stats import Match, elo_bounds
+from selfmate.rating.match_stats import Match, SideResult, count_games, elo_bounds, whole_pairs
 from selfmate.rating.sprt import Sprt
 from selfmate.rundir.live import game_in_flight
 from selfmate.search.config import play_config
-from selfmate.search.player import Player
-from selfmate.studio.messages import MatchBoard, MatchGames, MatchTable, MatchView, StartMatch, TableCell
+from selfmate.studio.match_sides import Side, open_side, play_refereed
+from selfmate.studio.messages import (
+    MatchBoard,
+    MatchGames,
+    MatchTable,
+    MatchView,
+    RunGame,
+    StartMatch,
+    TableCell,
+    sentence,
+)
 from selfmate.studio.players import PlayerCatalog
-from selfmate.studio.run_games import game_of
+from selfmate.studio.run_games import game_of, replayed
 from selfmate.util.memory import trim_heap
 
 __all__ = ["LiveMatches"]
@@ -50,15 +61,16 @@ class LiveMatch:
         self.status: Status = "preparing"
         self._match = Match(wins=(0, 0), draws=(0, 0), losses=(0, 0))
         self._boards: list[MatchBoard] = []
-        self._finished: tuple[GameRecord, ...] = ()
+        self._finished: tuple[GameRecord | FinishedGame, ...] = ()
         self._seconds = 0.0
+        self._message = ""
 
     @property
     def is_running(self) -> bool:
         """Whether its games are still being played."""
         return self.status in ("preparing", "playing")
 
-    def play(self, first: Player, second: Player) -> None:
+    def play(self, first: Side, second: Side) -> None:
         """Play all games, in the thread of the match."""
         request = self.request
         try:
@@ -69,17 +81,21 @@ class LiveMatch:
                 self.status = "done"
             else:
                 self.status = "stopped"
+        except SelfmateError as error:
+            self._message, self.status = sentence(str(error)), "stopped"
         except Exception:
             log.exception("a match failed")
-            self.status = "stopped"
+            self._message, self.status = "The match failed; the terminal of the server says why.", "stopped"
         self._send()
 
-    def _play(self, first: Player, second: Player, openings: list[str]) -> bool:
+    def _play(self, first: Side, second: Side, openings: list[str]) -> bool:
         """Play every opening with both colours; return whether all games were played."""
+        if first.player is None or second.player is None:
+            return self._play_refereed([first, second], openings)
         ended = play_match(
             self.request.variant,
-            first.evaluator,
-            second.evaluator,
+            first.player.evaluator,
+            second.player.evaluator,
             openings,
             search=play_config(),
             visits=self.request.visits,
@@ -87,6 +103,32 @@ class LiveMatch:
             tell=self._tell,
         )
         return ended is not None
+
+    def _play_refereed(self, sides: Sequence[Side], openings: list[str]) -> bool:
+        """Play a match with an outside engine, of which boards are shown when their games are over."""
+        began = time.monotonic()
+        ended: list[FinishedGame] = []
+
+        def add(games: list[FinishedGame]) -> None:
+            ended.extend(games)
+            results = (SideResult(each.number // 2, each.number % 2 == 0, each.verdict.result) for each in ended)
+            self._match = count_games(whole_pairs(results))
+            self._finished, self._seconds = tuple(ended), time.monotonic() - began
+            self._boards = [_last_board(_game(each)) for each in reversed(ended[-SHOWN_BOARDS:])]
+            self._send()
+
+        self.status = "playing"
+        self._send()
+        reason = play_refereed(
+            self.request.variant,
+            sides,
+            openings,
+            self.request.visits,
+            on_finished=add,
+            stopping=self.stopping.is_set,
+        )
+        self._message = sentence(reason) if reason else ""
+        return len(ended) == 2 * len(openings)
 
     def view(self, ask: int = 0) -> MatchView:
         """Return the match as it stands."""
@@ -113,18 +155,19 @@ class LiveMatch:
             boards=self._boards,
             seconds=round(self._seconds, 1),
             status=self.status,
+            message=self._message,
         )
 
     def games(self, ask: int) -> MatchGames:
         """Return the finished games, the newest first."""
-        shown = self._finished[::-1][:SHOWN_GAMES]
+        games = [_game(each) for each in self._finished[::-1][:SHOWN_GAMES]]
         return MatchGames(
             ask=ask,
             id=self.id,
             first=self.names[0],
             second=self.names[1],
-            games=[game_of(record) for record in shown],
-            first_is_white=[record.game_id % 2 == 0 for record in shown],
+            games=games,
+            first_is_white=[game.id % 2 == 0 for game in games],
         )
 
     def score(self, *, reverse: bool) -> tuple[int, int, int]:
@@ -156,9 +199,9 @@ class LiveMatches:
 
     async def start(self, request: StartMatch, send: Send) -> MatchView:
         """Start a match; raises a `SelfmateError` for players that there are not, and for too many at a time."""
-        if sum(match.is_running for match in self._matches.values()) >= MOST_RUNNING:
-            raise SelfmateError(f"{MOST_RUNNING} matches are running already: stop one of them, or wait")
         first, second = await asyncio.to_thread(self._open, request)
+        if sum(match.is_running for match in self._matches.values()) >= MOST_RUNNING:  # also those asked for meanwhile
+            raise SelfmateError(f"{MOST_RUNNING} matches are running already: stop one of them, or wait")
         match = LiveMatch(request, first.name, second.name)
         self._matches[match.id] = match
         while len(self._matches) > MOST_KEPT:
@@ -172,12 +215,9 @@ class LiveMatches:
         threading.Thread(target=play, name="match", daemon=False).start()  # as in `PageWorker`
         return match.view(request.ask)
 
-    def _open(self, request: StartMatch) -> tuple[Player, Player]:
+    def _open(self, request: StartMatch) -> list[Side]:
         Position(request.variant)  # raises for a variant that there is not
-        players = [self._catalog.open(each) for each in (request.first, request.second)]
-        for player in players:
-            player.check(request.variant)
-        return players[0], players[1]
+        return [open_side(self._catalog, each, request.variant) for each in (request.first, request.second)]
 
     def follow(self, match_id: str, send: Send, ask: int) -> MatchView | None:
         """Return a match and send it from now on; an empty id means the newest, None if there is none."""
@@ -236,4 +276,23 @@ def _board(record: GameRecord, *, is_over: bool) -> MatchBoard:
         plies=live.plies,
         first_is_white=record.game_id % 2 == 0,
         result=record.result if is_over else "",
+    )
+
+
+def _game(ended: GameRecord | FinishedGame) -> RunGame:
+    """Return a finished game as the page replays it."""
+    if isinstance(ended, GameRecord):
+        return game_of(ended)
+    verdict = ended.verdict
+    return replayed(ended.number, ended.variant, ended.start, ended.moves, verdict.result, verdict.reason)
+
+
+def _last_board(game: RunGame) -> MatchBoard:
+    return MatchBoard(
+        game=game.id,
+        board=game.boards[-1],
+        last=game.moves[-1] if game.moves else "",
+        plies=len(game.moves),
+        first_is_white=game.id % 2 == 0,
+        result=game.result,
     )

@@ -319,6 +319,8 @@ class RunCard(Struct, frozen=True, kw_only=True):
     """The cycle of its best net."""
     seconds_left: float | None = None
     """Of the time that a paused run was given; None: as long as it takes."""
+    settings: list[str] = []
+    """What was changed from the recipe: `section.key=value`."""
 
 
 class RunGame(Struct, frozen=True, kw_only=True):
@@ -618,7 +620,10 @@ class StopRun(Request, frozen=True, kw_only=True, tag="run.stop"):
 
 
 class StartMatch(Request, frozen=True, kw_only=True, tag="match.start"):
-    """Let two players play each other, every opening with both colours; answered by `MatchView`s."""
+    """Let two players play each other, every opening with both colours; answered by `MatchView`s.
+
+    An outside engine searches `visits` nodes for a move.
+    """
 
     variant: Name
     first: Name
@@ -967,6 +972,8 @@ class MatchView(Event, frozen=True, kw_only=True, tag="match.view"):
     boards: list[MatchBoard]
     seconds: float
     status: Literal["preparing", "playing", "done", "stopped"]
+    message: str = ""
+    """Why games were not played, in one sentence; empty for a match that was played or stopped."""
 
 
 class MatchGames(Event, frozen=True, kw_only=True, tag="match.games"):

@@ -86,6 +86,7 @@ class RunFiles:
             seconds=round(state.seconds, 1),
             message="",
             champion=state.champion,
+            settings=list(manifest.settings),
         )
 
     def command(self) -> list[str]:

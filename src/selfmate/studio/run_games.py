@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from selfmate._core import GameRecord
+from msgspec.structs import replace
+
+from selfmate._core import GameRecord, Move
 from selfmate.board.position import Position
 from selfmate.errors import SelfmateError
 from selfmate.rundir.reader import RunReader
@@ -14,7 +17,7 @@ from selfmate.studio.board_view import for_white
 from selfmate.studio.messages import AskJudgement, AskRunGames, JudgedGame, RunGame, RunGames
 from selfmate.studio.players import PlayerCatalog
 
-__all__ = ["game_of", "judge_game", "newest_games", "run_games"]
+__all__ = ["game_of", "judge_game", "newest_games", "replayed", "run_games"]
 
 SHOWN_GAMES: Final = 24
 
@@ -22,22 +25,29 @@ SHOWN_GAMES: Final = 24
 def game_of(record: GameRecord, *, cycle: int = 0, net: int = 0) -> RunGame:
     """Return a finished game with all of its boards."""
     variant = f"{record.variant}960" if record.chess960 else record.variant
-    position = Position(variant, record.start_fen)
+    game = replayed(record.game_id, variant, record.start_fen, record.moves, record.result, record.reason or "")
+    return replace(game, cycle=cycle, net=net)
+
+
+def replayed(number: int, variant: str, start: str, line: Iterable[Move | str], result: str, reason: str) -> RunGame:
+    """Return a game of a match with all of its boards; moves are given as such or as in UCI."""
+    position = Position(variant, start)
     moves, boards = [], [position.board_fen()]
-    for move in record.moves:
+    for each in line:
+        move = position.parse_uci(each) if isinstance(each, str) else each
         moves.append(position.uci(move))
         position.play(move)
         boards.append(position.board_fen())
     return RunGame(
-        id=record.game_id,
-        cycle=cycle,
+        id=number,
+        cycle=0,
         variant=variant,
-        start=record.start_fen,
+        start=start,
         moves=moves,
         boards=boards,
-        result=record.result,
-        reason=record.reason or "",
-        net=net,
+        result=result,
+        reason=reason,
+        net=0,
     )
 
 
