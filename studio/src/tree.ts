@@ -94,6 +94,23 @@ export function fenAt(tree: GameTree, at: number): string {
   return tree.moves[at]?.fen ?? tree.start;
 }
 
+/** The move before a move that has another one beside it; the start where there is no such move. */
+export function branchBefore(tree: GameTree, at: number): number {
+  for (let index = at; index !== ROOT; index = tree.moves[index]?.parent ?? ROOT) {
+    const parent = tree.moves[index]?.parent ?? ROOT;
+    if (childrenOf(tree, parent).length > 1) return parent;
+  }
+  return ROOT;
+}
+
+/** The move `step` places after a move among those that replace each other, in a circle. */
+export function siblingOf(tree: GameTree, at: number, step: number): number {
+  const move = tree.moves[at];
+  if (!move) return at;
+  const beside = childrenOf(tree, move.parent);
+  return beside[(beside.indexOf(at) + step + beside.length) % beside.length] ?? at;
+}
+
 /** Add a move after another, or find it there; returns its number, too. */
 export function addMove(tree: GameTree, at: number, played: PlayedMove): [GameTree, number] {
   const known = childrenOf(tree, at).find((index) => tree.moves[index]?.uci === played.uci);

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import type { PlayedMove } from "../src/messages";
 import {
   addMove,
+  branchBefore,
   childrenOf,
   emptyTree,
   lineTo,
@@ -9,6 +10,7 @@ import {
   removeMove,
   ROOT,
   setComment,
+  siblingOf,
   uciLine,
   variationsOf,
 } from "../src/tree";
@@ -72,4 +74,14 @@ it("sets comments without changing the old tree", () => {
   expect(setComment(tree, a, "hello").moves[a]?.comment).toBe("hello");
   expect(setComment(tree, ROOT, "first").comment).toBe("first");
   expect(tree.moves[a]?.comment).toBe("");
+});
+
+it("goes from variation to variation", () => {
+  const { tree, a, b, c, d } = sample();
+  const last = tree.moves.length - 1; // 2. Nc3, beside 2. Nf3 after 1... c5
+  expect([branchBefore(tree, d), branchBefore(tree, c), branchBefore(tree, b)]).toEqual([c, a, a]);
+  expect([branchBefore(tree, a), branchBefore(tree, ROOT)]).toEqual([ROOT, ROOT]);
+  expect([siblingOf(tree, b, 1), siblingOf(tree, c, 1), siblingOf(tree, b, -1)]).toEqual([c, b, c]);
+  expect([siblingOf(tree, d, 1), siblingOf(tree, last, -1)]).toEqual([last, d]);
+  expect([siblingOf(tree, a, 1), siblingOf(tree, ROOT, 1)]).toEqual([a, ROOT]); // nothing is beside them
 });

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from selfmate.board.position import chess960_fen
-from studio_browser import PATIENCE_MS, Open, game_now, new_game, picture, place, shows
+from studio_browser import PATIENCE_MS, Open, click_move, game_now, new_game, picture, place, shows
 from studio_server import StudioServer
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
@@ -196,6 +196,41 @@ def test_the_policy_of_a_net_is_planes_and_arrows(open_page: Open) -> None:
     page.get_by_label("Player").select_option("heuristic-1")
     expect(page.locator(".policy p")).to_contain_text("heuristic-1 is no net")
     expect(page.get_by_label("illegal moves, too")).to_have_count(0)
+
+
+def test_keys_reach_variations_and_the_theme_leaves_the_analysis_alone(open_page: Open) -> None:
+    page = open_page("#study?variant=gardner&player=heuristic-1&moves=c2c3 b4c3 b2c3")
+    shown = page.locator(".gcol [aria-current=true]")
+    expect(page.locator(".gcol .mv")).to_have_count(3)
+    page.keyboard.press("$")
+    expect(shown).to_have_text("bxc3")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".crow").first).to_be_visible()
+    click_move(page, "d2c3")
+    for key, san in (("Up", "bxc3"), ("Down", "2. dxc3"), ("Left", "bxc3"), ("Right", "2. dxc3")):
+        page.keyboard.press(f"Shift+Arrow{key}")
+        expect(shown).to_have_text(san)
+    page.keyboard.press("0")
+    expect(shown).to_have_count(0)
+    analysis = page.get_by_role("switch", name="Analysis")
+    page.keyboard.press("Shift+L")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(analysis).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("l")
+    expect(analysis).to_have_attribute("aria-checked", "false")
+
+
+def test_keys_of_a_view_go_on_after_a_slider_was_used(open_page: Open) -> None:
+    page = open_page("#study/tree?variant=gardner&player=heuristic-1")
+    page.get_by_role("button", name="Step through playouts").click()
+    slider = page.get_by_label("Playout", exact=True)
+    slider.focus()
+    page.keyboard.press("ArrowRight")  # the slider's own
+    expect(page.locator(".stepper .count")).to_have_text("playout 2 of 120")
+    page.keyboard.press(".")
+    expect(page.locator(".phases [aria-current=step]")).to_contain_text("Expand")
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 def test_a_whole_share_fits_its_label_and_a_proof_has_a_winner(open_page: Open, server: StudioServer) -> None:

@@ -265,6 +265,8 @@ function GameBoard({ game }: { game: GameView }) {
     End: () => show(plies),
     ArrowUp: () => show(0),
     ArrowDown: () => show(plies),
+    "0": () => show(0),
+    $: () => show(plies),
     j: () => show(at + 1),
     k: () => show(at - 1),
     f: () => setFlipped(!flipped),

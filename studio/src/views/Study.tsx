@@ -9,7 +9,17 @@ import type { AnalysisUpdate, Color } from "../messages";
 import { worstMoves } from "../review";
 import { formatRoute, replaceRoute, route } from "../router";
 import { say, sayError, server, toggleTheme, variantName, welcome } from "../store";
-import { lineTo, mainLine, removeMove, ROOT, setComment, type GameTree, type TreeMove } from "../tree";
+import {
+  branchBefore,
+  lineTo,
+  mainLine,
+  removeMove,
+  ROOT,
+  setComment,
+  siblingOf,
+  type GameTree,
+  type TreeMove,
+} from "../tree";
 import { copyText, downloadText, IconButton, Segmented, WdlBar, WdlColumn, type Wdl } from "../ui/controls";
 import { Icon } from "../ui/Icon";
 import { useKeys } from "../ui/keys";
@@ -104,6 +114,12 @@ export function StudyView() {
     End: last,
     ArrowUp: first,
     ArrowDown: last,
+    "0": first,
+    $: last,
+    "Shift ArrowLeft": () => study.show(branchBefore(tree, at)),
+    "Shift ArrowRight": () => study.show(children[1] ?? children[0] ?? at),
+    "Shift ArrowUp": () => study.show(siblingOf(tree, at, -1)),
+    "Shift ArrowDown": () => study.show(siblingOf(tree, at, 1)),
     j: forward,
     k: back,
     l: () => setOn(!isOn),
