@@ -9,6 +9,12 @@ export function settingsOf(form: RecipeForm | null, changes: Record<string, stri
     .map(([key, value]) => `${key}=${value.trim()}`);
 }
 
+/** A setting as its key and its value. */
+export function splitSetting(setting: string): [string, string] {
+  const at = setting.indexOf("=");
+  return at < 0 ? [setting, ""] : [setting.slice(0, at).trim(), setting.slice(at + 1).trim()];
+}
+
 /** Whether a run may have this name; without one it has that of its recipe. */
 export function isRunName(name: string): boolean {
   return /^([A-Za-z0-9][A-Za-z0-9._-]*)?$/.test(name);

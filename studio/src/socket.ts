@@ -12,6 +12,8 @@ export class RequestFailed extends Error {}
 /** It may have been answered, and can be sent again. */
 export class ConnectionLost extends RequestFailed {}
 
+/** Bytes of a message: the server closes the connection at a longer one. */
+const MOST_BYTES = 2 << 20;
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
 export class Connection {
@@ -71,6 +73,10 @@ export class Connection {
     _answer: A,
   ): Promise<EventOf<A>> {
     return new Promise((resolve, reject) => {
+      if (isTooLong({ type, ask: this.nextAsk, ...body })) {
+        reject(new RequestFailed("This is more than the studio takes at once: make it shorter."));
+        return;
+      }
       const ask = this.send(type, body);
       this.waiting.set(ask, { resolve: resolve as (event: AnyEvent) => void, reject });
     });
@@ -101,4 +107,9 @@ export class Connection {
     }
     for (const listener of this.listeners.get(event.type) ?? []) listener(event as never);
   }
+}
+
+function isTooLong(message: object): boolean {
+  const text = JSON.stringify(message);
+  return text.length > MOST_BYTES / 3 && new TextEncoder().encode(text).length > MOST_BYTES;
 }

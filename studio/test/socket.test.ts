@@ -95,3 +95,14 @@ it("connects again, rejects what waited, and keeps a move that was made meanwhil
   expect(second?.sent).toHaveLength(1);
   expect(states).toEqual(["connecting", "open", "lost", "connecting", "open"]);
 });
+
+it("refuses a message at which the server would close the connection", async () => {
+  const { connection, socket } = connect();
+  socket.open();
+  const load = (text: string) => connection.ask("pgn.load", { text }, "pgn.loaded");
+  await expect(load("ж".repeat(1_048_576))).rejects.toThrow("more than the studio takes");
+  await expect(load("\n".repeat(1_048_576))).rejects.toThrow("more than the studio takes"); // two bytes each in JSON
+  expect(socket.sent).toHaveLength(0);
+  void load("a".repeat(1_048_576));
+  expect(socket.sent).toHaveLength(1);
+});

@@ -334,6 +334,15 @@ def use_a_stopped_run(page: Any, folder: Path) -> None:
     expect(page.locator(".ch", has_text="Policy loss").locator(".series-names")).to_contain_text("second")
     (folder / ".studio" / "first.log").write_text("selfmate: state.json: No space left on device\n")
     expect(page.get_by_role("alert")).to_have_text("The training ended: state.json: No space left on device")
+    # What the run was started with, and a form with the same.
+    changed = page.locator(".run-recipe .settings")
+    expect(changed).to_contain_text(re.compile(r"selfplay\.games\s*8\s*selfplay\.slots\s*8\s*selfplay\.visits\s*2"))
+    page.get_by_role("link", name="Another run like it").click()
+    expect(page.get_by_label("visits", exact=True).first).to_have_value("2")
+    expect(page.locator(".start-card .settings dt")).to_have_count(3)
+    page.get_by_role("button", name="10 min", exact=True).click()
+    expect(page.locator(".cmd")).to_contain_text("--minutes 10 --set selfplay.games=8")
+    page.go_back()
     page.get_by_role("tab", name="Match").click()
     kept = sorted((path.name for path in (folder / "first" / "checkpoints").iterdir()), reverse=True)
     first = page.locator(".matchv select").first

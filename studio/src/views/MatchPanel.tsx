@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { MiniBoard } from "../board/MiniBoard";
 import { count, duration, percent, signed } from "../format";
-import type { MatchView } from "../messages";
+import type { MatchView, PlayerCard } from "../messages";
 import { sayError, server, variantName, welcome } from "../store";
 import { Icon } from "../ui/Icon";
 
@@ -16,9 +16,8 @@ export interface MatchProps {
 }
 
 export function MatchPanel({ variant, first: wantedFirst, second: wantedSecond, more = [] }: MatchProps) {
-  const listed = (welcome.value?.players ?? []).filter(
-    (player) => player.kind !== "engine" && (player.variant === null || player.variant === variant.replace(/960$/, "")),
-  );
+  const listed = matchPlayers(variant);
+  const engine = (id: string) => listed.some((player) => player.id === id && player.kind === "engine");
   const own = new Set(more.map((player) => player.id));
   const players = [...more, ...listed.filter((player) => !own.has(player.id))];
   const usual = welcome.value?.variants.find((each) => each.id === variant)?.player ?? "heuristic-1";
@@ -96,7 +95,10 @@ export function MatchPanel({ variant, first: wantedFirst, second: wantedSecond, 
             />
           </label>
         </div>
-        <p class="sm mut">Every opening is played with both colours. Both have the same visits.</p>
+        <p class="sm mut">
+          Every opening is played with both colours. Both have the same visits
+          {engine(chosen.first) || engine(chosen.second) ? "; an outside engine searches as many nodes" : ""}.
+        </p>
         {running ? (
           <button type="button" class="btn bad lg" onClick={() => server.send("match.stop", { id: running.id })}>
             <Icon name="stop" />
@@ -110,6 +112,13 @@ export function MatchPanel({ variant, first: wantedFirst, second: wantedSecond, 
       </form>
       {match ? <Score match={match} /> : <div class="card empty">No match was played yet.</div>}
     </div>
+  );
+}
+
+/** Who can play a match of a variant: our players, then the outside engines. */
+export function matchPlayers(variant: string): PlayerCard[] {
+  return [...(welcome.value?.players ?? []), ...(welcome.value?.engines ?? [])].filter(
+    (player) => player.variant === null || player.variant === variant.replace(/960$/, ""),
   );
 }
 
@@ -134,6 +143,11 @@ function Score({ match }: { match: MatchView }) {
           </h2>
           <span class={match.status === "playing" ? "pill run" : "pill"}>{words[match.status]}</span>
         </div>
+        {match.message && (
+          <p class="problem sm" role="alert">
+            {match.message}
+          </p>
+        )}
         <div class="scorebar" role="img" aria-label={`${match.wins} won, ${match.draws} drawn, ${match.losses} lost`}>
           <div class="a" style={{ flex: match.wins || 0.01 }}>
             {match.wins}

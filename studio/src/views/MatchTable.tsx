@@ -3,8 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import { count, percent } from "../format";
 import type { MatchGames, MatchTable, PlayerCard, TableCell } from "../messages";
 import { formatRoute } from "../router";
-import { sayError, server, welcome } from "../store";
+import { sayError, server } from "../store";
 import { Dialog } from "../ui/controls";
+import { matchPlayers } from "./MatchPanel";
 import { GameReplay } from "./train/GameReplay";
 
 interface Props {
@@ -16,7 +17,7 @@ interface Props {
 
 const MOST_PLAYERS = 6;
 /** Which players come first. */
-const KINDS: readonly PlayerCard["kind"][] = ["net", "core", "run"];
+const KINDS: readonly PlayerCard["kind"][] = ["net", "core", "engine", "run"];
 
 export function MatchTableCard({ variant, version, onPair }: Props) {
   const [table, setTable] = useState<MatchTable | null>(null);
@@ -25,12 +26,7 @@ export function MatchTableCard({ variant, version, onPair }: Props) {
     () => server.onOpen(() => void server.ask("match.table", { variant }, "match.table").then(setTable, sayError)),
     [variant, version],
   );
-  const cards = (welcome.value?.players ?? [])
-    .filter(
-      (player) =>
-        player.kind !== "engine" && (player.variant === null || player.variant === variant.replace(/960$/, "")),
-    )
-    .sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+  const cards = matchPlayers(variant).sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   const cells = table?.cells ?? [];
   // Players that have played, then others up to a full table.
   const ids = [...new Set([...cells.map((cell) => cell.row), ...cards.map((card) => card.id)])].slice(

@@ -69,7 +69,9 @@ export function TrainView() {
       </div>
       {isNew ? (
         <NewRun
+          key={[...query].join()}
           recipe={query.get("recipe") ?? "gardner-laptop"}
+          settings={query.getAll("set")}
           minutes={query.get("minutes") ?? "2"}
           name={query.get("name") ?? ""}
         />

@@ -125,26 +125,27 @@ export function SearchTreePanel({ tree, at, player, update, reason, onArrows }: 
         </span>
         <span class="hide-s">value for the side that moves, then visits</span>
         <span class="lg proof-key hide-s">#3 proven</span>
-        <span class="sp" />
-        <label class="lg follow">
-          <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
-          follow
-        </label>
-        <span class="zoom">
-          <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom - 0.25))} aria-label="Smaller">
-            −
-          </button>
-          <button
-            type="button"
-            class="link num"
-            onClick={() => setZoom(1)}
-            aria-label={`${Math.round(100 * zoom)} %, usual size`}
-          >
-            {Math.round(100 * zoom)} %
-          </button>
-          <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom + 0.25))} aria-label="Larger">
-            +
-          </button>
+        <span class="tree-tools">
+          <label class="lg follow">
+            <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
+            follow
+          </label>
+          <span class="zoom">
+            <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom - 0.25))} aria-label="Smaller">
+              −
+            </button>
+            <button
+              type="button"
+              class="link num"
+              onClick={() => setZoom(1)}
+              aria-label={`${Math.round(100 * zoom)} %, usual size`}
+            >
+              {Math.round(100 * zoom)} %
+            </button>
+            <button type="button" class="link" onClick={() => setZoom(clampZoom(zoom + 0.25))} aria-label="Larger">
+              +
+            </button>
+          </span>
         </span>
       </div>
     </>

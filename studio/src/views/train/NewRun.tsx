@@ -3,22 +3,31 @@ import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count } from "../../format";
 import type { RecipeForm } from "../../messages";
-import { commandLine, isRunName, settingsOf } from "../../recipe";
+import { commandLine, isRunName, settingsOf, splitSetting } from "../../recipe";
 import { go } from "../../router";
 import { sayError, server, welcome } from "../../store";
+import { Segmented } from "../../ui/controls";
 import { InstallTraining } from "./InstallTraining";
 import { KeyField } from "./KeyField";
 
 /** The server takes no more. */
 const MOST_MINUTES = 100_000;
+const TIMES: readonly (readonly [string, string])[] = [
+  ["2", "2 min"],
+  ["10", "10 min"],
+  ["60", "1 h"],
+  ["", "no end"],
+];
 
 interface Props {
   recipe: string;
+  /** Changes of that recipe to begin with. */
+  settings: string[];
   minutes: string;
   name: string;
 }
 
-export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props) {
+export function NewRun({ recipe: first, settings: firstSettings, minutes: usual, name: firstName }: Props) {
   const [recipe, setRecipe] = useState(first);
   const [minutes, setMinutes] = useState(usual);
   const [name, setName] = useState(firstName);
@@ -41,7 +50,7 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
   }, [info === null]);
 
   useEffect(() => {
-    setChanges({});
+    setChanges(recipe === first ? Object.fromEntries(firstSettings.map(splitSetting)) : {});
     setForm(null);
     return server.onOpen(() => void server.ask("recipe.ask", { name: recipe }, "recipe.form").then(setForm, sayError));
   }, [recipe]);
@@ -113,6 +122,10 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
         </div>
         <div class="card start-card">
           <div class="stack">
+            <div class="f">
+              <span>For</span>
+              <Segmented label="For" options={TIMES} value={minutes.trim()} onChange={setMinutes} />
+            </div>
             <label class="f">
               <span>Minutes (empty: until it is complete)</span>
               <input
@@ -147,6 +160,12 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
                 </span>
               )}
             </label>
+            {settings.length > 0 && (
+              <div class="f">
+                <span>Changed from the recipe</span>
+                <Settings settings={settings} />
+              </div>
+            )}
             <div class="f">
               <span>The same in a terminal</span>
               <code class="cmd">
@@ -177,5 +196,19 @@ export function NewRun({ recipe: first, minutes: usual, name: firstName }: Props
         </div>
       </div>
     </div>
+  );
+}
+
+/** Changed keys with their values. */
+export function Settings({ settings }: { settings: string[] }) {
+  return (
+    <dl class="settings">
+      {settings.map(splitSetting).map(([key, value]) => (
+        <Fragment key={key}>
+          <dt>{key}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
   );
 }

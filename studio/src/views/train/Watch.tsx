@@ -2,13 +2,14 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { MiniBoard } from "../../board/MiniBoard";
 import { count, duration, percent, rate, short, signed } from "../../format";
-import type { ChartSeries, LiveBoard, RunView } from "../../messages";
+import type { ChartSeries, LiveBoard, RunCard, RunView } from "../../messages";
 import { go } from "../../router";
 import { besideCurves } from "../../series";
-import { runs, sayError, server } from "../../store";
+import { runs, sayError, server, welcome } from "../../store";
 import { Chart } from "../../ui/Chart";
 import { Sparkline } from "../../ui/Sparkline";
 import { GameReplay } from "./GameReplay";
+import { Settings } from "./NewRun";
 
 const two = (value: number) => value.toFixed(2);
 const whole = (value: number) => count(Math.round(value));
@@ -82,6 +83,7 @@ export function Watch({ view, beside }: { view: RunView; beside: string[] }) {
               ))}
             </dl>
           </div>
+          <Recipe run={view.run} />
           <Beside run={view.run.id} beside={beside} />
         </div>
       </div>
@@ -169,6 +171,31 @@ function Wall({ boards, view }: { boards: LiveBoard[]; view: RunView }) {
           : view.games.map((game) => <GameReplay key={game.id} game={game} />)}
         {!isLive && view.games.length === 0 && <p class="dim">The first games are still being played.</p>}
       </div>
+    </div>
+  );
+}
+
+/** What the run was started with, and a form with the same. */
+function Recipe({ run }: { run: RunCard }) {
+  const settings = run.settings ?? [];
+  const isShipped = welcome.value?.recipes.some(([name]) => name === run.recipe) ?? false;
+  const query = new URLSearchParams([["recipe", run.recipe], ...settings.map((each) => ["set", each])]);
+  return (
+    <div class="card run-recipe">
+      <header>
+        <h2>Recipe</h2>
+        <span class="sp" />
+        {isShipped && (
+          <a class="btn small ghost" href={`#train/new?${query.toString()}`}>
+            Another run like it
+          </a>
+        )}
+      </header>
+      <p>
+        <b>{run.recipe}</b>
+        {settings.length === 0 && <span class="mut">, nothing changed</span>}
+      </p>
+      <Settings settings={settings} />
     </div>
   );
 }
