@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from selfmate.studio import matches
 from selfmate.studio.security import Access
 from studio_server import StudioServer
 
@@ -112,3 +113,21 @@ def test_a_match_is_stopped_while_it_chooses_its_openings(server: StudioServer) 
         page.send("match.stop", id=match["id"])
         stopped = page.until("match.view", 10, status="stopped")
         assert stopped["wins"] + stopped["draws"] + stopped["losses"] == 0
+
+
+def test_a_match_that_no_page_watches_is_stopped(server: StudioServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matches, "LEFT_SECONDS", 0.3)
+    choice = {"variant": "gardner", "first": "heuristic-1", "second": "gardner-laptop", "games": 1000, "visits": 400}
+    with server.page() as second:
+        with server.page() as page:
+            match = page.ask("match.start", 60, **choice)
+            assert second.ask("match.watch", id=match["id"])["id"] == match["id"]
+        time.sleep(1)  # the second page watches it
+        assert second.ask("match.watch", id=match["id"])["status"] in ("preparing", "playing")
+    time.sleep(1)
+    with server.page() as page:
+        assert (
+            page.ask("match.watch", id=match["id"])["message"] == "It was stopped because no page watched it any more."
+        )
+        page.send("match.watch", id=match["id"])
+        page.until("match.view", 60, status="stopped")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+
 import pytest
 
-from selfmate.studio.messages import StepPlayouts
+from selfmate.errors import SelfmateError
+from selfmate.studio import connection
+from selfmate.studio.messages import PlayoutTrace, StepPlayouts
 from selfmate.studio.players import PlayerCatalog
 from selfmate.studio.playouts import trace_playouts
 from studio_server import StudioServer
@@ -58,3 +64,29 @@ def test_a_forced_win_is_in_the_tree_however_few_visits_it_had(server: StudioSer
         wins = {node["san"]: node["proven"] for node in tree if node["parent"] == 0 and (node["proven"] or 0) > 0}
         assert min(wins.values()) == 3
         assert len(wins) == sum(node["parent"] == 0 and (node["proven"] or 0) > 0 for node in tree)  # none is twice
+
+
+def test_a_page_has_one_trace_at_a_time_which_ends_when_it_leaves(
+    server: StudioServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = [], threading.Event()
+
+    def trace(catalog: PlayerCatalog, request: StepPlayouts, stopped: Callable[[], bool]) -> PlayoutTrace:
+        begun.append(request.ask)
+        while not stopped():
+            time.sleep(0.01)
+        ended.set()
+        raise SelfmateError("stopped")
+
+    monkeypatch.setattr(connection, "trace_playouts", trace)
+    with server.page() as other:
+        with server.page() as page:
+            first, *_ = [page.send("analysis.playouts", variant="gardner") for _ in range(20)]
+            assert page.ask("game.list")["type"] == "game.list"  # what takes no time is answered
+            assert other.ask("pgn.load", text="1. e4 *")["type"] == "pgn.loaded"  # so is another page
+            assert begun == [first]
+        assert ended.wait(20)
+        assert other.ask("game.list")["type"] == "game.list"
+        assert begun == [first]  # what the page still waited for is not begun
+    with pytest.raises(SelfmateError, match="stopped"):
+        trace_playouts(CATALOG, StepPlayouts(ask=1, variant="gardner", playouts=400), lambda: True)

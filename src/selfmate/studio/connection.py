@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -104,6 +105,8 @@ class Connection:
         self._analysis = AnalysisWorker(studio.catalog, self._send_analysis)
         self._engine = EngineWorker(studio.catalog, self._send_analysis)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._has_left = threading.Event()
+        self._one_at_a_time = asyncio.Lock()
 
     async def run(self) -> None:
         """Answer requests until the page leaves."""
@@ -119,6 +122,7 @@ class Connection:
         except (WebSocketDisconnect, KeyError):  # KeyError: a binary frame, which has no text
             pass
         finally:
+            self._has_left.set()
             sender.cancel()
             for task in self._tasks:
                 task.cancel()
@@ -235,10 +239,10 @@ class Connection:
         self._analysis.start(request)
 
     async def _playouts(self, request: messages.StepPlayouts) -> Event:
-        return await asyncio.to_thread(trace_playouts, self._studio.catalog, request)
+        return await self._in_thread(trace_playouts, self._studio.catalog, request, self._has_left.is_set)
 
     async def _look_inside(self, request: messages.LookInside) -> Event:
-        return await asyncio.to_thread(look_inside, self._studio.catalog, request)
+        return await self._in_thread(look_inside, self._studio.catalog, request)
 
     async def _stop_analysis(self, request: messages.StopAnalysis) -> None:
         self._analysis.stop()
@@ -253,10 +257,10 @@ class Connection:
         self._analysis.review(request)
 
     async def _load_pgn(self, request: messages.LoadPgn) -> Event:
-        return await asyncio.to_thread(load_pgn, request)
+        return await self._in_thread(load_pgn, request)
 
     async def _save_pgn(self, request: messages.SavePgn) -> Event:
-        return await asyncio.to_thread(save_pgn, request)
+        return await self._in_thread(save_pgn, request)
 
     async def _list_runs(self, request: messages.ListRuns) -> Event:
         return await self._studio.runs.follow_list(self.send_run, request.ask)
@@ -269,11 +273,11 @@ class Connection:
 
     async def _run_games(self, request: messages.AskRunGames) -> Event:
         directory = self._studio.runs.files(request.id).directory
-        return await asyncio.to_thread(run_games, directory, request)
+        return await self._in_thread(run_games, directory, request)
 
     async def _judge(self, request: messages.AskJudgement) -> Event:
         directory = self._studio.runs.files(request.id).directory
-        return await asyncio.to_thread(judge_game, self._studio.catalog, directory, request)
+        return await self._in_thread(judge_game, self._studio.catalog, directory, request)
 
     async def _probes(self, request: messages.AskProbes) -> Event:
         return await self._studio.runs.probes(request)
@@ -293,7 +297,7 @@ class Connection:
     async def _recipe(self, request: messages.AskRecipe) -> Event:
         from selfmate.studio.recipes import recipe_form  # slow to import, and not needed to play
 
-        return await asyncio.to_thread(recipe_form, request)
+        return await self._in_thread(recipe_form, request)
 
     async def _start_match(self, request: messages.StartMatch) -> Event:
         return await self._studio.matches.start(request, self._outbox_match)
@@ -305,7 +309,7 @@ class Connection:
         self._studio.matches.stop(request.id)
 
     async def _match_games(self, request: messages.AskMatchGames) -> Event:
-        return await asyncio.to_thread(self._studio.matches.games, request.id, request.ask)
+        return await self._in_thread(self._studio.matches.games, request.id, request.ask)
 
     async def _match_table(self, request: messages.AskMatchTable) -> Event:
         return self._studio.matches.table(request.variant, request.ask)
@@ -314,7 +318,12 @@ class Connection:
         self._outbox.put_from_thread(view, ("match", view.id))
 
     async def _nets(self, request: messages.AskNets) -> Event:
-        return await asyncio.to_thread(self._studio.nets, request)
+        return await self._in_thread(self._studio.nets, request)
+
+    async def _in_thread(self, work: Callable[..., Event], *arguments: Any) -> Event:
+        """Answer a request that takes long, one at a time for each page: its others wait, other pages do not."""
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(work, *arguments)
 
     def _follow(self, game_id: str) -> None:
         if len(self._followed) >= MOST_FOLLOWED:

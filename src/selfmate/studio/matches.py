@@ -42,6 +42,8 @@ MOST_RUNNING: Final = 2
 MOST_KEPT: Final = 20
 SHOWN_BOARDS: Final = 12
 SHOWN_GAMES: Final = 100
+LEFT_SECONDS: Final = 60.0
+"""Time after which a match is stopped that no page follows; a page that is loaded again follows it before."""
 TEST: Final = Sprt(elo0=0, elo1=20, alpha=0.05, beta=0.05)
 Send = Callable[[MatchView], None]
 Status = Literal["preparing", "playing", "done", "stopped"]
@@ -127,7 +129,7 @@ class LiveMatch:
             on_finished=add,
             stopping=self.stopping.is_set,
         )
-        self._message = sentence(reason) if reason else ""
+        self._message = sentence(reason) if reason else self._message
         return len(ended) == 2 * len(openings)
 
     def view(self, ask: int = 0) -> MatchView:
@@ -174,6 +176,12 @@ class LiveMatch:
         """Return wins, draws and losses of the first player, or of the second."""
         counts = (sum(self._match.wins), sum(self._match.draws), sum(self._match.losses))
         return counts[::-1] if reverse else counts
+
+    def stop_unwatched(self) -> None:
+        """End the match if no page follows it."""
+        if self.is_running and not self.followers:
+            self._message = "It was stopped because no page watched it any more."
+            self.stopping.set()
 
     def _tell(self, progress: MatchProgress) -> None:
         self.status = "playing"
@@ -228,9 +236,11 @@ class LiveMatches:
         return match.view(ask)
 
     def unfollow(self, send: Send) -> None:
-        """Send nothing more to a page; its matches go on."""
+        """Send nothing more to a page; a match that no other page follows is stopped after a while."""
         for match in self._matches.values():
             match.followers.discard(send)
+            if match.is_running and not match.followers:
+                asyncio.get_running_loop().call_later(LEFT_SECONDS, match.stop_unwatched)
 
     def stop(self, match_id: str) -> None:
         """End a match."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,8 +41,13 @@ class Known:
     """Priors of all legal moves."""
 
 
-def trace_playouts(catalog: PlayerCatalog, request: StepPlayouts) -> PlayoutTrace:
-    """Search a position, and return every playout; raises a `SelfmateError` for what cannot be searched."""
+def trace_playouts(
+    catalog: PlayerCatalog, request: StepPlayouts, stopped: Callable[[], bool] = lambda: False
+) -> PlayoutTrace:
+    """Search a position, and return every playout.
+
+    Raises a `SelfmateError` for what cannot be searched, and when `stopped` says that nothing waits for it any more.
+    """
     position = start_position(request.variant, request.fen)
     play_line(position, request.moves)
     if position.outcome() is not None:
@@ -54,6 +60,8 @@ def trace_playouts(catalog: PlayerCatalog, request: StepPlayouts) -> PlayoutTrac
     search = Search(position, config, request.playouts, 0, [])
     snapshots: list[SearchTree] = []
     while not search.done() and len(snapshots) <= request.playouts:
+        if stopped():
+            raise SelfmateError("the search was stopped")
         _one_playout(search, player)
         snapshots.append(read_tree(search, position, max_depth=100, max_nodes=2000, min_visits=1))
     whole = read_tree(search, position, max_depth=100, max_nodes=60_000, min_visits=0)

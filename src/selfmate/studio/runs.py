@@ -69,6 +69,8 @@ class Runs:
         self._views: dict[Send, str] = {}
         self._ending: dict[str, Literal["pausing", "stopping"]] = {}
         """Runs that were asked to end."""
+        self._probing = asyncio.Lock()
+        """Held by a measurement of probes: pages that wait for it hold no thread."""
         self._times = RunTimes(folder / STUDIO_FOLDER / "times.json")
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -231,7 +233,8 @@ class Runs:
         """Measure some checkpoints of a run, and return what all measured ones found."""
         files = self.files(request.id)
         store = self._folder / STUDIO_FOLDER / f"{files.id}.probes.json"
-        results, left = await asyncio.to_thread(measure_run, files.directory, store)
+        async with self._probing:
+            results, left = await asyncio.to_thread(measure_run, files.directory, store)
         return RunProbes(ask=request.ask, id=request.id, charts=probe_charts(results), left=left)
 
     # -- start and stop -----------------------------------------------------------------------------------------------
