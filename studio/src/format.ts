@@ -1,7 +1,7 @@
 /** Numbers as people read them. */
 
 export function count(value: number): string {
-  return value.toLocaleString("en-GB");
+  return (value + 0).toLocaleString("en-GB").replace("-", "−"); // + 0: no zero has a sign
 }
 
 export function percent(share: number): string {

@@ -1,6 +1,24 @@
 /** Curves as uPlot takes them: one list of x for all, null where a curve has no value. */
 import type { ChartSeries, JudgedGame, RunView } from "./messages";
 
+/** Distances between the ticks of an axis, from the smallest on. */
+const TICK_STEPS = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((power) =>
+  [1, 2, 5].map((digit) => Number(`${digit}e${power}`)),
+);
+
+/**
+ * The distances at which ticks from `low` on have different texts: an axis does not say "14 %" three times. Where the
+ * texts are too coarse for two ticks up to `high`, all distances.
+ */
+export function distinctSteps(low: number, high: number, format: (value: number) => string): number[] {
+  const steps = TICK_STEPS.filter((step) => {
+    const first = Math.ceil(low / step) * step;
+    const texts = Array.from({ length: 10 }, (_, index) => format(first + index * step));
+    return new Set(texts).size === texts.length;
+  });
+  return 2 * (steps[0] ?? Infinity) <= high - low ? steps : TICK_STEPS;
+}
+
 export type Aligned = [number[], ...(number | null)[][]];
 
 /** `stacked`: shares are summed from the first curve on, and the largest sum comes first, so that it is drawn below. */

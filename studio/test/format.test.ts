@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { clockText, duration, finePercent, percent, rate, short, signed } from "../src/format";
+import { clockText, count, duration, finePercent, percent, rate, short, signed } from "../src/format";
 
 it("shows tenths only in the last ten seconds, and never a time above what is left", () => {
   expect(clockText(252_000)).toBe("4:12");
@@ -14,6 +14,10 @@ it("signs values, but not zero", () => {
   expect(signed(0.534)).toBe("+0.53");
   expect(signed(-0.534)).toBe("−0.53");
   expect(signed(-0.001)).toBe("0.00");
+});
+
+it("writes whole numbers with one minus sign, and zero without", () => {
+  expect([1420, -112, 0, -0, Math.ceil(-0.3)].map(count)).toEqual(["1,420", "−112", "0", "0", "0"]);
 });
 
 it("shortens", () => {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { JudgedGame, RunView } from "../src/messages";
-import { alignSeries, besideCurves, judgementCurves } from "../src/series";
+import { count, percent } from "../src/format";
+import { alignSeries, besideCurves, distinctSteps, judgementCurves } from "../src/series";
 import { sparkPath } from "../src/ui/Sparkline";
 
 it("gives all curves one x, with holes", () => {
@@ -52,4 +53,13 @@ it("draws small curves upwards, with the last value always", () => {
   const long = sparkPath(Array.from({ length: 500 }, (_, index) => index));
   expect(long.split("L").length).toBeLessThanOrEqual(60);
   expect(long.endsWith("74.0 2.0")).toBe(true);
+});
+
+it("takes only those ticks of an axis whose texts differ", () => {
+  expect(distinctSteps(0.131, 0.17, percent)[0]).toBe(0.01);
+  expect(distinctSteps(-700, 600, (value) => count(Math.round(value)))[0]).toBe(1);
+  expect(distinctSteps(2.05, 2.45, (value) => value.toFixed(2))[0]).toBe(0.01);
+  expect(distinctSteps(0.141, 0.144, percent)[0]).toBe(0.0001); // else the axis would have no tick at all
+  const losses = distinctSteps(0, 1, (value) => value.toFixed(2));
+  expect([losses[0], losses.includes(0.05), losses.includes(0.005)]).toEqual([0.01, true, false]);
 });

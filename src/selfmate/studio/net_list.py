@@ -48,7 +48,7 @@ def _shipped(net: nets.ShippedNet) -> NetCard:
         ("licence", net.licence),
     ]
     if (row := _shipped_row(net)) is not None:
-        facts.append(("ladder", f"{row.elo:,.0f} ± {row.error:.0f}"))
+        facts.append(("ladder", _rating(row)))
     scores = [
         NetScore(against=each.against, score=each.score, low=each.low, high=each.high, games=each.games)
         for each in net.scores
@@ -88,7 +88,7 @@ def _of_run(directory: Path) -> tuple[NetCard, LadderRow | None] | None:
     ]
     measured = [line for line in RunFiles(directory).metrics() if line.get("stage") == "progress"]
     row = _progress_row(directory.name, measured[-1]) if measured else None
-    facts.append(("ladder", "not measured yet" if row is None else f"{row.elo:,.0f} ± {row.error:.0f}"))
+    facts.append(("ladder", "not measured yet" if row is None else _rating(row)))
     problem = _missing(directory, state.checkpoint(state.champion))
     card = NetCard(
         id=f"run/{directory.name}/{state.champion}",
@@ -100,6 +100,10 @@ def _of_run(directory: Path) -> tuple[NetCard, LadderRow | None] | None:
         problem=problem,
     )
     return card, row
+
+
+def _rating(row: LadderRow) -> str:
+    return f"{row.elo:,.0f} ± {row.error:.0f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _missing(directory: Path, checkpoint: Checkpoint) -> str | None:

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { ChartSeries } from "../messages";
-import { alignSeries } from "../series";
+import { alignSeries, distinctSteps } from "../series";
 import { theme } from "../store";
 
 interface Props {
@@ -151,7 +151,12 @@ export function Chart({
         },
         axes: [
           { ...axis, size: 28, incrs: WHOLE_STEPS },
-          { ...axis, size: 46, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+          {
+            ...axis,
+            size: 46,
+            incrs: (_chart, _axis, low, high) => distinctSteps(low, high, format),
+            values: (_, ticks) => ticks.map((tick) => format(tick)),
+          },
         ],
         series: [{}, ...withBands],
         bands,

@@ -6,6 +6,7 @@ import { sayError, server } from "../../store";
 import { Chart } from "../../ui/Chart";
 
 const NONE: ChartSeries[] = [];
+const tenths = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 export function Probes({ run }: { run: RunCard }) {
   const [probes, setProbes] = useState<RunProbes | null>(null);
@@ -35,9 +36,9 @@ export function Probes({ run }: { run: RunCard }) {
         <Chart title="Wins found" series={probes?.charts["wins"] ?? NONE} format={percent} range={[0, 1]} />
         <Chart
           title="First moves"
-          note="prior of the newest net’s favourites"
+          note="the newest net’s favourites"
           series={probes?.charts["openings"] ?? NONE}
-          format={percent}
+          format={tenths}
         />
       </div>
     </>
