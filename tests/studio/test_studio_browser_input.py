@@ -207,6 +207,7 @@ def test_keys_reach_variations_and_the_theme_leaves_the_analysis_alone(open_page
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".crow").first).to_be_visible()
     click_move(page, "d2c3")
+    expect(shown).to_have_text("2. dxc3")  # the server has answered
     for key, san in (("Up", "bxc3"), ("Down", "2. dxc3"), ("Left", "bxc3"), ("Right", "2. dxc3")):
         page.keyboard.press(f"Shift+Arrow{key}")
         expect(shown).to_have_text(san)

@@ -42,6 +42,16 @@ def test_a_net_that_cannot_be_read_says_so_inside(open_page: Open) -> None:
     expect(page.locator(".pl", has_text="half-move clock")).to_contain_text("0.5")
 
 
+def test_nothing_moves_on_a_phone_when_the_tree_comes(open_page: Open) -> None:
+    page = open_page("#study/tree?variant=gardner", width=390, height=844)
+    row = page.locator(".tleg")
+    row.wait_for()
+    top = "() => document.querySelector('.tleg').getBoundingClientRect().top"
+    before = page.evaluate(f"() => document.querySelector('.nd') ? null : ({top})()")
+    page.locator(".nd").nth(3).wait_for(timeout=PATIENCE_MS)
+    assert before in (None, page.evaluate(top))  # None: the tree was there at once
+
+
 @pytest.mark.parametrize("width", [390, 1280, 1440])
 def test_the_zoom_of_the_tree_is_one_line(open_page: Open, width: int) -> None:
     page = open_page("#study/tree?variant=gardner", width=width)

@@ -189,8 +189,8 @@ def _opponent(name: str) -> str:
 
 SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "play": lambda line: f"cycle {line['cycle']}: {line['games']:,} games, {line['positions']:,} positions",
-    "progress": lambda line: (
-        f"Elo {line['elo']:.0f} ± {line['error']:.0f} on the ladder of this run".replace("-", "\N{MINUS SIGN}")
+    "progress": lambda line: f"Elo {line['elo']:.0f} ± {line['error']:.0f} on the ladder of this run".replace(
+        "-", "\N{MINUS SIGN}"
     ),
     "gate": lambda line: f"candidate of cycle {line['cycle']} {'is the champion' if line['passed'] else 'was refused'}",
     "rollback": lambda line: f"learning went wrong at step {line['step']:,} and was taken back",
