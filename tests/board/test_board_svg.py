@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,12 @@ def test_coordinates() -> None:
 def test_last_move_must_fit_the_board() -> None:
     with pytest.raises(SelfmateError, match="no square 63"):
         svg.board(Position("gardner"), last_move=Move.from_uci("a1h8"))
+
+
+@pytest.mark.parametrize("position", [None, "chess", 3, Move.from_uci("a1h8")])
+def test_a_board_is_drawn_of_a_position(position: Any) -> None:
+    with pytest.raises(SelfmateError, match="a board is drawn of a Position, not of"):
+        svg.board(position)
 
 
 @pytest.mark.parametrize(

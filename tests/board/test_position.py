@@ -80,6 +80,9 @@ def test_chess960_start_by_variant() -> None:
         assert (position.variant, position.chess960) == ("atomic", True)
     with pytest.raises(UnknownVariant):
         Position.chess960_start(5, "gardner")
+    for wrong in (None, 3, b"chess", ["chess"]):
+        with pytest.raises(UnknownVariant):
+            Position.chess960_start(5, wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

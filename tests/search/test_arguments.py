@@ -151,13 +151,16 @@ def test_evaluate_refuses_what_is_no_probability(wdl: list[float]) -> None:
         {"openings": [GARDNER]},
         {"openings": GARDNER.fen()},
         {"openings": []},
+        {"search": ""},
+        {"search": None},
+        {"search": {"cpuct": 2.0}},
     ],
 )
 def test_a_match_refuses_what_it_cannot_play(wrong: dict[str, Any]) -> None:
-    options = {"openings": [GARDNER.fen()], "visits": 1, "max_plies": 4, **wrong}
+    options = {"openings": [GARDNER.fen()], "search": SearchConfig(), "visits": 1, "max_plies": 4, **wrong}
     openings = options.pop("openings")
     with pytest.raises(SelfmateError):
-        play_match("gardner", "uniform", "uniform", openings, search=SearchConfig(), **options)
+        play_match("gardner", "uniform", "uniform", openings, **options)
 
 
 @pytest.mark.parametrize("encoded", [None, np.zeros((1, 20, 5, 5), np.float32)])

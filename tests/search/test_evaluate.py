@@ -105,6 +105,16 @@ BAD_CALLS: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "games": (PlayerError, lambda: selfplay_games("uniform", "chess", 0), "games must be a whole number"),
     "many games": (PlayerError, lambda: selfplay_games("uniform", "chess", 10**30), "games must be"),
     "seed": (PlayerError, lambda: selfplay_games("uniform", "chess", 1, seed=-1), "seed must be"),
+    "selfplay": (
+        PlayerError,
+        lambda: selfplay_games("uniform", "gardner", 1, selfplay={}),  # type: ignore[arg-type]
+        "selfplay a SelfPlayConfig",
+    ),
+    "search": (
+        PlayerError,
+        lambda: selfplay_games("uniform", "gardner", 1, search=""),  # type: ignore[arg-type]
+        "search must be a SearchConfig",
+    ),
     "unknown": (UnknownVariant, lambda: selfplay_games("uniform", "go", 1), "unknown variant"),
     "other variant": (PlayerError, lambda: selfplay_games(NET, "chess", 1), "plays gardner"),
     "search seed": (

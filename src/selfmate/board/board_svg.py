@@ -16,14 +16,12 @@ import html
 import math
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
+from selfmate import _core
 from selfmate._core import BLACK, WHITE, Move, square_name
 from selfmate.errors import SelfmateError, clip, clip_repr
 from selfmate.util.numbers import flag
-
-if TYPE_CHECKING:
-    from selfmate import _core
 
 __all__ = ["Arrow", "BoardOptions", "board"]
 
@@ -154,7 +152,7 @@ def board(
     `last_move` highlights its two squares, `check` is the square of a king in check, `squares` are marked with a dot
     (a ring on an occupied square), `orientation` is the colour at the bottom, `size` the width in pixels. An arrow from
     a square to itself is drawn as a circle. Squares that are not on the board, and colours that are neither a name nor
-    #rrggbb, raise `SelfmateError`, and so does an orientation other than `WHITE` or `BLACK`.
+    #rrggbb, raise `SelfmateError`, and so does an orientation other than `WHITE` or `BLACK`, or what is no position.
 
     >>> from selfmate import Position
     >>> picture = board(Position("gardner"), last_move=Move.from_uci("a2a3"), check=4, orientation=BLACK)
@@ -165,6 +163,9 @@ def board(
     ...
     selfmate.errors.SelfmateError: no square 64 on a board of 8 by 8
     """
+    if not isinstance(position, _core.Position):
+        shown = clip_repr(position)
+        raise SelfmateError(f"a board is drawn of a Position, not of {shown}", shown)
     if not 1 <= size <= MAX_SIZE:
         shown = clip_repr(size)
         raise SelfmateError(f"size is {shown}, must be from 1 to {MAX_SIZE} pixels", shown)

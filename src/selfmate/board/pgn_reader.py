@@ -27,7 +27,7 @@ from selfmate.board.pgn_tokens import (
     split_glyph,
     understand,
 )
-from selfmate.board.pgn_writer import START_TAGS, Headers, check_tag, start_tags, variant_of_tag
+from selfmate.board.pgn_writer import RESULTS, START_TAGS, Headers, check_tag, start_tags, variant_of_tag
 from selfmate.board.position import Position
 from selfmate.errors import InvalidSan, MoveError, PgnError, SanError, SelfmateError, UnknownVariant, clip
 
@@ -496,6 +496,10 @@ class GameReader(Generic[G]):
                 return None
             self._add_comment(match[match.lastindex])
         rest = line[start:].lstrip()
+        if self.lenient and (word := rest.split(maxsplit=1)[:1]) and (word[0] in RESULTS or other_result(word[0])):
+            at = len(line) - len(rest)
+            self._note(f"a second result: {clip(word[0])!r}; left out", self.line, self._column(line, at))
+            return self._read_after_end(line, at + len(word[0]))
         if rest.startswith("{"):
             self._open_comment(rest[1:], line, len(line) - len(rest))
             return None

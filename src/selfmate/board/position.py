@@ -59,7 +59,7 @@ class Position(_core.Position):
         >>> Position.chess960_start(0, "atomic")
         Position('atomic960', 'bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1')
         """
-        name = variant if variant.endswith("960") else f"{variant}960"
+        name = variant if str(variant).endswith("960") else f"{variant}960"
         return Position(name, chess960_fen(number))
 
     def push(self, move: Move | str) -> Move:

@@ -51,11 +51,15 @@ def selfplay_games(
     player.check(variant)
     if player.evaluator == RANDOM:
         raise PlayerError(f"{RANDOM} does not search", RANDOM)
+    search = SearchConfig(noise_epsilon=0.25) if search is None else search
+    selfplay = SelfPlayConfig(visits=64, full_probability=1.0) if selfplay is None else selfplay
+    if not isinstance(search, SearchConfig) or not isinstance(selfplay, SelfPlayConfig):
+        raise PlayerError("search must be a SearchConfig, and selfplay a SelfPlayConfig")
     count = whole_number("games", games, 1, MAX_GAMES, PlayerError)
     pool = Pool(
         variant,
-        search or SearchConfig(noise_epsilon=0.25),
-        selfplay or SelfPlayConfig(visits=64, full_probability=1.0),
+        search,
+        selfplay,
         seed=whole_number("seed", seed, 0, (1 << 64) - 1, PlayerError),
         slots=min(count, SLOTS),
         threads=1,
