@@ -108,12 +108,12 @@ BAD_CALLS: dict[str, tuple[type[Exception], Callable[[], object], str]] = {
     "selfplay": (
         PlayerError,
         lambda: selfplay_games("uniform", "gardner", 1, selfplay={}),  # type: ignore[arg-type]
-        "selfplay a SelfPlayConfig",
+        "selfplay must be a SelfPlayConfig, not dict",
     ),
     "search": (
         PlayerError,
         lambda: selfplay_games("uniform", "gardner", 1, search=""),  # type: ignore[arg-type]
-        "search must be a SearchConfig",
+        "search must be a SearchConfig, not str",
     ),
     "unknown": (UnknownVariant, lambda: selfplay_games("uniform", "go", 1), "unknown variant"),
     "other variant": (PlayerError, lambda: selfplay_games(NET, "chess", 1), "plays gardner"),

@@ -164,8 +164,7 @@ def board(
     selfmate.errors.SelfmateError: no square 64 on a board of 8 by 8
     """
     if not isinstance(position, _core.Position):
-        shown = clip_repr(position)
-        raise SelfmateError(f"a board is drawn of a Position, not of {shown}", shown)
+        raise SelfmateError(f"a board is drawn of a Position, not of {clip_repr(position)}", clip_repr(position))
     if not 1 <= size <= MAX_SIZE:
         shown = clip_repr(size)
         raise SelfmateError(f"size is {shown}, must be from 1 to {MAX_SIZE} pixels", shown)

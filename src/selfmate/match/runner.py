@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from selfmate._core import GameRecord, SearchConfig, SelfPlayConfig
-from selfmate.errors import PlayerError, clip_repr
+from selfmate.errors import PlayerError
 from selfmate.evaluator.base import Evaluator
 from selfmate.match.engine_games import EngineWorkers
 from selfmate.match.pool import MatchPool, make_match_pool
@@ -160,7 +160,7 @@ def play_match(
     if not openings:
         raise PlayerError("a match needs at least one opening")
     if not isinstance(search, SearchConfig):
-        raise PlayerError(f"search must be a SearchConfig, not {clip_repr(search)}")
+        raise PlayerError(f"search must be a SearchConfig, not {type(search).__name__}", type(search).__name__)
     visits = whole_number("visits", visits, 1, MAX_VISITS, PlayerError)
     max_plies = whole_number("max_plies", max_plies, 1, MAX_PLIES, PlayerError)
     games = schedule(2, openings)

@@ -53,8 +53,10 @@ def selfplay_games(
         raise PlayerError(f"{RANDOM} does not search", RANDOM)
     search = SearchConfig(noise_epsilon=0.25) if search is None else search
     selfplay = SelfPlayConfig(visits=64, full_probability=1.0) if selfplay is None else selfplay
-    if not isinstance(search, SearchConfig) or not isinstance(selfplay, SelfPlayConfig):
-        raise PlayerError("search must be a SearchConfig, and selfplay a SelfPlayConfig")
+    if not isinstance(search, SearchConfig):
+        raise PlayerError(f"search must be a SearchConfig, not {type(search).__name__}", type(search).__name__)
+    if not isinstance(selfplay, SelfPlayConfig):
+        raise PlayerError(f"selfplay must be a SelfPlayConfig, not {type(selfplay).__name__}", type(selfplay).__name__)
     count = whole_number("games", games, 1, MAX_GAMES, PlayerError)
     pool = Pool(
         variant,
