@@ -18,6 +18,7 @@ from selfmate import (
     Move,
     MoveError,
     Position,
+    SanError,
     SearchConfig,
     SelfmateError,
     SelfPlayConfig,
@@ -148,6 +149,11 @@ def test_push_and_pop_are_play_and_undo() -> None:
     for wrong in ("e2e4", "e7e9", "hello", 5):
         with pytest.raises(MoveError):
             position.push(wrong)  # type: ignore[arg-type]
+        assert position.fen() == before
+    assert position.push_san("d5") == position.pop() == other.play_san("d5")
+    for wrong in ("Ke4", "", "hello"):
+        with pytest.raises(SanError):
+            position.push_san(wrong)
         assert position.fen() == before
     position.pop()
     with pytest.raises(IndexError):

@@ -77,6 +77,17 @@ class Position(_core.Position):
             kind = type(move).__name__
             raise InvalidMove(f"a move is a Move or UCI text, not {kind}", kind) from None
 
+    def push_san(self, san: str) -> Move:
+        """Play the legal move of a SAN, and return it: `play_san`, by the name that python-chess has.
+
+        Raises `InvalidSan`, `AmbiguousSan` or `IllegalSan`; the position is unchanged then.
+
+        >>> position = Position("atomic")
+        >>> position.push_san("Nf3"), position.pop() == position.parse_san("Nf3")
+        (Move.from_uci('g1f3'), True)
+        """
+        return self.play_san(san)
+
     def pop(self) -> Move:
         """Take the last move back, and return it: `undo`, by the name that python-chess has. Raises `IndexError`.
 

@@ -81,6 +81,14 @@ class Player:
             self.evaluator = open_evaluator(source, **options)
             self.name = self.evaluator.net_id[:12]
 
+    def __repr__(self) -> str:
+        """Return the name, and the variant where only one is played.
+
+        >>> Player("heuristic-1"), Player("gardner-laptop")
+        (<Player heuristic-1>, <Player gardner-laptop: gardner>)
+        """
+        return f"<Player {self.name}>" if self.variant is None else f"<Player {self.name}: {self.variant}>"
+
     @property
     def variant(self) -> str | None:
         """The variant of its net; None when it plays every variant."""
