@@ -173,7 +173,7 @@ BAD = [
     (["nowhere.epd"], "nowhere.epd: neither a file nor a FEN"),
     (["hello"], "hello: neither a file nor a FEN"),
     (["8/8/8 w - - 0 1"], "3 ranks instead of 8"),
-    ([""], "neither a file nor a FEN"),
+    ([""], "selfmate: an empty name: neither a file nor a FEN"),
     (["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"], "the game is over (stalemate)"),
     (["--variant", "atomik"], "did you mean 'atomic'?"),
     (["--net", "heuristik-1"], "did you mean 'heuristic-1'?"),

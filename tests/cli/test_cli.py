@@ -129,6 +129,7 @@ def test_bench_prints_what_openbench_reads(run: Run) -> None:
         (("train", "gardner-laptop", "--set", "selfplay.visits=abc"), "'abc'"),
         (("demo", "xiangqi"), "xiangqi"),
         (("demo", "atomic", "--seed", "-1"), "seed"),
+        (("demo", "atomic", "--seed", "9" * 30), "is not a whole number from 0 to 2^63"),
         (("demo", "atomic", "--delay", "nan"), "delay"),
         (("nonsense",), "nonsense"),
         (("--nonsense",), "--nonsense"),

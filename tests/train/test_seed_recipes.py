@@ -218,7 +218,7 @@ def test_the_phases_of_002_leave_their_files(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["-o", "games.txt"], "games.txt: the name of the file must end in .csv, .pgn, .jsonl"),
+        (["-o", "games.txt"], "games.txt: the name of the file must end in .csv or .pgn or .jsonl"),
         (["-o", "a.csv", "--stage", "gat"], "no metrics of the stage 'gat'; there are learn, play, gate"),
         (["-o", "a.pgn", "--stage", "gate"], "--stage chooses metrics, which .pgn does not have"),
         (["-o", "a.csv", "--games", "3"], "--games chooses games, which .csv does not have"),

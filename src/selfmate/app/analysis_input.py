@@ -67,7 +67,7 @@ def read_input(what: str | None, variant: str, *, asked: bool = False) -> Analys
         if BOARD_OF_FEN.fullmatch(what):
             what = what.replace("_", " ")
         elif "/" not in what or not what.split()[1:]:
-            raise SelfmateError(f"{clip(what)}: neither a file nor a FEN", what)
+            raise SelfmateError(f"{clip(what) or 'an empty name'}: neither a file nor a FEN", what)
         position = _one_position(what, variant, asked=asked)
         return AnalysisInput(lambda: iter([position]))
     if not path.is_file():

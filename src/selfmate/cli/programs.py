@@ -118,7 +118,12 @@ def demo(
     variant: Annotated[str, typer.Argument(help="chess, atomic, gardner, … or chess960, atomic960")] = "atomic",
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, help="Random seed; the same seed repeats a game (default: a new one)."),
+        typer.Option(
+            "--seed",
+            parser=read_seed,
+            metavar="N",
+            help="Random seed; the same seed repeats a game (default: a new one).",
+        ),
     ] = None,
     delay: Annotated[
         float | None, typer.Option("--delay", min=0, max=60, help="Seconds between moves (default: 0.4 in a terminal).")

@@ -42,7 +42,7 @@ def records(
 
     kind = output.suffix.lower()
     if kind not in KINDS:
-        raise SelfmateError(f"{output}: the name of the file must end in {', '.join(KINDS)}", str(output))
+        raise SelfmateError(f"{output}: the name of the file must end in {' or '.join(KINDS)}", str(output))
     if stage is not None and kind != ".csv":
         raise SelfmateError(f"--stage chooses metrics, which {kind} does not have; write a .csv", stage)
     if games is not None and kind == ".csv":
