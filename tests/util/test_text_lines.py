@@ -6,14 +6,14 @@ import bz2
 import gzip
 import io
 import lzma
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from selfmate.app.analysis_input import read_input
-from selfmate.board.epd import read_epd
+from selfmate.board.epd import read_epd, read_perft_suite, read_tactics
 from selfmate.board.pgn import read_games
 from selfmate.board.puzzles import read_puzzles
 from selfmate.errors import EpdError, PgnError, SelfmateError
@@ -73,3 +73,25 @@ def test_a_fen_may_have_underscores_for_spaces_and_a_bare_board_is_told_what_it_
     assert [epd.position.fen() for epd in found()] == [fen]
     with pytest.raises(SelfmateError, match="a FEN has a board, a turn"):
         read_input(fen.split()[0], "chess")
+
+
+class _Endless(io.BytesIO):
+    """A file of one line that has no end, such as a device; nothing may read far into it."""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        assert size is not None
+        assert size > 0
+        self.read_bytes = getattr(self, "read_bytes", 0) + size
+        assert self.read_bytes < 10_000_000
+        return b"x" * size
+
+
+@pytest.mark.parametrize(
+    ("reader", "kind"),
+    [(read_games, PgnError), (read_epd, EpdError), (read_perft_suite, EpdError), (read_tactics, EpdError)],
+)
+def test_the_end_of_a_line_that_is_too_long_is_not_waited_for(
+    reader: Callable[[io.BytesIO], Iterator[object]], kind: type[SelfmateError]
+) -> None:
+    with pytest.raises(kind, match=r"line 1: the .* is longer than"):
+        list(reader(_Endless()))

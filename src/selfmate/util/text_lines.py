@@ -59,10 +59,10 @@ def numbered_lines(
             check_text(raw, refuse)
         line = decode(raw)
         if len(raw) == most and line[-1] != "\n":
-            rest = raw
+            yield number, line[: limit + 1]
+            rest = raw  # passed over after it was yielded: a caller that refuses such a line never waits for its end
             while rest and decode(rest)[-1] != "\n":
                 rest = source.readline(most)
-            yield number, line[: limit + 1]
             continue
         line = line.rstrip("\r\n")
         if "\r" in line:  # line ends of the classic Mac OS, or a stray one
