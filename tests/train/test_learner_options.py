@@ -25,6 +25,7 @@ from selfmate.train.learner import Learner
 from selfmate.train.losses import compute_losses, shaped_value
 from selfmate.train.sampling import Sampler, draw_recent
 from selfmate.train.teacher import Teacher
+from selfmate.util.random_streams import stream
 
 SURE: Final = 4.5
 RECIPE: Final = smoke(load("gardner-laptop"))
@@ -261,6 +262,35 @@ def test_shaped_values_are_sums_of_rewards(
         assert found[row] == pytest.approx(total + discount * float(result[row]), abs=1e-5)
 
 
+@pytest.mark.parametrize("key", ["shaping", "material_nudge"])
+@pytest.mark.parametrize("also", [{}, {"epochs": 1.0}, {"recency": 1.0}], ids=str)
+def test_batches_know_the_final_material_where_a_target_needs_it(
+    buffer: Buffer, replayed: dict[int, list[Position]], key: str, also: dict[str, Any]
+) -> None:
+    """It costs time to reach, so that it is left out elsewhere; with a schedule from the cycle on that needs it."""
+    keys = part(**{key: ((0, 0.0), (2, 0.1)), "batch": 60, **also})
+    for cycle in (1, 2):
+        samples = Sampler(buffer, keys, seed=5, cycle=cycle, first=0).sample(0)
+        for row in range(samples.size):
+            line = replayed[int(samples.game_ids[row])]
+            mover = is_white(line[int(samples.played[row])])
+            assert samples.final_material[row] == (material(line[-1], mover) if cycle == 2 else 0)
+        assert cycle == 1 or samples.final_material.any()
+
+
+def test_a_validation_has_the_targets_of_the_steps(buffer: Buffer) -> None:
+    keys: dict[str, Any] = {"shaping": 0.1, "value_loss": "mse", "value_mix": 0.0}
+    found, without = (make(**keys | {"shaping": weight}).validate(buffer, 0, batches=1) for weight in (0.1, 1e-9))
+    learner = make(**keys)
+    samples = buffer.sample(learner.part.batch, stream(5, "validate", 0, 0), False, True)  # type: ignore[arg-type]
+    with torch.no_grad():
+        wanted = learner._losses(learner.average, learner._bring(samples), 0)
+    assert found is not None
+    assert without is not None
+    assert found.value == pytest.approx(float(wanted[2]), rel=1e-6)
+    assert found.value != pytest.approx(without.value, rel=1e-3)
+
+
 # ---- rates and averages ---------------------------------------------------------------------------------------------
 
 
@@ -277,6 +307,12 @@ def test_the_rate_falls_along_a_cosine_in_each_cycle(buffer: Buffer) -> None:
     expected = [0.01 * (0.6 + 0.4 * math.cos(math.pi * step / 5)) for step in range(5)]
     expected += [0.01 * (0.6 + 0.4 * math.cos(math.pi * step / 7)) for step in range(7)]
     assert used == pytest.approx(expected)
+    used.clear()
+    learner = make(cosine_end=((0, 1.0), (2, 0.2)), learning_rate=((0, 0.01), (2, 0.02)), warmup=0, batch=8)
+    learner.learn(buffer, 3, 1, tell=lambda step, losses: used.append(learner.rate(1)))
+    learner.learn(buffer, 6, 2, tell=lambda step, losses: used.append(learner.rate(2)))
+    expected = [0.02 * (0.6 + 0.4 * math.cos(math.pi * step / 3)) for step in range(3)]
+    assert used == pytest.approx([0.01, 0.01, 0.01, *expected])
 
 
 def test_the_stochastic_average_is_the_mean_of_the_snapshots(buffer: Buffer) -> None:
@@ -316,6 +352,11 @@ def test_newer_positions_are_drawn_by_their_density(buffer: Buffer, recency: flo
     order = {game: number for number, game in enumerate(buffer.game_ids)}
     places = [order[int(game)] for step in range(4) for game in sampler.sample(step).game_ids]
     assert np.mean(places) / len(order) == pytest.approx((1 + recency) / (2 + recency), abs=0.04)
+    # From the cycle of its schedule on
+    scheduled, usual = (part(recency=each, batch=64) for each in (((0, 0.0), (2, recency)), 0.0))
+    for cycle, keys in ((1, usual), (2, part(recency=recency, batch=64))):
+        drawn = [Sampler(buffer, each, seed=5, cycle=cycle, first=0).sample(7) for each in (scheduled, keys)]
+        assert [each.game_ids.tolist() for each in drawn[:1]] == [each.game_ids.tolist() for each in drawn[1:]]
 
 
 def test_every_position_is_drawn_once_in_a_pass(buffer: Buffer) -> None:
@@ -336,6 +377,14 @@ def test_every_position_is_drawn_once_in_a_pass(buffer: Buffer) -> None:
     assert list(zip(again.game_ids.tolist(), again.played.tolist(), strict=True)) == drawn[-48:]
     other = Sampler(buffer, keys, seed=5, cycle=4, first=100).sample(100)
     assert list(zip(other.game_ids.tolist(), other.played.tolist(), strict=True)) != drawn[:48]
+
+
+def test_passes_begin_at_the_cycle_of_their_schedule(buffer: Buffer) -> None:
+    keys = part(epochs=((0, 0.0), (2, 1.0)), batch=48)
+    for cycle, wanted in ((1, part(epochs=0.0, batch=48)), (2, part(epochs=1.0, batch=48))):
+        found, expected = (Sampler(buffer, each, 5, cycle, 0).sample(0) for each in (keys, wanted))
+        assert found.game_ids.tolist() == expected.game_ids.tolist()
+        assert found.played.tolist() == expected.played.tolist()
 
 
 def test_the_oldest_games_are_forgotten_by_their_ids(games: list[GameRecord]) -> None:
@@ -409,6 +458,11 @@ def test_a_teacher_gives_the_values(
             _, _, value, plies = compute_losses((None, wanted, batch.plies + 32), batch, learner.part, cycle)
             assert float(value) == pytest.approx(0, abs=1e-9)
             assert float(plies) == pytest.approx(0.5)
+        # The teacher's value is that of the position: rewards on the way begin after its cycles
+        keys = part(**learner.part.model_dump() | {"shaping": 0.1, "shaping_discount": 0.9, "step_cost": 0.01})
+        taught, shaped = (compute_losses((None, batch.root_value, None), batch, keys, cycle)[2] for cycle in (1, 2))
+        assert float(taught) == pytest.approx(0, abs=1e-9)
+        assert float(shaped) > 0.01
     finally:
         teacher.close()
 

@@ -203,7 +203,9 @@ def value_losses(value: Tensor, batch: Batch, part: LearnerPart, cycle: int) -> 
     if value.ndim == 2 and value.shape[1] == 3:
         shares = value.softmax(1)
         value = shares[:, 0] - shares[:, 2]
-    wanted = shaped_value(target[:, 0] - target[:, 2], batch, part, cycle)
+    wanted = target[:, 0] - target[:, 2]
+    if not is_taught(part, cycle):
+        wanted = shaped_value(wanted, batch, part, cycle)
     compare = functional.mse_loss if part.value_loss == "mse" else functional.huber_loss
     return compare(value.reshape(wanted.shape), wanted, reduction="none")
 
