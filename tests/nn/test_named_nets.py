@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -21,9 +21,9 @@ from selfmate.evaluator.open import open_evaluator
 from selfmate.nn.architecture import layers, tensor_shapes
 from selfmate.nn.calibration import game_positions
 from selfmate.nn.checkpoint import WeightsError, load, read_net_config, save
-from selfmate.nn.config import NetConfig, NetError
+from selfmate.nn.config import ActivationName, NetConfig, NetError
 from selfmate.nn.encodings import encoding_of, sized_for
-from selfmate.nn.net import ConvNorm, Net, fold, fuse_for_tensor_cores
+from selfmate.nn.net import ACTIVATIONS, ConvNorm, Net, fold, fuse_for_tensor_cores
 from selfmate.nn.onnx import export_onnx, onnx_from_tensors
 from selfmate.nn.quantize import quantize
 from selfmate.nn.transfer import copy_matching_weights, transfer_tower
@@ -80,6 +80,19 @@ def test_every_evaluator_gives_the_answer_of_torch(kind: str, tmp_path: Path) ->
         assert "the core's kernels have no" in opened[2].choice_reason
         with pytest.raises(EvaluatorError, match="the core's kernels have no"):
             open_evaluator(tmp_path, backend="winograd")
+
+
+def test_activations_are_those_of_their_formulas() -> None:
+    """004: Mish (Misra 2019), x tanh(log(1 + exp(x))); 003: LeakyReLU with the slope 0.01."""
+    numbers = np.array([-3.0, -0.5, 0.0, 0.25, 4.0])
+    formulas = {
+        "relu": np.maximum(numbers, 0),
+        "leaky": np.where(numbers < 0, 0.01 * numbers, numbers),
+        "mish": numbers * np.tanh(np.log1p(np.exp(numbers))),
+    }
+    assert set(formulas) == set(get_args(ActivationName))
+    for name, expected in formulas.items():
+        assert ACTIVATIONS[name](torch.from_numpy(numbers)).tolist() == pytest.approx(expected.tolist(), abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["cloud", "counters", "plain"])

@@ -131,6 +131,7 @@ def test_a_bad_setting_is_refused_in_one_line(setting: str, reason: str) -> None
         (["select=ucb1", "tail=0.1"], "tail"),
         (["select=ucb1", "widening=1.0"], "widening"),
         (["select=noise", "cpuct_base=19652"], "cpuct_base"),
+        (["solver=false", "proven_means=true"], "proven_means"),
         (["reuse=true", "draw_score=0.1"], "draw_score"),
         (["reuse=true", "noise_epsilon=0.1", "noise_depth=[[0, 0], [4, 1]]"], "noise_depth"),
     ],

@@ -311,6 +311,8 @@ def test_a_gate_match_is_candidate_against_champion(tmp_path: Path, monkeypatch:
         "gate.games=6",
         "gate.visits=5",
         "gate.random_plies=1",
+        "search.cpuct=[[0, 1.5], [2, 2.5]]",
+        "gate.fpu_reduction=[[0, 0.5], [2, 0.25]]",
     )
     nets = [read_card(tmp_path / "run" / each.name).net_id for each in state_of(tmp_path / "run").checkpoints]
     assert len(set(nets)) == 3  # the first cycle has nothing to learn from
@@ -318,6 +320,7 @@ def test_a_gate_match_is_candidate_against_champion(tmp_path: Path, monkeypatch:
     assert [len(openings) for _, _, openings, _, _ in seen] == [3, 3]
     assert seen[0][2] != seen[1][2]
     assert all(Position("gardner", fen).fen().split()[1] == "b" for _, _, openings, _, _ in seen for fen in openings)
+    assert [(search.cpuct, search.fpu_reduction) for *_, search, _ in seen] == [(1.5, 0.5), (2.5, 0.25)]
     for *_, search, visits in seen:
         assert (search.gumbel_scale, search.noise_epsilon, visits) == (0.0, 0.0, 5)
 

@@ -29,7 +29,7 @@ from selfmate.recipe.reader import RecipeError
 from selfmate.recipe.schema import GatePart
 from selfmate.rundir.format import State
 from selfmate.train import gate as gate_module
-from selfmate.train.engine_match import rate_champion
+from selfmate.train.engine_match import play_engine, rate_champion
 from selfmate.train.gate import Matches
 from selfmate.train.gate_rules import GateTest, passes
 from selfmate.train.learner import Learner
@@ -257,6 +257,27 @@ def test_the_sequential_test_is_that_of_the_scores() -> None:
         assert 2 * test.state.pairs == count
 
 
+def test_each_error_of_the_sequential_test_has_its_key() -> None:
+    """A small `alpha` makes passing hard, a small `beta` refusing; at the cycle of their schedules."""
+
+    def pairs(first_wins: bool, alpha: Any, beta: Any, cycle: int = 0) -> int:
+        test = GateTest(GatePart(rule="sprt", p0=0.4, p1=0.6, alpha=alpha, beta=beta), cycle)
+        games: list[Any] = [Ended(number, first_wins) for number in range(200)]
+        test.follow(games)
+        assert test.state.verdict == ("H1" if first_wins else "H0")
+        assert test.state.pairs is not None
+        return test.state.pairs
+
+    for first_wins in (True, False):
+        careful, quick = pairs(first_wins, 0.0001, 0.4), pairs(first_wins, 0.4, 0.0001)
+        assert (careful > quick) if first_wins else (careful < quick)
+    rising = ((0, 0.4), (3, 0.0001))
+    assert (
+        pairs(True, rising, 0.4, 2) == pairs(True, 0.4, 0.4) < pairs(True, 0.0001, 0.4) == pairs(True, rising, 0.4, 3)
+    )
+    assert pairs(False, 0.4, rising, 2) == pairs(False, 0.4, 0.4) < pairs(False, 0.4, rising, 3)
+
+
 def test_the_gate_stops_when_the_test_is_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The verdict makes the champion, not the score: H1 passes, H0 and no decision do not."""
     waiting = ["H1", None, "H0"]
@@ -327,14 +348,23 @@ def test_the_first_candidates_play_what_explores() -> None:
 # ---- engines --------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_champion_plays_the_engine(tmp_path: Path) -> None:
+def test_a_new_champion_plays_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's knight moves are illegal after other moves, so that it loses its games and the rating is above."""
     settings = (
         f"progress.engine='{ENGINE}'",
         "progress.engine_games=2",
         "progress.engine_elo=1350",
+        "progress.visits=3",
         "selfplay.cycles=2",
     )
+    asked: list[dict[str, Any]] = []
+    real: Callable[..., Any] = play_engine
+
+    def play(*sides: Any, **options: Any) -> Any:
+        asked.append(options)
+        return real(*sides, **options)
+
+    monkeypatch.setattr(gate_module, "play_engine", play)
     go(tmp_path / "run", *settings, recipe="chess-laptop")
     lines = metrics_of(tmp_path / "run", "engine")
     assert [line["champion"] for line in lines] == [1, 2]
@@ -343,6 +373,7 @@ def test_a_new_champion_plays_the_engine(tmp_path: Path) -> None:
         assert line["elo"] >= 1350
         assert line["low"] < line["elo"]
     assert len(list((tmp_path / "run/engine").glob("*.pgn"))) == 2
+    assert [(each["engine_elo"], each["visits"], each["max_plies"]) for each in asked] == [(1350, 3, 12)] * 2
 
 
 def test_the_rating_is_that_of_bayeselo() -> None:

@@ -104,6 +104,23 @@ def test_generated_positions_have_the_men_of_their_phase(variant: str) -> None:
     assert {generate(variant, "middlegames", 5, turn).split()[1] for turn in "wb"} == {"w", "b"}
 
 
+def test_generated_positions_are_of_both_phases_and_sides() -> None:
+    """Half are middlegames, half endgames; with `starts_even`, White and Black are to move alike in either."""
+    settings = ("selfplay.starts=generated", "selfplay.starts_share=1.0")
+    men = sum(letter.isalpha() for letter in Position("gardner").board_fen())
+    seen = {}
+    for even in ("true", "false"):
+        starts = StartPositions(recipe_with(*settings, f"selfplay.starts_even={even}"), 3, ())
+        fens = [starts.fen(game, 0) for game in range(240)]
+        late = [sum(letter.isalpha() for letter in fen.split()[0]) < 0.5 * men for fen in fens if fen]
+        assert abs(binomial_z(sum(late), len(late), 0.5)) < SURE
+        turns = [starts._draw(number).split()[1] for number in range(80) if starts._draw(number)]
+        seen[even] = [turn == "wb"[number & 1] for number, turn in enumerate(turns)]
+    assert len(seen["true"]) == 80
+    assert all(seen["true"])
+    assert not all(seen["false"])
+
+
 @pytest.mark.parametrize("variant", ["gardner", "atomic", "atomic960", "horde"])
 def test_a_handicap_is_a_start_without_some_men_of_one_side(variant: str) -> None:
     start = Position(variant).board_fen()
@@ -245,6 +262,40 @@ def test_what_cannot_be_is_refused(settings: tuple[str, ...], reason: str) -> No
         recipe_with(*settings)
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+# -- from the recipe to the pool ------------------------------------------------------------------
+
+
+def games_of(*settings: str) -> list[bytes]:
+    """Return games that a recipe's pool plays with a net of random answers."""
+    recipe = recipe_with("selfplay.max_plies=20", "selfplay.random_plies=0", *settings)
+    pool = selfplay_pool(recipe, 0, seed=3, concurrency=Concurrency(8, 0, ""), lanes=1, threads=1)
+    pool.start(0, 8)
+    pool.run("fake")
+    return [record.to_bytes() for record in pool.drain()]
+
+
+def test_the_temperature_by_move_reaches_the_pool() -> None:
+    warm = games_of("selfplay.temperature=1.0", "selfplay.temperature_plies=6")
+    assert games_of("selfplay.temperature_by_move=[[0, 1.0], [3, 0.0]]") == warm
+    assert games_of("selfplay.temperature_by_move=[[0, 0.0]]") == games_of("selfplay.temperature=0.0") != warm
+
+
+def test_leaves_of_one_search_fill_the_batch() -> None:
+    sizes = {}
+    for leaves in (1, 4):
+        settings = ("search.gumbel=false", "search.noise_epsilon=0.25", f"selfplay.leaves={leaves}")
+        recipe = recipe_with(*settings, "selfplay.visits=32", "selfplay.full_probability=1.0")
+        pool = selfplay_pool(recipe, 0, seed=3, concurrency=Concurrency(2, 0, ""), lanes=1, threads=1)
+        pool.start(0, 2)
+        found = []
+        for _ in range(12):
+            batch = pool.gather(0)
+            found.append(batch.size)
+            pool.apply(batch.ticket, *answer(batch))
+        sizes[leaves] = max(found)
+    assert sizes[1] <= 2 < sizes[4] <= 8
 
 
 # -- the cache of evaluations ---------------------------------------------------------------------
@@ -447,7 +498,12 @@ def test_a_run_with_every_option_can_be_stopped_anywhere(
     lines = metrics(tmp_path / "whole")
     assert all({"resigned", "resign_played_out", "resign_false", "judged", "starts"} <= line.keys() for line in lines)
     assert sum(line["resign_played_out"] for line in lines) > 0
+    games = list(RunReader.open(tmp_path / "whole").games())
     for line in lines:
+        mine = [record for record in games if record.game_id // line["games"] == line["cycle"]]
+        assert len(mine) == line["games"]
+        assert line["resigned"] == sum("resigns" in record.reason for record in mine) / len(mine)
+        assert line["judged"] == sum(record.judgement is not None for record in mine) / len(mine)
         if line["resign_played_out"]:
             assert line["resign_false_rate"] == line["resign_false"] / line["resign_played_out"]
     nets = [sorted((tmp_path / name / "checkpoints").glob("*/net.safetensors")) for name in ("whole", "stopped")]

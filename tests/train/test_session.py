@@ -29,7 +29,7 @@ from selfmate.train.gate import Matches
 from selfmate.train.learner import Losses
 from selfmate.train.memory import check_net, check_trees
 from selfmate.train.metrics import is_overfitted
-from selfmate.train.selfplay import CycleGames, SelfPlay, selfplay_pool
+from selfmate.train.selfplay import Concurrency, CycleGames, SelfPlay, selfplay_pool
 from selfmate.train.session import train
 from selfmate.train.session_time import SessionTime
 from selfmate.util import memory as memory_module
@@ -149,6 +149,20 @@ def resume(selfplay: SelfPlay, records: Sequence[GameRecord]) -> SelfPlay:
     resumed = SelfPlay(selfplay.recipe, 1, "cpu", records, continuous=True)
     resumed._evaluator, resumed.concurrency = selfplay._evaluator, selfplay.concurrency
     return resumed
+
+
+def test_continuous_self_play_follows_the_schedules_of_the_recipe(selfplay: SelfPlay) -> None:
+    """Games go on from cycle to cycle; their next searches are those of the new cycle."""
+    selfplay.recipe = change(selfplay.recipe, ["selfplay.visits=[[0, 4], [1, 12]]", "selfplay.full_probability=1.0"])
+    selfplay.concurrency = Concurrency(2, 0, "")  # games that are begun ahead have the search of the cycle before
+    most = []
+    for cycle in range(4):
+        games = selfplay.play(
+            cycle, list(range(8 * cycle, 8 * cycle + 8)), stopping=lambda: False, tell=lambda games: None
+        )
+        found = [sum(entry["visits"].values()) for record in games.records for entry in record.trained()]
+        most.append(max(found))
+    assert (most[0], most[-1]) == (4, 12)
 
 
 def test_games_that_a_session_did_not_save_begin_at_once(
