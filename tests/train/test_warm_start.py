@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -25,9 +26,10 @@ from selfmate.rundir.format import RunError, read_run
 from selfmate.train import warm_start as inherit_module
 from selfmate.train.batch import as_tensors
 from selfmate.train.learner import Learner
+from selfmate.train.learner_card import LearnerError
 from selfmate.train.session import Summary, train
 from selfmate.train.warm_start import averaged_net, inherit_weights
-from selfmate.util.files import write_file
+from selfmate.util.files import stamp_of, write_file
 from selfmate.util.signals import Stop
 
 SETTINGS = ("selfplay.max_plies=12", "progress.games=0", "gate.final_games=0")
@@ -206,6 +208,28 @@ def test_what_cannot_be_taken_over_is_refused(source: Path, tmp_path: Path) -> N
     with pytest.raises(RunError, match="this run has no complete cycle of games to learn from yet"):
         go(tmp_path / "new", source=tmp_path / "short")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(("key", "name"), [("encoder", "planes17"), ("policy", "moves"), ("value", "three")])
+def test_a_net_of_a_version_to_come_is_refused_before_the_run_starts(
+    source: Path, tmp_path: Path, key: str, name: str
+) -> None:
+    """The run is as its own version left it, with stamps that fit."""
+    later = tmp_path / "later"
+    shutil.copytree(source, later)
+    path = next((later / "learner").glob("*/learner.json"))
+    card, state = json.loads(path.read_text()), json.loads((later / "state.json").read_text())
+    card["net"][key] = name
+    path.write_text(json.dumps(card))
+    state["learner"]["files"]["learner.json"] = msgspec.to_builtins(stamp_of(path.read_bytes()))
+    (later / "state.json").write_text(json.dumps(state))
+    message = rf"learner\.json: {key} of a net must be one of .*, not '{name}'$"
+    for settings in ((), ("net.channels=12",)):
+        with pytest.raises(LearnerError, match=message):
+            go(tmp_path / "new", *settings, source=later)
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(LearnerError, match=message):
+        go(later, "selfplay.cycles=9")
 
 
 @pytest.mark.parametrize("kind", ["run", "net"])

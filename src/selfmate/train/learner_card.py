@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from selfmate.errors import SelfmateError
-from selfmate.nn.config import NetConfig
+from selfmate.nn.config import NetConfig, NetError
 from selfmate.nn.tensor_file import open_regular
 from selfmate.rundir.format import LEARNER_JSON
 
@@ -48,6 +48,12 @@ def read_learner_card(folder: Path) -> LearnerCard:
 
 
 def read_learner_config(folder: Path) -> NetConfig | None:
-    """Return the config of the net whose state is in a folder; None where an earlier version saved it."""
-    config = read_learner_card(folder).net
-    return None if config is None else NetConfig.from_dict(config)
+    """Return the config of the net whose state is in a folder; None where an earlier version saved it.
+
+    Raises `LearnerError` for a net that this version does not know.
+    """
+    config, path = read_learner_card(folder).net, folder / LEARNER_JSON
+    try:
+        return None if config is None else NetConfig.from_dict(config)
+    except NetError as error:
+        raise LearnerError(f"{path}: {error}", str(path)) from error

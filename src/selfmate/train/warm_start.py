@@ -79,6 +79,7 @@ def find_parent(source: Path, directory: Path, recipe: Recipe) -> Parent:
     assert state.learner is not None
     for name, stamp in state.learner.files.items():
         read_committed(source, f"{state.learner.name}/{name}", stamp)
+    learner_config(source, state)  # raises for a net of a version to come
     for shard in _wanted(state, at(recipe.learner.window, state.cycle)):
         read_committed(source, shard.name, shard.stamp)
     return Parent(name=manifest.name or source.resolve().name, cycle=state.cycle, net_id=card.net_id)
