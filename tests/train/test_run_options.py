@@ -33,6 +33,8 @@ from selfmate.train.engine_match import play_engine, rate_champion
 from selfmate.train.gate import Matches
 from selfmate.train.gate_rules import GateTest, passes
 from selfmate.train.learner import Learner
+from selfmate.train.lessons import _StepLog
+from selfmate.train.losses import Losses
 from selfmate.train.session import Summary, train
 from selfmate.train.watchdog import EXIT_CODE, Watchdog
 from selfmate.util.signals import Stop
@@ -136,6 +138,22 @@ def test_nets_and_losses_of_steps_are_kept(straight: list[Path]) -> None:
     assert [line["step"] for line in lines] == list(range(2, last + 1, 2))
     whole = [line["loss_total"] for line in metrics_of(straight[0], "learn") if "loss_total" in line]
     assert min(whole) / 2 < lines[0]["loss_total"] < 2 * max(whole)
+
+
+def test_losses_of_steps_are_means_since_the_line_before() -> None:
+    lines: list[dict[str, Any]] = []
+    lessons: Any = SimpleNamespace(
+        part=SimpleNamespace(log_every=3),
+        learner=SimpleNamespace(rate=lambda cycle: 0.25),
+        status=SimpleNamespace(),
+        log=lambda stage, cycle, **facts: lines.append({"stage": stage, "cycle": cycle, **facts}),
+    )
+    log = _StepLog(lessons, 4)
+    for step in range(2, 11):  # resumed after step 1
+        log(step, Losses(total=float(step), policy=2.0 * step, value=0.5, plies=0.0))
+    found = [(line["stage"], line["cycle"], line["step"], line["rate"], line["loss_total"]) for line in lines]
+    assert found == [("step", 4, 3, 0.25, 2.5), ("step", 4, 6, 0.25, 5.0), ("step", 4, 9, 0.25, 8.0)]
+    assert [line["loss_policy"] for line in lines] == [5.0, 10.0, 16.0]
 
 
 def test_learning_only_plays_nothing(tmp_path: Path) -> None:

@@ -545,6 +545,11 @@ def test_puzzles_of_a_run_begin_games_of_another(tmp_path: Path, run: Command) -
     assert found.bad_rows == 0
     assert len(found.fens) > 4
     assert found.white == len(found.fens) / 2
+    done = run("starts", tmp_path / "run", "-o", book, "--visits", "50")  # as they come
+    found = read_starts(recipe_with(f"selfplay.starts={book}"))
+    assert found is not None
+    assert found.white != len(found.fens) / 2
+    assert done.out.endswith(f" puzzles, {100 * found.white / len(found.fens):.1f} % with White to move.\n")
     (tmp_path / "empty").mkdir()
     for path, reason in (
         (tmp_path / "nothing", "neither a run nor a PGN file"),
