@@ -25,7 +25,7 @@ from selfmate.rundir.pack import pack
 from selfmate.rundir.reader import RunReader
 from selfmate.search.limit import Limit
 from selfmate.train.engines import engine_value, read_valuer
-from selfmate.train.judge import judge_games, material_value
+from selfmate.train.judge import _last_position, judge_games, material_value
 from selfmate.train.selfplay import Concurrency, native_evaluator, selfplay_pool
 from selfmate.train.session import train
 from selfmate.train.starts import StartPositions, generate, handicap, read_starts
@@ -371,6 +371,21 @@ def test_heuristic_1_judges_for_white() -> None:
     assert seen == {WHITE, BLACK}
 
 
+def test_games_of_chess960_are_judged_after_their_castling() -> None:
+    """An engine gets castling as the king's move to the rook's square."""
+    config = SelfPlayConfig(visits=2, max_plies=8, temperature=2.0, temperature_plies=8, full_probability=1.0)
+    pool = Pool("chess960", SearchConfig(), config, seed=5)
+    fen = "1rk3r1/pppppppp/8/8/8/8/PPPPPPPP/1RK3R1 w GBgb - 0 1"
+    pool.start_games([(fen, 0, 0)] * 40)
+    pool.run("fake")
+    castled = 0
+    for record in pool.drain():
+        position, moves = _last_position(record)
+        assert position.chess960
+        castled += bool({"c1b1", "c1g1", "c8b8", "c8g8"} & set(moves))
+    assert castled > 3
+
+
 def test_without_a_judge_games_stay_as_they_are() -> None:
     games = truncated_games()
     for judge in ("none", "search"):
@@ -462,6 +477,20 @@ def test_the_explorer_plays_until_a_candidate_has_passed(tmp_path: Path) -> None
                 is_heuristic.append(abs(float(wdl[0] - wdl[2]) - trained[ply]) < 0.01 or abs(trained[ply]) == 1)
             position.play(move)
         assert all(is_heuristic) == (record.game_id < 8)
+
+
+@pytest.mark.parametrize(
+    "player", ["selfplay.explorer=net", "selfplay.explorer=heuristic-1", "selfplay.uniform_cycles=2"]
+)
+def test_games_of_every_player_begin_at_starts_and_are_judged(tmp_path: Path, player: str) -> None:
+    starts = ("selfplay.starts=endgames", "selfplay.starts_share=1.0", "selfplay.judge=material", "gate.games=0")
+    train("gardner-laptop", tmp_path / "run", overrides=(*SETTINGS, player, *starts), smoke=True, device="cpu")
+    for line in metrics(tmp_path / "run"):
+        assert (line["starts"], line["judged"]) == (1.0, line["truncated"])
+        assert line["truncated"] > 0
+    for record in RunReader.open(tmp_path / "run").games():
+        assert record.start_fen != Position("gardner").fen()
+        assert (record.judgement is None) == (record.outcome is not None)
 
 
 # -- a whole run ----------------------------------------------------------------------------------
