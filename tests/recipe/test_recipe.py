@@ -86,6 +86,11 @@ BAD_SETTINGS = [
     ("learner.teacher_cycles=3", "learner.teacher: needed while learner.teacher_cycles is above 0"),
     ("learner.teacher='uci:stockfish'", "learner.teacher_cycles: 0, so that learner.teacher is never asked"),
     ("progress.engine_games=7", "progress.engine_games: openings are played in pairs"),
+    ("gate.p0=0.55", "gate.p1: not above gate.p0, so that the test has nothing to tell apart"),
+    (
+        "gate.p1=[[0, 0.6], [4, 0.5]]",
+        "gate.p1: not above gate.p0, so that the test has nothing to tell apart (from cycle 4)",
+    ),
     ("learner.ema=1.0", "learner.ema: expected a number from 0 to below 1, not 1.0"),
     ("learner.holdout=1", "learner.holdout: every game would only validate"),
     ("learner.window=10", "learner.window: smaller than one batch"),
