@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 
 from selfmate.studio import matches
+from selfmate.studio.match_sides import Side
+from selfmate.studio.matches import LiveMatches
+from selfmate.studio.messages import StartMatch
 from selfmate.studio.security import Access
-from studio_server import StudioServer
+from studio_server import StudioServer, studio_server
 
 
 def test_a_match_is_watched_to_its_end(server: StudioServer) -> None:
@@ -131,3 +134,44 @@ def test_a_match_that_no_page_watches_is_stopped(server: StudioServer, monkeypat
         )
         page.send("match.watch", id=match["id"])
         page.until("match.view", 60, status="stopped")
+
+
+def test_requests_at_the_same_time_do_not_pass_the_limit_of_matches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = matches.MOST_RUNNING + 1
+    together = threading.Barrier(requests, timeout=30)
+    open_sides = LiveMatches._open
+
+    def open_together(self: LiveMatches, request: StartMatch) -> list[Side]:
+        sides = open_sides(self, request)
+        together.wait()  # none is running yet when the last one has asked
+        return sides
+
+    monkeypatch.setattr(LiveMatches, "_open", open_together)
+    choice: dict[str, Any] = {
+        "variant": "horde",
+        "first": "heuristic-1",
+        "second": "random",
+        "games": 1000,
+        "visits": 1,
+    }
+    with studio_server(tmp_path) as server, server.page() as page:
+        asked = {page.send("match.start", **choice) for _ in range(requests)}
+        answers: list[dict[str, Any]] = []
+        while len(answers) < requests:
+            event = page.next()
+            answers += [event] if event["ask"] in asked else []
+        refused = [each["message"] for each in answers if each["type"] == "failure"]
+        assert refused == ["2 matches are running already: stop one of them, or wait."]
+        # One that has ended makes room.
+        monkeypatch.setattr(LiveMatches, "_open", open_sides)
+        first, second = (each for each in answers if each["type"] == "match.view")
+        assert page.ask("match.start", **choice)["message"] == refused[0]
+        page.send("match.stop", id=first["id"])
+        page.until("match.view", 30, id=first["id"], status="stopped")
+        third = page.ask("match.start", **choice)
+        assert third["type"] == "match.view"
+        for match in (second, third):
+            page.send("match.stop", id=match["id"])
+            page.until("match.view", 30, id=match["id"], status="stopped")
