@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from selfmate._core import VARIANTS
 from selfmate.board.position import Position
+from selfmate.studio import game_table, games
 from selfmate.studio.engine_move import GameSearcher
 from selfmate.studio.players import PlayerCatalog
 from studio_server import StudioServer
@@ -125,6 +126,44 @@ def test_draw_resign_rematch_and_hint(server: StudioServer) -> None:
         second = page.ask("game.rematch", id=game["id"])
         assert (second["you"], second["variant"]) == ("black", "atomic")
         assert page.ask("game.rematch", id=game["id"])["id"] == second["id"]
+
+
+def test_a_page_may_have_so_many_unfinished_games(server: StudioServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(game_table, "MOST_UNFINISHED", 3)
+    choice: dict[str, Any] = {"variant": "gardner", "color": "white", "player": "random"}
+    sentence = "3 games of this page are not over: end one of them, or reload the page."
+    with server.page() as other, server.page() as page:
+        other.game(**choice)
+        asked = {page.send("game.new", **choice) for _ in range(5)}  # at the same time
+        answers: list[dict[str, Any]] = []
+        while len(answers) < len(asked):
+            event = page.next()
+            answers += [event] if event["ask"] in asked else []
+        assert [each["message"] for each in answers if each["type"] == "failure"] == [sentence] * 2
+        game, *_ = [each for each in answers if each["type"] == "game.view"]
+        assert other.game(**choice)["type"] == "game.view"  # another page has its own
+        page.ask("game.open", id=game["id"])
+        page.send("game.resign", id=game["id"])
+        page.until("game.view", id=game["id"], thinking=False)
+        # A rematch is a new game, and the same one for who asks again.
+        again = page.ask("game.rematch", id=game["id"])
+        assert again["type"] == "game.view"
+        assert page.ask("game.new", **choice)["message"] == sentence
+        assert page.ask("game.rematch", id=game["id"])["id"] == again["id"]
+
+
+def test_a_full_server_drops_games_that_no_page_follows(server: StudioServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice: dict[str, Any] = {"variant": "gardner", "color": "white", "player": "random"}
+    with server.page() as page, server.page() as other:
+        mine = page.game(**choice)
+        abandoned = other.game(**choice)
+        other.send("game.leave", id=abandoned["id"])
+        monkeypatch.setattr(games, "MOST_GAMES", 2)
+        new = other.game(**choice)
+        listed = [each["id"] for each in other.ask("game.list")["games"]]
+        assert listed[:2] == [new["id"], mine["id"]]  # in memory, before those in files
+        page.send("game.move", id=mine["id"], ply=0, uci=mine["board"]["legal"][0]["uci"])
+        assert page.until("game.view", id=mine["id"])["moves"]
 
 
 def test_a_position_can_be_given_and_is_checked(server: StudioServer) -> None:

@@ -102,6 +102,8 @@ class Connection:
         self._outbox = Outbox()
         self._limit = RateLimit(REQUESTS_PER_SECOND, BURST)
         self._followed: set[str] = set()
+        self._mark = object()
+        """Stands for this page in the games that it starts, which outlive it."""
         self._analysis = AnalysisWorker(studio.catalog, self._send_analysis)
         self._engine = EngineWorker(studio.catalog, self._send_analysis)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -194,7 +196,7 @@ class Connection:
         return None
 
     async def _new_game(self, request: messages.NewGame) -> Event:
-        table = await self._studio.games.new(request)
+        table = await self._studio.games.new(request, self._mark)
         self._follow(table.id)
         return table.view(request.ask)
 
@@ -219,7 +221,7 @@ class Connection:
         self._studio.games.offer_draw(request.id)
 
     async def _rematch(self, request: messages.Rematch) -> Event:
-        table = await self._studio.games.rematch(request.id)
+        table = await self._studio.games.rematch(request.id, self._mark)
         self._follow(table.id)
         return table.view(request.ask)
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import Final
 
+from selfmate.errors import SelfmateError
 from selfmate.studio.engine_move import MoveSearcher
 from selfmate.studio.game_files import SavedGame
 from selfmate.studio.live_game import LiveGame
 from selfmate.studio.messages import Explanation, GameCard, GameView
 from selfmate.studio.players import GameStrength
 
-__all__ = ["Follower", "Table"]
+__all__ = ["MOST_UNFINISHED", "Follower", "Table", "TooManyGames", "check_room", "next_to_drop"]
 
+MOST_UNFINISHED: Final = 50
+"""Games of one page that are not over; a page could fill the server with its own otherwise."""
 Follower = Callable[[GameView], None]
+
+
+class TooManyGames(SelfmateError):
+    """A page has as many unfinished games as it may have."""
 
 
 @dataclass
@@ -27,6 +35,8 @@ class Table:
     player: str
     skill: GameStrength
     searcher: MoveSearcher
+    page: object = None
+    """What stands for the page that started the game; None: it was restored."""
     followers: set[Follower] = field(default_factory=set)
     explanation: Explanation | None = None
     notice: str = ""
@@ -93,3 +103,15 @@ class Table:
             your_turn=game.turn == game.you and board.result is None,
             result=board.result,
         )
+
+
+def check_room(tables: Collection[Table], page: object) -> None:
+    """Raise `TooManyGames` if a page may not start another game; None is no page."""
+    unfinished = sum(table.page is page and not table.game.is_over for table in tables)
+    if page is not None and unfinished >= MOST_UNFINISHED:
+        raise TooManyGames(f"{MOST_UNFINISHED} games of this page are not over: end one of them, or reload the page")
+
+
+def next_to_drop(tables: Collection[Table]) -> Table:
+    """Return the game that makes room for a new one: the oldest that no page follows; if there is none, the oldest."""
+    return min(tables, key=lambda table: bool(table.followers))

@@ -24,7 +24,7 @@ from selfmate.search.player import Player
 from selfmate.studio.board_view import start_position
 from selfmate.studio.engine_move import AbsentSearcher, ChosenMove, GameSearcher, MoveSearcher, accepts_draw
 from selfmate.studio.game_files import GameFiles
-from selfmate.studio.game_table import Follower, Table
+from selfmate.studio.game_table import Follower, Table, check_room, next_to_drop
 from selfmate.studio.kept_games import KeptGames
 from selfmate.studio.kept_trees import KeptTrees
 from selfmate.studio.live_game import GameOver, LiveGame
@@ -73,8 +73,12 @@ class Games:
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
-    async def new(self, request: NewGame) -> Table:
-        """Start a game; raises a `SelfmateError` for a position or player that there is not."""
+    async def new(self, request: NewGame, page: object = None) -> Table:
+        """Start a game of a page; raises a `SelfmateError` for a position or player that there is not.
+
+        A page with too many unfinished games gets `TooManyGames`.
+        """
+        check_room(self._tables.values(), page)
         variant = request.variant
         number = request.chess960
         if variant.endswith("960") and request.fen is None and number is None:
@@ -84,13 +88,14 @@ class Games:
             raise GameOver("in this position the game is over already")
         color: Color = random.choice(("white", "black")) if request.color == "random" else request.color
         player_id = request.player or self._catalog.default(variant)
-        return await self._begin(start, variant, color, player_id, request.elo, request.visits, request.clock)
+        return await self._begin(start, variant, color, player_id, request.elo, request.visits, request.clock, page)
 
-    async def rematch(self, game_id: str) -> Table:
+    async def rematch(self, game_id: str, page: object = None) -> Table:
         """Start the same game with the other colour, once; asked again, return that game."""
         old = self.table(game_id)
         if old.rematch is not None and old.rematch in self._tables:
             return self._tables[old.rematch]
+        check_room(self._tables.values(), page)
         game = old.game
         searcher = await self._in_thread(lambda: self._searcher(old.player, old.variant, old.skill))
         if old.rematch is not None and old.rematch in self._tables:  # asked for twice at the same time
@@ -102,6 +107,7 @@ class Games:
             old.player,
             old.skill,
             searcher,
+            page=page,
         )
         old.rematch = table.id
         self._changed(old)
@@ -263,13 +269,14 @@ class Games:
         elo: int | None,
         visits: int | None,
         control: TimeControl | None,
+        page: object,
     ) -> Table:
         def open_player() -> tuple[MoveSearcher, GameStrength]:
             skill = self._catalog.skill(player_id, elo, visits)
             return self._searcher(player_id, variant, skill), skill
 
         searcher, skill = await self._in_thread(open_player)
-        table = self._add(LiveGame(start, you=color, control=control), variant, player_id, skill, searcher)
+        table = self._add(LiveGame(start, you=color, control=control), variant, player_id, skill, searcher, page=page)
         self._go_on(table)
         return table
 
@@ -296,14 +303,16 @@ class Games:
         skill: GameStrength,
         searcher: MoveSearcher,
         game_id: str | None = None,
+        page: object = None,
     ) -> Table:
+        check_room(self._tables.values(), page)  # again: requests of a page that wait for a player at the same time
         while len(self._tables) >= MOST_GAMES:
-            _, oldest = self._tables.popitem(last=False)
+            oldest = self._tables.pop(next_to_drop(self._tables.values()).id)
             oldest.search_number += 1
             if oldest.flag is not None:
                 oldest.flag.cancel()
             self._trees.free(oldest)
-        table = Table(game_id or secrets.token_hex(8), game, variant, player, skill, searcher)
+        table = Table(game_id or secrets.token_hex(8), game, variant, player, skill, searcher, page)
         self._tables[table.id] = table
         return table
 
