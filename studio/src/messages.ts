@@ -776,7 +776,7 @@ export interface SavePgn {
   comment?: string;
 }
 
-/** Analyse a position until the limit; it replaces the analysis of this page. Answered by `AnalysisUpdate`s. `only` names the one root move to search ("why not this move?"). */
+/** Analyse a position until the limit; it replaces the analysis of this page. Answered by `AnalysisUpdate`s. */
 export interface StartAnalysis {
   type: "analysis.start";
   ask: number;
@@ -786,7 +786,6 @@ export interface StartAnalysis {
   player?: string | null;
   visits?: number | null;
   seconds?: number | null;
-  only?: string | null;
   /** Nodes of the search tree in every update; 0: none. */
   tree_nodes?: number;
 }

@@ -231,13 +231,6 @@ def test_values_are_whites_whoever_moves(server: StudioServer) -> None:
                     assert (node["value"] > 0) == ((turn == "w") == is_root_move), node
 
 
-def test_only_one_move_is_searched_when_one_is_named(server: StudioServer) -> None:
-    with server.page() as page:
-        ask = page.send("analysis.start", variant="chess", player="heuristic-1", visits=200, only="a2a3")
-        update = page.until("analysis.update", ask=ask, done=True)
-        assert {each["uci"] for each in update["candidates"] if each["visits"]} == {"a2a3"}
-
-
 def test_a_review_finds_the_blunder(server: StudioServer) -> None:
     fen = "r3k/ppp1p/5/PPPQP/R3K w - - 0 1"
     moves = ["a1b1", "a5b5", "d2d4"]  # the king takes the queen

@@ -82,8 +82,7 @@ class AnalysisWorker(PageWorker):
             self._session = name, TreeSession(player.evaluator, memory=MEMORY_BYTES)
         session = self._session[1]
         seconds = min(MOST_SECONDS, request.seconds or MOST_SECONDS)
-        only = [position.parse_uci(request.only)] if request.only else []
-        session.begin(position, Limit(visits=request.visits, seconds=seconds), config=play_config(), moves=only)
+        session.begin(position, Limit(visits=request.visits, seconds=seconds), config=play_config())
         sent, wait = time.perf_counter(), FIRST_UPDATE_SECONDS
 
         def update(done: bool) -> None:

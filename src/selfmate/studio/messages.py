@@ -491,10 +491,7 @@ class AskPosition(Request, frozen=True, kw_only=True, tag="position.ask"):
 
 
 class StartAnalysis(Request, frozen=True, kw_only=True, tag="analysis.start"):
-    """Analyse a position until the limit; it replaces the analysis of this page. Answered by `AnalysisUpdate`s.
-
-    `only` names the one root move to search ("why not this move?").
-    """
+    """Analyse a position until the limit; it replaces the analysis of this page. Answered by `AnalysisUpdate`s."""
 
     variant: Name
     fen: FenText | None = None
@@ -502,7 +499,6 @@ class StartAnalysis(Request, frozen=True, kw_only=True, tag="analysis.start"):
     player: Name | None = None
     visits: Visits | None = None
     seconds: Seconds | None = None
-    only: Uci | None = None
     tree_nodes: Annotated[int, Meta(ge=0, le=2000)] = 0
     """Nodes of the search tree in every update; 0: none."""
 
