@@ -58,6 +58,25 @@ export function alignSeries(series: readonly ChartSeries[], stacked: boolean): A
   ];
 }
 
+/** A part of the horizontal axis. */
+export interface Zoom {
+  min: number;
+  max: number;
+}
+
+/** The ends of an axis from `low` to `high`, which is at least one step long. */
+export function wholeAxis(low: number, high: number): [number, number] {
+  return [low, Math.max(high, low + 1)];
+}
+
+/** The part of the axis that is shown of all values of x; null: all of it. */
+export function zoomOf(xs: ArrayLike<number>, shown: { min?: number; max?: number } | undefined): Zoom | null {
+  const [first, last, min, max] = [xs[0], xs[xs.length - 1], shown?.min, shown?.max];
+  if (first === undefined || last === undefined || min === undefined || max === undefined) return null;
+  const [low, high] = wholeAxis(first, last);
+  return min > low || max < high ? { min, max } : null;
+}
+
 /** The curves of a run with the first curve of each other run, which is named after its run. */
 export function besideCurves(own: ChartSeries[], others: readonly RunView[], chart: string): ChartSeries[] {
   const theirs = others.flatMap((view) => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { JudgedGame, RunView } from "../src/messages";
 import { count, percent } from "../src/format";
-import { alignSeries, besideCurves, distinctSteps, judgementCurves } from "../src/series";
+import { alignSeries, besideCurves, distinctSteps, judgementCurves, zoomOf } from "../src/series";
 import { sparkPath } from "../src/ui/Sparkline";
 
 it("gives all curves one x, with holes", () => {
@@ -62,4 +62,14 @@ it("takes only those ticks of an axis whose texts differ", () => {
   expect(distinctSteps(0.141, 0.144, percent)[0]).toBe(0.0001); // else the axis would have no tick at all
   const losses = distinctSteps(0, 1, (value) => value.toFixed(2));
   expect([losses[0], losses.includes(0.05), losses.includes(0.005)]).toEqual([0.01, true, false]);
+});
+
+it("knows a zoomed axis from a whole one", () => {
+  const cycles = [0, 1, 2, 3];
+  expect(zoomOf(cycles, { min: 0, max: 3 })).toBeNull();
+  expect(zoomOf(cycles, { min: 1, max: 3 })).toEqual({ min: 1, max: 3 });
+  expect(zoomOf(cycles, { min: 0, max: 2 })).toEqual({ min: 0, max: 2 });
+  expect(zoomOf([5], { min: 5, max: 6 })).toBeNull(); // the axis of one value
+  expect(zoomOf([], { min: 0, max: 1 })).toBeNull();
+  expect(zoomOf(cycles, {})).toBeNull(); // not drawn yet
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from selfmate.board.position import Position
 from studio_browser import PATIENCE_MS, Open, picture, shows
 from studio_server import studio_server
+from studio_trainer import MANIFEST
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make teststudio")
 expect = playwright.expect
@@ -121,3 +123,79 @@ def test_a_phone_shows_the_name_of_a_run(browser: Any, tmp_path: Path) -> None:
         expect(select).to_have_value("gardner-laptop-2")
         assert select.bounding_box()["width"] > 150
         page.close()
+
+
+def test_a_zoomed_chart_of_a_growing_run_stays_as_it_was_zoomed(browser: Any, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for name in ("growing", "other"):
+        (runs / name).mkdir(parents=True)
+        (runs / name / "manifest.json").write_text(json.dumps(MANIFEST))
+        grow(runs / name, range(20))
+    with studio_server(runs) as server:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{server.url}#train/growing")
+        card = page.locator(".ch", has=page.get_by_role("heading", name="Plies a game"))
+        plot, whole = card.locator(".u-over"), card.get_by_role("button", name="Show all")
+        assert ends(page, card) == (0, 19)
+        expect(whole).to_have_count(0)
+        drag_across(page, plot, 0.5, 0.75)
+        expect(whole).to_be_visible()
+        zoomed = ends(page, card)
+        assert zoomed[0] in (9, 10)
+        assert zoomed[1] in (14, 15)
+        # New values come, the theme makes the plot anew.
+        grow(runs / "growing", range(20, 30))
+        expect(card.locator(".plot")).to_have_attribute("aria-label", "Plies a game: plies 59")
+        assert ends(page, card) == zoomed
+        page.keyboard.press("Shift+L")
+        assert ends(page, card) == zoomed
+        whole.click()
+        expect(whole).to_have_count(0)
+        assert ends(page, card) == (0, 29)
+        # A chart that is not zoomed grows; a zoom is that of one run.
+        grow(runs / "growing", range(30, 40))
+        expect(card.locator(".plot")).to_have_attribute("aria-label", "Plies a game: plies 69")
+        assert ends(page, card) == (0, 39)
+        drag_across(page, plot, 0.1, 0.3)
+        expect(whole).to_be_visible()
+        page.get_by_role("combobox", name="Run").select_option("other")
+        expect(card.locator(".plot")).to_have_attribute("aria-label", "Plies a game: plies 49")
+        assert ends(page, card) == (0, 19)
+        page.close()
+
+
+def grow(run: Path, cycles: range) -> None:
+    """Append the games of cycles to the measurements of a run."""
+    with (run / "metrics.jsonl").open("a") as file:
+        for cycle in cycles:
+            line = {"stage": "play", "cycle": cycle, "time": float(cycle), "games": 8, "plies": 30.0 + cycle}
+            file.write(json.dumps(line) + "\n")
+
+
+def drag_across(page: Any, plot: Any, start: float, end: float) -> None:
+    """Drag the mouse over a share of the width of a chart."""
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * start, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * end, box["y"] + 20, steps=5)
+    page.mouse.up()
+
+
+def ends(page: Any, card: Any) -> tuple[int, int]:
+    """Return the first and the last cycle that the pointer finds in a chart."""
+    place, found = card.locator(".plot"), []
+    place.scroll_into_view_if_needed()
+    for share in (0.0, 1.0):
+        page.mouse.move(5, 5)
+        expect(card.locator(".rd")).not_to_contain_text("cycle")
+        text = ""
+        for shift in range(1, 60):  # the plot may just be made anew, and knows nothing of the pointer then
+            box = card.locator(".u-over").bounding_box()
+            across = shift % 3 + 1 if share == 0 else box["width"] - shift % 3 - 1
+            page.mouse.move(box["x"] + across, box["y"] + box["height"] / 2)
+            page.wait_for_timeout(100)
+            text = card.locator(".rd").text_content()
+            if text.startswith("cycle"):
+                break
+        found.append(int(re.findall(r"cycle (\d+)", text)[0]))
+    return found[0], found[1]

@@ -1,9 +1,9 @@
 /** Curves with uPlot: one crosshair for all charts, names at the ends of the curves, bands for 95 % intervals. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { ChartSeries } from "../messages";
-import { alignSeries, distinctSteps } from "../series";
+import { alignSeries, distinctSteps, wholeAxis, zoomOf, type Zoom } from "../series";
 import { theme } from "../store";
 
 interface Props {
@@ -74,6 +74,9 @@ export function Chart({
   const box = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLSpanElement>(null);
   const plot = useRef<uPlot | null>(null);
+  /** What a user has chosen with the mouse; null: the whole axis. New values and a new plot keep it. */
+  const zoom = useRef<Zoom | null>(null);
+  const [isZoomed, setZoomed] = useState(false);
   const latest = useRef(series);
   latest.current = series;
   const names = series.map((each) => each.name).join("|");
@@ -94,6 +97,16 @@ export function Chart({
       return shown.length > 1 ? `${each.name} ${text}` : text;
     });
     readout.current.textContent = `${x === null || x === undefined ? "" : `${xName} ${x} · `}${words.join(" · ")}`;
+  }
+
+  function noteZoom(chart: uPlot): void {
+    zoom.current = zoomOf(chart.data[0], chart.scales["x"]);
+    setZoomed(zoom.current !== null);
+  }
+
+  function showAll(): void {
+    zoom.current = null;
+    plot.current?.setData(plot.current.data);
   }
 
   useEffect(() => {
@@ -146,7 +159,7 @@ export function Chart({
         legend: { show: false },
         cursor: { sync: { key: syncKey(xName) }, y: false, drag: { x: true, y: false } },
         scales: {
-          x: { time: false, range: (_, low, high) => [low, Math.max(high, low + 1)] },
+          x: { time: false, range: (_, low, high) => wholeAxis(low, high) },
           y: stacked ? { range: [0, 1] } : range ? { range } : {},
         },
         axes: [
@@ -160,12 +173,17 @@ export function Chart({
         ],
         series: [{}, ...withBands],
         bands,
-        hooks: { setCursor: [(chart) => show(chart.cursor.idx)], draw: [(chart) => drawErrors(chart, latest.current)] },
+        hooks: {
+          setCursor: [(chart) => show(chart.cursor.idx)],
+          setScale: [(chart, key) => key === "x" && noteZoom(chart)],
+          draw: [(chart) => drawErrors(chart, latest.current)],
+        },
       },
       alignSeries(series, stacked),
       element,
     );
     plot.current = made;
+    if (zoom.current) made.setScale("x", zoom.current);
     if (onPick)
       made.over.addEventListener("click", () => {
         const x = made.cursor.idx == null ? undefined : made.data[0][made.cursor.idx];
@@ -182,7 +200,8 @@ export function Chart({
   }, [names, stacked, height, dark, isEmpty, series.map((each) => each.error != null).join()]);
 
   useEffect(() => {
-    plot.current?.setData(alignSeries(series, stacked));
+    plot.current?.setData(alignSeries(series, stacked)); // shows the whole axis
+    if (zoom.current) plot.current?.setScale("x", zoom.current);
     show(plot.current?.cursor.idx ?? null);
   }, [series]);
 
@@ -195,6 +214,11 @@ export function Chart({
         <h2>{title}</h2>
         {note && <span class="sm mut hide-s nowrap">{note}</span>}
         <span class="rd num" ref={readout} />
+        {isZoomed && (
+          <button type="button" class="btn small ghost" onClick={showAll}>
+            Show all
+          </button>
+        )}
       </header>
       {isEmpty ? (
         <div class="empty" style={{ height: `${height}px` }}>

@@ -119,7 +119,7 @@ export function TrainView() {
             ) : tab === "match" ? (
               <MatchPanel key={view.run.id} variant={view.run.variant} {...matchPlayers(view)} />
             ) : (
-              <Watch view={view} beside={beside} />
+              <Watch key={view.run.id} view={view} beside={beside} />
             )}
           </div>
         </>
