@@ -9,8 +9,8 @@ import {
   whyNoAnalysis,
   whyNot,
 } from "../src/analysis";
-import type { AnalysisUpdate, Candidate } from "../src/messages";
-import { worstMoves } from "../src/review";
+import type { AnalysisUpdate, Candidate, ReviewedMove } from "../src/messages";
+import { provenStretches, worstMoves } from "../src/review";
 import { spreadLabels } from "../src/ui/ValueGraph";
 
 const candidate = (uci: string, share: number, prior = 0.1): Candidate => ({
@@ -112,4 +112,15 @@ it("says what a move costs the side that plays it", () => {
   // A search that has only begun says nothing, unless it has a proof.
   expect(whyNot(known("x w", 0.4, [best]), { ...after, visits: 0 }, "a2a3", "a3")).toBeNull();
   expect(whyNot(known("x w", 0.4, [best]), { ...after, visits: 0, proven: 1 }, "a2a3", "a3")).not.toBeNull();
+});
+
+it("joins proven positions with the same result", () => {
+  const move = (ply: number, proven: number | null): ReviewedMove => ({ ply, proven }) as ReviewedMove;
+  const review = [move(0, null), move(1, 5), move(2, 4), move(3, -3), undefined, move(5, -1), move(6, 0)];
+  expect(provenStretches(review)).toEqual([
+    { first: 1, last: 2, result: 1 },
+    { first: 3, last: 3, result: -1 },
+    { first: 5, last: 5, result: -1 },
+    { first: 6, last: 6, result: 0 },
+  ]);
 });

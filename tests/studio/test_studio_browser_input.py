@@ -248,6 +248,31 @@ def test_a_whole_share_fits_its_label_and_a_proof_has_a_winner(open_page: Open, 
     assert value.bounding_box()["height"] < 40
 
 
+@pytest.mark.parametrize(
+    ("fen", "moves", "winner", "is_high"),
+    [
+        ("7k/8/8/8/8/8/R7/1R2K3 w - - 0 1", "a2a7 h8g8 b1b8", "White", True),
+        ("1r2k3/r7/8/8/8/8/8/7K b - - 0 1", "a7a2 h1g1 b8b1", "Black", False),
+    ],
+)
+def test_the_value_graph_marks_what_is_proven(
+    open_page: Open, fen: str, moves: str, winner: str, is_high: bool
+) -> None:
+    page = open_page(f"#study?variant=chess&player=heuristic-1&fen={fen}&moves={moves}")
+    expect(page.locator(".key-proven")).to_have_count(0)
+    page.get_by_role("button", name="Find the mistakes").click()
+    page.locator(".key-proven").wait_for(timeout=PATIENCE_MS)
+    graph = page.locator(".value-graph")
+    words = re.compile(f"After Ra. to Kg. a win of {winner} is proven")
+    expect(graph).to_have_attribute("aria-label", words, timeout=PATIENCE_MS)
+    mark, plot = graph.locator(".proven").bounding_box(), graph.locator(".plot").bounding_box()
+    place = (mark["y"] + mark["height"] / 2 - plot["y"]) / plot["height"]
+    assert place < 0.1 if is_high else place > 0.9
+    # From the position after the first move to that after the second of three.
+    assert mark["x"] == pytest.approx(plot["x"] + plot["width"] / 3, abs=8)
+    assert mark["width"] == pytest.approx(plot["width"] / 3, abs=16)
+
+
 @pytest.mark.parametrize("width", [768, 820, 1024, 1279])
 def test_nothing_of_the_study_is_cut_on_a_tablet(open_page: Open, width: int) -> None:
     page = open_page("#study/tree", width=width, height=768)

@@ -1,6 +1,7 @@
-/** White's value over a game, with the moves that lost most. A click shows the position. */
+/** White's value over a game, with the moves that lost most and what is proven. A click shows the position. */
 import { signed } from "../format";
 import type { ReviewedMove } from "../messages";
+import { provenStretches } from "../review";
 
 interface Props {
   review: (ReviewedMove | undefined)[];
@@ -28,13 +29,18 @@ export function ValueGraph({ review, worst, sans, shown, onShow }: Props) {
     58,
     WIDTH - RIGHT - 24,
   );
-  const summary = worst.map((move) => `${sans[move.ply] ?? ""} lost ${move.loss.toFixed(2)}`).join(", ");
+  const lost = worst.map((move) => `${sans[move.ply] ?? ""} lost ${move.loss.toFixed(2)}`).join(", ");
+  const proven = provenStretches(review);
+  const known = proven.map(({ first, last, result }) => {
+    const moves = first === last ? (sans[first] ?? "") : `${sans[first] ?? ""} to ${sans[last] ?? ""}`;
+    return ` After ${moves} ${result > 0 ? "a win of White" : result < 0 ? "a win of Black" : "a draw"} is proven.`;
+  });
   return (
     <svg
       class="value-graph"
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       role="img"
-      aria-label={`White's value over the game. ${summary || "No large mistake was found."}`}
+      aria-label={`White's value over the game. ${lost || "No large mistake was found"}.${known.join("")}`}
       preserveAspectRatio="none"
       onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
@@ -53,6 +59,17 @@ export function ValueGraph({ review, worst, sans, shown, onShow }: Props) {
       ))}
       {last && <path class="area" d={`M${x(0)} ${y(0)}L${line}L${last[0].toFixed(1)} ${y(0)}Z`} />}
       {last && <path class="ln s1" d={`M${line}`} />}
+      {proven.map(({ first, last, result }) => (
+        <rect
+          key={first}
+          class="proven"
+          x={x(first + 1) - 4}
+          y={y(result) - (result < 0 ? 4 : 0)}
+          width={x(last + 1) - x(first + 1) + 8}
+          height={4}
+          rx={1}
+        />
+      ))}
       {worst.map((move, index) => {
         const [px, py] = [x(move.ply + 1), y(move.value)];
         const down = move.value < move.before;

@@ -460,6 +460,12 @@ function GraphCard({ tree, main, shown, review, onShow, onReview }: GraphCardPro
     <div class={main.length ? "card vg" : "card vg hide-s"}>
       <header>
         <h2>Value over the game</h2>
+        {review?.moves.some((move) => move && move.proven !== null) && (
+          <span class="sm mut lg hide-s">
+            <i class="key-proven" />
+            proven
+          </span>
+        )}
         <span class="sp" />
         <span class="sm mut num">
           {review && review.progress < 1
