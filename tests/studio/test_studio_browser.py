@@ -394,6 +394,7 @@ def test_a_tour_leads_through_the_views_and_can_be_left(open_page: Open) -> None
     expect(page.locator(".tour")).to_have_count(0)
     page.goto(page.url.partition("#")[0] + "#home")
     page.get_by_role("button", name="A tour of one minute").click()
+    expect(page.locator(".tour")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".tour")).to_have_count(0)
 
