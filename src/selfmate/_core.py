@@ -18,5 +18,21 @@ if not _cpu.can_run(_name):
 
 if _name == "v3":
     from selfmate._core_v3 import *  # noqa: F403
+    from selfmate._core_v3 import ConfigField as _ConfigField
 else:
     from selfmate._core_v2 import *  # noqa: F403
+    from selfmate._core_v2 import ConfigField as _ConfigField
+
+
+def _field_repr(field: _ConfigField) -> str:
+    """Return a field of a config in one line: name, type, default, range and help."""
+    default = "required" if field.is_required else f"default {field.default!r}"
+    within = ""
+    if field.choices:
+        within = f", one of {', '.join(field.choices)}"
+    elif field.minimum is not None:
+        within = f", {'above' if field.is_above_minimum else 'from'} {field.minimum:,.15g} to {field.maximum:,.15g}"
+    return f"<ConfigField {field.name}: {field.type.__name__}, {default}{within}; {field.help}>"
+
+
+_ConfigField.__repr__ = _field_repr

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import html
 import math
+import numbers
 import re
 from collections.abc import Iterable
 from typing import TypedDict
@@ -21,7 +22,7 @@ from typing import TypedDict
 from selfmate import _core
 from selfmate._core import BLACK, WHITE, Move, square_name
 from selfmate.errors import SelfmateError, clip, clip_repr
-from selfmate.util.numbers import flag
+from selfmate.util.numbers import flag, whole_number
 
 __all__ = ["Arrow", "BoardOptions", "board"]
 
@@ -165,14 +166,14 @@ def board(
     """
     if not isinstance(position, _core.Position):
         raise SelfmateError(f"a board is drawn of a Position, not of {clip_repr(position)}", clip_repr(position))
-    if not 1 <= size <= MAX_SIZE:
-        shown = clip_repr(size)
-        raise SelfmateError(f"size is {shown}, must be from 1 to {MAX_SIZE} pixels", shown)
+    size = whole_number("size", size, 1, MAX_SIZE, SelfmateError)
     orientation = flag("orientation", orientation, SelfmateError)
+    if not isinstance(last_move, Move | None):
+        raise SelfmateError(f"last_move must be a Move, not {clip_repr(last_move)}", clip_repr(last_move))
     drawing = _Drawing(position, orientation)
     drawing.open(size)
     drawing.squares()
-    if coordinates:
+    if flag("coordinates", coordinates, SelfmateError):
         drawing.coordinates()
     if last_move is not None:
         drawing.highlight(last_move)
@@ -213,9 +214,12 @@ class _Drawing:
     def corner(self, square: int) -> tuple[int, int]:
         """Return x and y of the upper left corner of a square; raise for one that is not on the board."""
         files, ranks = self.position.files, self.position.ranks
-        rank, file = divmod(square, 8)
+        number: object = square
+        whole = isinstance(number, numbers.Integral) and not isinstance(number, bool)
+        rank, file = divmod(square, 8) if whole else (-1, -1)
         if not (0 <= file < files and 0 <= rank < ranks):
-            raise SelfmateError(f"no square {square} on a board of {files} by {ranks}", str(square))
+            shown = clip_repr(square)
+            raise SelfmateError(f"no square {shown} on a board of {files} by {ranks}", shown)
         if self.orientation == WHITE:
             return file * CELL, (ranks - 1 - rank) * CELL
         return (files - 1 - file) * CELL, rank * CELL

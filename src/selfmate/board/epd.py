@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from selfmate._core import Move
 from selfmate.board.position import Position
 from selfmate.errors import EpdError, MoveError, SelfmateError, clip
+from selfmate.util.numbers import whole_number
 from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Epd", "PerftLine", "Tactic", "parse_epd", "read_epd", "read_perft_suite", "read_tactics"]
 
 MAX_LINE_CHARS = 1 << 14
 """Longest line that is read: 16 KiB."""
+MAX_LINES = (1 << 63) - 1
 MOVE_LISTS = ("bm", "am")  # best moves, avoid moves: each is a move of the position itself
 SINGLE_MOVES = ("pm", "sm")  # predicted move, supplied move
 MOVE_LINES = ("pv",)  # predicted variation: consecutive moves
@@ -84,6 +86,8 @@ def parse_epd(line: str, variant: str = "chess", *, lenient: bool = False, numbe
     ...
     selfmate.errors.EpdError: bm: 'Ka9' is not a move like Nf3, exd5, O-O or e8=Q
     """
+    if number is not None:
+        number = whole_number("number", number, 1, MAX_LINES, EpdError)
     _check_length(line, number)
     # 1. Split the line into position and operations.
     head = POSITION.match(line)

@@ -15,7 +15,7 @@ from typing import Any
 
 from selfmate._core import Move
 from selfmate.board.position import Position
-from selfmate.errors import PgnError
+from selfmate.errors import PgnError, clip_repr
 
 __all__ = ["GameTree", "MoveNode", "Node"]
 
@@ -122,8 +122,9 @@ class Node:
         >>> game.add_variation("e2e4", comment="the king's pawn", nags=[1]).san()
         'e4'
         """
+        text = one_paragraph(comment)  # what is no text is refused before anything changes
         node = MoveNode(self, self.position().play(move))
-        node.comment = comment
+        node._comment = text
         node.nags.update(nags)
         self.variations.append(node)
         return node
@@ -295,6 +296,8 @@ class GameTree(Node):
         >>> one.same_moves(other)
         False
         """
+        if not isinstance(other, GameTree):
+            raise PgnError(f"moves are compared with those of a game, not of {clip_repr(other)}", clip_repr(other))
         if self.start != other.start or self._comment != other._comment:
             return False
         pairs: list[tuple[Node, Node]] = [(self, other)]
@@ -328,4 +331,7 @@ def one_paragraph(text: str) -> str:
     >>> one_paragraph(" two\nlines ")
     'two lines'
     """
+    given: object = text
+    if not isinstance(given, str):
+        raise PgnError(f"a comment is a text, not {clip_repr(given)}", clip_repr(given))
     return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ").strip()

@@ -17,8 +17,8 @@ from selfmate import _core
 from selfmate.board.pgn_reader import GameReader, OnError, Repair, TaggedTree
 from selfmate.board.pgn_writer import movetext, variant_name
 from selfmate.board.position import Position
-from selfmate.errors import PgnError, SelfmateError, clip, clip_repr
-from selfmate.util.numbers import whole_number
+from selfmate.errors import PgnError, SelfmateError, UnknownVariant, clip, clip_repr
+from selfmate.util.numbers import flag, whole_number
 from selfmate.util.text_lines import Source, numbered_lines
 
 __all__ = ["Game", "Repair", "read_and_report", "read_games"]
@@ -76,6 +76,9 @@ class Game(TaggedTree):
         >>> str(Game.from_position(position)).splitlines()[-1]
         '1. f3 e5 2. g4 Qh4# 0-1'
         """
+        given: object = position
+        if not isinstance(given, _core.Position):
+            raise PgnError(f"a game is made of a Position, not of {clip_repr(given)}", clip_repr(given))
         start = Position(position)
         moves = [start.undo() for _ in position.move_stack]
         game = cls._from_start(start)
@@ -161,12 +164,17 @@ def read_games(
     >>> str(game.repairs[0])
     "line 1, column 13: 'g1f3' read as Nf3"
     """
+    lenient = flag("lenient", lenient, PgnError)
     if on_error is None:
         on_error = "collect" if lenient else "raise"
-    if on_error not in ("raise", "skip", "collect"):
+    handling: object = on_error
+    if not isinstance(handling, str) or handling not in ("raise", "skip", "collect"):
         shown = clip_repr(on_error)
         raise SelfmateError(f"on_error is {shown}, must be 'raise', 'skip' or 'collect'", shown)
     max_chars = whole_number("max_chars", max_chars, 1, LARGEST_MAX_CHARS, PgnError)
+    given: object = variant
+    if not isinstance(given, str):
+        raise UnknownVariant(f"the name of a variant is a text, not {clip_repr(given)}", clip_repr(given))
     return _read_games(source, on_error, max_chars, variant, lenient)
 
 

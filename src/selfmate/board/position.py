@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from selfmate import _core
 from selfmate._core import Move, Setup
-from selfmate.errors import InvalidMove, SelfmateError, clip_repr
+from selfmate.errors import InvalidMove, SelfmateError, UnknownVariant, clip_repr
+from selfmate.util.numbers import flag, whole_number
 
 if TYPE_CHECKING:
     from selfmate.board.board_svg import BoardOptions
@@ -59,7 +60,10 @@ class Position(_core.Position):
         >>> Position.chess960_start(0, "atomic")
         Position('atomic960', 'bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1')
         """
-        name = variant if str(variant).endswith("960") else f"{variant}960"
+        given: object = variant
+        if not isinstance(given, str):
+            raise UnknownVariant(f"the name of a variant is a text, not {clip_repr(given)}", clip_repr(given))
+        name = variant if variant.endswith("960") else f"{variant}960"
         return Position(name, chess960_fen(number))
 
     def push(self, move: Move | str) -> Move:
@@ -170,9 +174,8 @@ def chess960_fen(number: int, *, shredder: bool = False) -> str:
     >>> chess960_fen(959, shredder=True)
     'rkrnnqbb/pppppppp/8/8/8/8/PPPPPPPP/RKRNNQBB w CAca - 0 1'
     """
-    if isinstance(number, bool) or not 0 <= number < 960:
-        shown = clip_repr(number)
-        raise SelfmateError(f"no Chess960 position {shown}: numbers go from 0 to 959", shown)
+    number = whole_number("the number of a Chess960 position", number, 0, 959, SelfmateError)
+    shredder = flag("shredder", shredder, SelfmateError)
     # https://en.wikipedia.org/wiki/Fischer_random_chess_numbering_scheme
     rest, light_bishop = divmod(number, 4)
     rest, dark_bishop = divmod(rest, 4)

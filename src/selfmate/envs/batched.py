@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from selfmate import _core
 from selfmate.board.position import chess960_fen
-from selfmate.errors import ArrayError, EnvError, clip, clip_repr
+from selfmate.errors import ArrayError, EnvError, clip_repr
 from selfmate.util.numbers import whole_number
 
 __all__ = ["MAX_PLIES", "BatchedGames", "StepArrays", "checked_action", "checked_seed", "start_fens"]
@@ -141,8 +141,9 @@ def start_fens(variant: str, starts: Sequence[str]) -> list[str]:
     >>> len(start_fens("atomic960", ())), start_fens("atomic", ())
     (960, [])
     """
-    if isinstance(starts, str) or not all(isinstance(fen, str) for fen in starts):
-        raise EnvError("starts is a list of FENs", clip(str(starts)))
+    given: object = starts
+    if not isinstance(given, Sequence) or isinstance(given, str) or not all(isinstance(fen, str) for fen in starts):
+        raise EnvError("starts is a list of FENs", clip_repr(starts))
     if not starts and variant.endswith("960"):
         return [chess960_fen(number) for number in range(960)]
     return list(starts)

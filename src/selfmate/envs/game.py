@@ -67,6 +67,8 @@ class EnvGame:
 
     def start(self, random: np.random.Generator, options: Mapping[str, Any] | None = None) -> None:
         """Begin a game at a starting position drawn at random, or at the FEN of `options["fen"]`."""
+        if not isinstance(options, Mapping | None):
+            raise EnvError(f"options must be a dictionary, not {clip_repr(options)}", clip_repr(options))
         if options and "fen" in options:
             self.position = self._checked_start(str(options["fen"]))
         else:
@@ -114,6 +116,6 @@ def check_choice(name: str, given: object, choices: Sequence[str]) -> None:
     ...
     selfmate.errors.EnvError: on_illegal must be lose or raise, not 'ignore'
     """
-    if given not in choices:
+    if not isinstance(given, str) or given not in choices:
         shown = clip_repr(given)
         raise EnvError(f"{name} must be {' or '.join(choices)}, not {shown}", shown)

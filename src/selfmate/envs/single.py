@@ -28,6 +28,7 @@ from selfmate.evaluator.base import Evaluator
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player, check_limit
 from selfmate.search.spec import RANDOM
+from selfmate.util.numbers import flag
 
 __all__ = ["SEATS", "VariantEnv", "observation_space"]
 
@@ -93,10 +94,10 @@ class VariantEnv(gymnasium.Env[Observation, int]):
         self.game = EnvGame(variant, starts, max_plies)
         self.player = opponent if isinstance(opponent, Player) else Player(opponent)
         self.player.check(variant)
-        self.limit = limit or Limit(visits=64)
+        self.limit = Limit(visits=64) if limit is None else limit
         check_limit(self.limit)
         self.seat = seat
-        self.noise = noise
+        self.noise = flag("noise", noise, EnvError)
         self.on_illegal = on_illegal
         self.render_mode = render_mode
         self.white = True

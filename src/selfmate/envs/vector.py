@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from selfmate.envs.batched import BatchedGames
 from selfmate.envs.game import EnvGame
 from selfmate.envs.single import Observation, observation_space
-from selfmate.errors import ArrayError, IllegalMove, clip
+from selfmate.errors import ArrayError, EnvError, IllegalMove, clip
+from selfmate.util.numbers import flag
 
 __all__ = ["GamesVectorEnv"]
 
@@ -61,7 +62,7 @@ class GamesVectorEnv(VectorEnv[Observation, Any, Any]):
     ) -> None:
         self.games = BatchedGames(variant, games, seed=seed, starts=starts, max_plies=max_plies, threads=threads)
         self.num_envs = games
-        self.copy = copy
+        self.copy = flag("copy", copy, EnvError)
         one = EnvGame(variant)
         self.single_observation_space: gymnasium.Space[Any] = observation_space(one)
         self.single_action_space: gymnasium.Space[Any] = spaces.Discrete(one.sizes.policy_size)

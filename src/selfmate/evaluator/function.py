@@ -14,6 +14,7 @@ from selfmate.board.encoding import dense_planes
 from selfmate.errors import EvaluatorError, clip_repr
 from selfmate.evaluator.base import Evaluation, Evaluator
 from selfmate.nn.leaves import LeafBatch, Leaves
+from selfmate.util.text import is_utf8
 
 __all__ = ["FunctionEvaluator"]
 
@@ -46,7 +47,7 @@ class FunctionEvaluator(Evaluator):
         if not callable(function):
             raise EvaluatorError(f"a function is needed, not {type(function).__name__}", type(function).__name__)
         given: object = name
-        if not (isinstance(given, str) and given.strip()):
+        if not (isinstance(given, str) and given.strip() and is_utf8(given)):
             shown = clip_repr(given)
             raise EvaluatorError(f"an evaluator needs a name, not {shown}", shown)
         self.variant = sizes.variant

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from selfmate.errors import EvaluatorError, clip
+from selfmate.errors import EvaluatorError, clip_repr
 from selfmate.evaluator.backends import AUTO, BACKENDS, Backend, find_backend, is_device
 from selfmate.evaluator.base import NATIVE, Evaluator
 from selfmate.util.cpu import cpu_flags
@@ -38,12 +38,17 @@ def check_options(device: str, threads: int | None, backend: str | None) -> None
     ...
     selfmate.errors.EvaluatorError: unknown device 'tpu'; use cpu or cuda
     """
-    if not is_device(str(device)):
-        raise EvaluatorError(f"unknown device {clip(str(device))!r}; use cpu or cuda", str(device))
+    given: object = device
+    if not isinstance(given, str) or not is_device(device):
+        raise EvaluatorError(f"unknown device {clip_repr(device)}; use cpu or cuda", clip_repr(device))
     if threads is not None:
         whole_number("threads", threads, 1, MAX_THREADS, EvaluatorError)
-    if backend not in (None, AUTO):
-        find_backend(str(backend))
+    if backend is None:
+        return
+    if not isinstance(backend, str):
+        raise EvaluatorError(f"unknown backend {clip_repr(backend)}; a backend has a name", clip_repr(backend))
+    if backend != AUTO:
+        find_backend(backend)
 
 
 def open_evaluator(
@@ -77,7 +82,7 @@ def open_evaluator(
     shown = str(source) if isinstance(source, str | Path) else "the net"
     chosen, why = _choose(source, device, backend)
     if chosen is not None and device != "cpu" and chosen.module != "torch":
-        raise EvaluatorError(f"the backend {chosen.name} computes on the CPU, not on {clip(device)!r}", device)
+        raise EvaluatorError(f"the backend {chosen.name} computes on the CPU, not on {clip_repr(device)}", device)
     if chosen is not None and chosen.reads == "tensors" and shown.endswith(".onnx"):
         raise EvaluatorError(f"{shown}: {chosen.module} does not read ONNX files; give the folder of the net", shown)
     # 2. Open it.

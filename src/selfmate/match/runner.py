@@ -39,6 +39,7 @@ POLL_SECONDS: Final = 0.1
 """Between two looks at finished games."""
 PROGRESS_SECONDS: Final = 0.25
 """Least time between two reports of `play_match`."""
+MAX_LANES: Final = 1024
 MAX_PLIES: Final = next(field.maximum for field in SelfPlayConfig.fields() if field.name == "max_plies")
 """Longest game that `play_match` allows."""
 
@@ -155,7 +156,12 @@ def play_match(
     `stopping` ended the match. `tell` is called at the beginning, about every `PROGRESS_SECONDS`, and at the end.
     Openings are FENs, at least one. Raises `PlayerError` for anything else, and for numbers out of range.
     """
-    if isinstance(openings, str) or not all(isinstance(opening, str) for opening in openings):
+    given: object = openings
+    if (
+        not isinstance(given, Sequence)
+        or isinstance(given, str)
+        or not all(isinstance(opening, str) for opening in openings)
+    ):
         raise PlayerError("openings must be a list of FENs, such as [Position('chess').fen()]")
     if not openings:
         raise PlayerError("a match needs at least one opening")
@@ -163,6 +169,7 @@ def play_match(
         raise PlayerError(f"search must be a SearchConfig, not {type(search).__name__}", type(search).__name__)
     visits = whole_number("visits", visits, 1, MAX_VISITS, PlayerError)
     max_plies = whole_number("max_plies", max_plies, 1, MAX_PLIES, PlayerError)
+    lanes = None if lanes is None else whole_number("lanes", lanes, 1, MAX_LANES, PlayerError)
     games = schedule(2, openings)
     players = (Player(first), Player(second))
     pool = make_match_pool(

@@ -68,12 +68,20 @@ class RunReader:
     def open(cls, directory: str | Path) -> Self:
         """Return a reader of the run in a directory; raise `RunError` if there is none."""
         try:
-            return cls(Path(directory), *read_run(Path(directory)))
+            path = Path(directory)
+            return cls(path, *read_run(path))
         except (OSError, TypeError, ValueError) as error:
             if isinstance(error, RunError):
-                raise
+                if str(error).isprintable():
+                    raise
+                shown = "".join(letter if letter.isprintable() else "?" for letter in str(error))
+                raise RunError(shown, shown) from None
+            shown = clip_repr(directory)
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())  # an OSError repeats the path
-            raise RunError(f"{clip(str(directory))}: not a run directory: {reason}", str(directory)) from None
+            given: object = directory
+            if isinstance(given, str | Path) and str(given).isprintable():
+                shown = clip(str(given))
+            raise RunError(f"{shown}: not a run directory: {reason}", shown) from None
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r}, {self.variant}, cycle {self.cycle}, {self.state.games} games)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from selfmate._core import SearchConfig
+from selfmate.errors import SearchError
+from selfmate.util.numbers import flag
 
 __all__ = ["MAX_TREE_BYTES", "batch_size", "play_config"]
 
@@ -30,8 +32,11 @@ def play_config(
     `lcb` chooses the move with the highest lower confidence bound of its value instead of the most visited one, which
     scored 50 to 58 % in matches (docs/log.md). It is off with `noise`, whose purpose is variety, and with a `gumbel`
     root, which has no noise here and its own choice of the move. `draw_score` is the value of a draw for the side to
-    move at the root.
+    move at the root. Raises `SearchError` for what is no flag, and for numbers out of range.
     """
+    lcb, noise, gumbel = (
+        flag(name, value, SearchError) for name, value in (("lcb", lcb), ("noise", noise), ("gumbel", gumbel))
+    )
     return SearchConfig(
         stop_when_proven=False,  # a shorter win may exist
         lcb=lcb and not noise and not gumbel,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from selfmate import _core
 from selfmate._core import Move, Search
-from selfmate.errors import SearchError, clip
+from selfmate.errors import SearchError, clip, clip_repr
 from selfmate.util.frames import to_frame
 from selfmate.util.numbers import whole_number
 
@@ -23,6 +23,7 @@ __all__ = ["MAX_TREE_NODES", "SearchTree", "TreeNode", "read_tree"]
 MAX_TREE_NODES: Final = 1_000_000
 """Most nodes of a tree that are read; each takes about half a kilobyte as an object."""
 MAX_TREE_DEPTH: Final = 10_000
+MAX_INDENT: Final = 100
 MAX_MIN_VISITS: Final = (1 << 32) - 1
 
 
@@ -111,6 +112,9 @@ class SearchTree:
         """Return the node behind moves from the root; raise `SearchError` if the tree does not have it."""
         found = self.root
         for move in moves:
+            given: object = move
+            if not isinstance(given, Move | str):
+                raise SearchError(f"a move is a Move or UCI text, not {clip_repr(given)}", clip_repr(given))
             wanted = Move.from_uci(move) if isinstance(move, str) else move
             child = next((each for each in found.children if each.move == wanted), None)
             if child is None:
@@ -145,6 +149,8 @@ class SearchTree:
         """
         import json  # not needed by the UCI engine
 
+        if indent is not None:
+            indent = whole_number("indent", indent, 0, MAX_INDENT, SearchError)
         return json.dumps(self.to_dict(), indent=indent)
 
     def to_frame(self, library: str | None = None) -> Any:

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from selfmate.errors import MissingExtra, SelfmateError, clip
+from selfmate.errors import MissingExtra, SelfmateError, clip_repr
 
 __all__ = ["LIBRARIES", "to_frame"]
 
@@ -27,9 +27,10 @@ def to_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None) -
     ...
     selfmate.errors.SelfmateError: unknown DataFrame library 'excel'; use pandas or polars
     """
-    if library is not None and library not in LIBRARIES:
-        known = " or ".join(LIBRARIES)
-        raise SelfmateError(f"unknown DataFrame library {clip(library)!r}; use {known}", library)
+    given: object = library
+    if given is not None and not (isinstance(given, str) and given in LIBRARIES):
+        shown = clip_repr(given)
+        raise SelfmateError(f"unknown DataFrame library {shown}; use {' or '.join(LIBRARIES)}", shown)
     installed = [name for name in LIBRARIES if importlib.util.find_spec(name) is not None]
     wanted = library or (installed[0] if installed else LIBRARIES[0])
     if wanted not in installed:
