@@ -44,3 +44,25 @@ def test_a_seed_out_of_range_is_still_refused(seed: str, run: Command) -> None:
     done = run("train", "gardner-laptop", "--seed", seed)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "--seed" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("train", "gardner-laptop", "--smoke", "--run", ""), "--run"),
+        (("train", "gardner-laptop", "--smoke", "--run="), "--run"),
+        (("train", "gardner-laptop", "--smoke", "--from", ""), "--from"),
+        (("pack", "", "copy"), "RUN"),
+        (("pack", "runs/none", ""), "FOLDER"),
+        (("progress", ""), "RUN"),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_not_the_working_directory(words: tuple[str, ...], name: str, run: Command) -> None:
+    done = run(*words)
+    assert done == (2, "", f"selfmate: {name}: the path is empty; write . for this folder\n")
+    assert "the path is empty" not in run("pack", ".", "copy").err
+
+
+def test_an_empty_name_of_a_recipe_says_so(run: Command) -> None:
+    assert run("train", "") == (2, "", "selfmate: the name of a recipe is empty; selfmate train --list lists them\n")

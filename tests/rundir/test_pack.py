@@ -185,3 +185,13 @@ def test_a_damaged_run_is_not_copied(source: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=rf"{shard.name}: checksum mismatch: the file was changed or is damaged"):
         pack(tmp_path / "copy", tmp_path / "other", 64)
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "metrics.jsonl"])
+def test_a_run_that_could_not_be_resumed_is_not_copied(name: str, source: Path, tmp_path: Path) -> None:
+    pack(source, tmp_path / "copy", 64)
+    damaged = tmp_path / "copy" / name
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with pytest.raises(RunError, match=rf"{name}: .*: the file was changed or is damaged; restore it from a copy"):
+        pack(tmp_path / "copy", tmp_path / "other", 64)
+    assert not (tmp_path / "other").exists()

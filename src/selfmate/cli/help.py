@@ -7,11 +7,12 @@ The placeholder of a value is N for a number, PATH for a file or folder, and the
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
-from selfmate.errors import clip
+from selfmate.errors import SelfmateError, clip
 
 __all__ = ["Command", "Group", "describe_number"]
 
@@ -96,8 +97,21 @@ class Command(TyperCommand):
     """A command of `selfmate`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments."""
-        return super().parse_args(ctx, with_address(args))
+        """Parse the arguments; a path that is empty, such as that of an unset variable, raises `SelfmateError`.
+
+        An empty path would be the working directory.
+        """
+        given = list(args)
+        rest = super().parse_args(ctx, with_address(args))
+        if any(word == "" or re.fullmatch(r"-[^=]*=", word) for word in given) and "." not in given:
+            for parameter in self.get_params(ctx):
+                value = ctx.params.get(parameter.name)
+                paths = value if isinstance(value, list | tuple) else [value]
+                if any(isinstance(path, Path) and path == Path() for path in paths):
+                    is_option = parameter.param_type_name == "option"
+                    name = parameter.opts[0] if is_option else parameter.metavar or parameter.name.upper()
+                    raise SelfmateError(f"{name}: the path is empty; write . for this folder", name)
+        return rest
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, the one of --help included."""

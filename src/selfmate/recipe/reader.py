@@ -101,6 +101,8 @@ def load(name: str | Path) -> Recipe:
     ...
     selfmate.recipe.check.RecipeError: unknown recipe 'gardner-desktop'; did you mean 'gardner-laptop'?
     """
+    if not str(name):
+        raise RecipeError("the name of a recipe is empty; selfmate train --list lists them", "")
     text, where, folder = _read_text(str(name))
     try:
         return from_toml(text, folder, (where,))

@@ -27,6 +27,7 @@ from selfmate.rundir.format import (
     LEARNER_JSON,
     LEARNER_TENSORS,
     MOMENT_PREFIX,
+    RESTORE,
     STARTS,
     Checkpoint,
     Manifest,
@@ -41,7 +42,6 @@ from selfmate.util.files import Stamp, new_folder, stamp_folder, stamp_of, write
 
 __all__ = ["Packed", "copy_committed", "light_learner", "pack"]
 
-PLAIN_FILES: Final = ("manifest.json", "recipe.toml")
 SPARE: Final = 0.98
 """Fewer games than the mean size says, because newer ones may be longer."""
 
@@ -115,12 +115,16 @@ def _copy_all_but_games(
     run: Path, folder: Path, manifest: Manifest, state: State, checkpoints: Sequence[Checkpoint]
 ) -> tuple[Checkpoint, ...]:
     """Copy everything but games and learner; return the entries of the nets, which are compact in the copy."""
-    for name in PLAIN_FILES:
-        copy_committed(run, folder, name)
+    copy_committed(run, folder, "manifest.json")
+    copy_committed(run, folder, "recipe.toml", manifest.recipe_stamp)
     if manifest.starts_stamp is not None:
         copy_committed(run, folder, STARTS, manifest.starts_stamp)
     with (run / "metrics.jsonl").open("rb") as metrics:
-        (folder / "metrics.jsonl").write_bytes(metrics.read(state.metrics_bytes))
+        lines = metrics.read(state.metrics_bytes)
+    if len(lines) < state.metrics_bytes:
+        path = run / "metrics.jsonl"
+        raise RunError(f"{path}: {len(lines)} bytes instead of {state.metrics_bytes}: {RESTORE}", str(path))
+    (folder / "metrics.jsonl").write_bytes(lines)
     measured = [f"progress/{path.name}" for path in sorted((run / "progress").glob("*")) if path.is_file()]
     for name in (*state.matches, *state.pgn, *measured):
         copy_committed(run, folder, name)
