@@ -17,14 +17,14 @@ if not _cpu.can_run(_name):
     raise ImportError(f"this processor cannot run the core {_name!r} (x86-64-{_name})")
 
 if _name == "v3":
+    from selfmate import _core_v3 as _native
     from selfmate._core_v3 import *  # noqa: F403
-    from selfmate._core_v3 import ConfigField as _ConfigField
 else:
+    from selfmate import _core_v2 as _native
     from selfmate._core_v2 import *  # noqa: F403
-    from selfmate._core_v2 import ConfigField as _ConfigField
 
 
-def _field_repr(field: _ConfigField) -> str:
+def _field_repr(field: _native.ConfigField) -> str:
     """Return a field of a config in one line: name, type, default, range and help."""
     default = "required" if field.is_required else f"default {field.default!r}"
     within = ""
@@ -35,4 +35,18 @@ def _field_repr(field: _ConfigField) -> str:
     return f"<ConfigField {field.name}: {field.type.__name__}, {default}{within}; {field.help}>"
 
 
-_ConfigField.__repr__ = _field_repr
+def _record_repr(record: _native.GameRecord) -> str:
+    """Return a game in one line: id, variant, result, reason and length."""
+    name = f"{record.variant}960" if record.chess960 else record.variant
+    why = f", {record.reason}" if record.reason else ""
+    return f"<GameRecord {record.game_id}: {name} {record.result}{why}, {len(record.moves)} plies>"
+
+
+def _buffer_repr(buffer: _native.Buffer) -> str:
+    """Return the sizes of a buffer in one line."""
+    return f"<Buffer: {buffer.games} games, {buffer.positions} positions>"
+
+
+_native.ConfigField.__repr__ = _field_repr
+_native.GameRecord.__repr__ = _record_repr
+_native.Buffer.__repr__ = _buffer_repr

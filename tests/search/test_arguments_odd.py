@@ -26,6 +26,7 @@ from selfmate import (
     play_config,
     play_match,
     read_games,
+    selfplay_games,
     svg,
 )
 from selfmate.envs import BatchedGames, GamesVectorEnv, VariantAECEnv, VariantEnv
@@ -150,6 +151,19 @@ def test_a_field_of_a_config_shows_what_it_is() -> None:
     assert shown["select"].startswith("<ConfigField select: str, default 'puct', one of puct, ucb1, noise; ")
     assert shown["solver"].startswith("<ConfigField solver: bool, default True; ")
     assert shown["visits"].startswith("<ConfigField visits: int, required, from 1 to 100,000; ")
+
+
+def test_a_game_and_a_buffer_show_what_they_are() -> None:
+    for max_plies in (4, 512):
+        selfplay = SelfPlayConfig(visits=2, max_plies=max_plies)
+        [record] = selfplay_games("uniform", "gardner", 1, selfplay=selfplay, seed=1)
+        end = f"{record.result}, {record.reason}" if record.outcome else "*"
+        assert (end == "*") == (max_plies == 4)
+        assert repr(record) == f"<GameRecord 0: gardner {end}, {len(record.moves)} plies>"
+    buffer = Buffer("gardner", 100)
+    assert repr(buffer) == "<Buffer: 0 games, 0 positions>"
+    buffer.add(record)
+    assert repr(buffer) == f"<Buffer: 1 games, {buffer.positions} positions>"
 
 
 def test_a_flag_of_play_is_named() -> None:
