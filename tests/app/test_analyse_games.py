@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import shutil
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 import pytest
 
 from command import Run
-from selfmate import Game, Move, Position
+from selfmate import Game, Move, Position, read_games
 from selfmate._core import Nnue
 from selfmate.app import marks
 from selfmate.app.accuracy import GameSummary, graph
@@ -30,6 +31,7 @@ from selfmate.nn import shipped as nets
 from selfmate.nn.nnue import find_nnue
 from selfmate.search.limit import Limit
 from selfmate.search.player import Player
+from selfmate.util.files import FileError
 from selfmate.util.text_lines import numbered_lines
 
 ROOT = Path(__file__).parents[2]
@@ -447,6 +449,21 @@ def test_a_full_disk_is_one_line(run: Run, fools_mate: Path) -> None:
     assert code == 2
     assert len(err.splitlines()) == 1
     assert f"/dev/full: {os.strerror(28)}" in err
+
+
+def test_a_disk_that_fills_up_between_two_games_says_where_the_first_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.pgn"
+    usage = shutil.disk_usage(tmp_path)
+    message = f"1 game before this one will stand in {path}; free some space$"
+    with AnnotatedFile(path) as file:
+        file.write(Game.from_pgn(FOOLS_MATE))
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1 << 20))
+        with pytest.raises(FileError, match=message):
+            file.write(Game.from_pgn(FOOLS_MATE))
+    assert len(list(read_games(path))) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.pgn"]
 
 
 # -- accuracy and graphs --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 
 from selfmate import Game, Move, PgnError, read_games
+from selfmate.board.pgn import read_and_report
 from selfmate.board.pgn_reader import MAX_REPAIRS
 
 
@@ -391,3 +392,17 @@ def test_random_damage_never_raises_and_never_hangs() -> None:
             again = one(str(game))
             assert again == game
             assert str(again) == str(game)
+
+
+@pytest.mark.parametrize("text", ["{ words } $ $ )", "%a\n) (e4) {b}\n*\n\n) $ *\n"])
+def test_a_text_of_which_only_comments_can_be_read_is_one_error(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Random text looks like this: a list of repairs of it helps nobody."""
+    with pytest.raises(PgnError, match=r"line \d+"):
+        list(read_and_report(io.StringIO(text), "random.pgn"))
+    assert capsys.readouterr().err == ""
+
+
+def test_repairs_of_a_game_without_moves_are_reported_where_it_has_tags(capsys: pytest.CaptureFixture[str]) -> None:
+    [game] = read_and_report(io.StringIO('[Event "x"]\n\n) *\n'), "games.pgn")
+    assert game.headers["Event"] == "x"
+    assert capsys.readouterr().err == "games.pgn: line 3, column 1: ')' without '('; left out\n"

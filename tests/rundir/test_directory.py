@@ -20,7 +20,7 @@ from selfmate.rundir import directory as run_module
 from selfmate.rundir.directory import Run
 from selfmate.rundir.format import FORMAT
 from selfmate.rundir.games import pack_games, unpack_games
-from selfmate.util.files import FileError, check_target, new_folder, write_file
+from selfmate.util.files import OUTPUT_ADVICE, FileError, check_target, new_folder, write_file, write_output
 
 GARDNER = smoke(load("gardner-laptop"))
 RECORDS = [bytes([number] * (20 + number)) for number in range(10)]
@@ -146,6 +146,22 @@ def test_a_disk_that_is_nearly_full_is_found_before_the_work(tmp_path: Path, mon
     with pytest.raises(FileError, match="the disk is nearly full"):
         check_target(tmp_path / "file")
     check_target(Path("/dev/null"))
+
+
+def test_a_file_that_a_user_named_has_its_own_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is resumed by the same command, which is no advice for a PGN file or an exported net."""
+    with monkeypatch.context() as patch:
+        fail_at(patch, 1, errno.ENOSPC)
+        with pytest.raises(FileError, match=f"No space left on device; {OUTPUT_ADVICE}$"):
+            write_output(tmp_path / "net.onnx", b"new")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1 << 20))
+    message = rf"nearly full \(1 MiB free, 64 MiB needed\); {OUTPUT_ADVICE}$"
+    with pytest.raises(FileError, match=message):
+        check_target(tmp_path / "a.pgn")
+    with pytest.raises(FileError, match=message):
+        write_output(tmp_path / "a.pgn", b"")
+    assert not any(tmp_path.iterdir())
 
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -588,6 +588,8 @@ def test_puzzles_of_a_run_begin_games_of_another(tmp_path: Path, run: Command) -
         done = run("starts", path, "-o", book)
         assert (done.code, reason in done.err, done.err.count("\n")) == (2, True, 1)
     games = tmp_path / "games.pgn"
+    games.write_text("")
+    assert run("starts", games, "-o", book).err == f"selfmate: {games}: no game\n"
     games.write_text("1. Ke4 *")
     assert run("starts", games, "-o", book).err.startswith(f"selfmate: {games}: line 1: 'Ke4' is not legal")
     shutil.copy(next((tmp_path / "run/pgn").glob("*.pgn")), games)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import zstandard
 
 from selfmate.app.analysis_input import read_input
 from selfmate.board.epd import read_epd, read_perft_suite, read_tactics
-from selfmate.board.pgn import read_games
+from selfmate.board.pgn import read_and_report, read_games
 from selfmate.board.puzzles import read_puzzles
 from selfmate.errors import EpdError, PgnError, SelfmateError
 from selfmate.rating.pgn_results import read_all
@@ -52,6 +53,22 @@ def test_a_packed_file_is_refused_with_the_remedy(remedy: str, tmp_path: Path) -
             _read_all_games(path)
         with pytest.raises(PgnError, match=rf"{name}: .*{remedy}"):
             read_all([str(path)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_binary_file_is_refused_in_one_line(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Random bytes have what looks like comments, tags and moves; none of it is reported as a repair."""
+    path = tmp_path / "games.pgn"
+    path.write_bytes(random.Random(seed).randbytes(20_000))
+    with pytest.raises(PgnError, match="a binary file, not text"):
+        list(read_and_report(path, "games.pgn"))
+    assert capsys.readouterr().err == ""
+
+
+def test_stray_control_characters_do_not_make_a_text_binary(tmp_path: Path) -> None:
+    path = tmp_path / "games.pgn"
+    path.write_bytes(PGN.encode() + b"\0\x02")
+    assert len(list(read_games(path, lenient=True))) == 1
 
 
 def test_standard_input_may_not_be_packed(monkeypatch: pytest.MonkeyPatch) -> None:

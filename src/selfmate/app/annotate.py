@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, Self
 from selfmate._core import centipawns
 from selfmate.board.game_tree import MoveNode
 from selfmate.board.pgn import Game
-from selfmate.util.files import FileError, check_apart, check_target, explain_full_disk
+from selfmate.util.files import OUTPUT_ADVICE, FileError, check_apart, check_target, explain_full_disk
+from selfmate.util.text import many
 
 if TYPE_CHECKING:
     from selfmate.app.accuracy import GameSummary
@@ -94,7 +95,8 @@ class AnnotatedFile:
         data = f"{chr(10) if self._games else ''}{game.pgn()}\n".encode()
         if self._is_plain:
             end = self._file.tell()
-            with explain_full_disk(self._temporary, len(data)):
+            kept = f"{many(self._games, 'game')} before this one will stand in {self._path}; free some space"
+            with explain_full_disk(self._path, len(data), kept if self._has_moves else OUTPUT_ADVICE):
                 try:
                     self._write(data)
                 except OSError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from typing import Final
 
 from selfmate import _core
 from selfmate.board.pgn_reader import GameReader, OnError, Repair, TaggedTree
@@ -29,6 +30,8 @@ LARGEST_MAX_CHARS = 1 << 40
 """Largest limit that can be given; more than fits into the memory of any machine."""
 REPORTED_REPAIRS = 10
 """Repairs of a file that commands print."""
+MOST_UNREAD: Final = 1000
+"""Games without a tag or a move after which a file is read as PGN all the same."""
 
 
 class Game(TaggedTree):
@@ -201,13 +204,15 @@ def read_and_report(source: Source, name: str, *, variant: str = "chess") -> Ite
     """Yield the games of a file as commands read them: leniently, with one line per repair on standard error.
 
     `name` is that of the file in these lines. At most `REPORTED_REPAIRS` are printed, and at the end how many more
-    there were. A file of which no game can be read raises the `PgnError` of its first one.
+    there were. A file of which no game can be read, for it is no PGN, raises one `PgnError` and prints no repair.
     """
-    unread: list[Game] = []  # games without a move that could be read, at the start of the file
+    unread: list[Game] = []  # games without a tag or a move that could be read, at the start of the file
     any_read = False
     count = 0
     for game in read_games(source, variant=variant, lenient=True):
-        if not any_read and game.error is not None and not game.variations and len(unread) < REPORTED_REPAIRS:
+        has_tags = game.headers.free() != Game().headers.free()
+        is_unread = not game.variations and (game.error is not None or (bool(game.repairs) and not has_tags))
+        if not any_read and is_unread and len(unread) < MOST_UNREAD:
             unread.append(game)
             continue
         any_read = True
@@ -218,7 +223,7 @@ def read_and_report(source: Source, name: str, *, variant: str = "chess") -> Ite
                     print(f"{name}: {repair}", file=sys.stderr)
             yield each
         unread.clear()
-    if unread and unread[0].error is not None:
-        raise unread[0].error
+    if unread:
+        raise unread[0].error or PgnError(str(unread[0].repairs[0]).removesuffix("; left out"), "")
     if count > REPORTED_REPAIRS:
         print(f"{name}: {count - REPORTED_REPAIRS} more repairs, which are not listed", file=sys.stderr)

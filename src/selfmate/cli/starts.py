@@ -87,5 +87,7 @@ def _games_of_pgn(source: Path, variant: str, count: int) -> Iterator[SourceGame
                 raise SelfmateError(f"{source}: game {number} is {game.variant}, not {first}", game.variant)
             moves = [node.move for node in game.mainline()]
             yield SourceGame(first, game.position().fen(), moves, f"{source.name}/{number}")
+        if not first:
+            raise SelfmateError(f"{source}: no game", str(source))
     except PgnError as error:
         raise SelfmateError(f"{source}: {error}", error.part) from error

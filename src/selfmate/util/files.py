@@ -16,6 +16,7 @@ from msgspec import Struct
 from selfmate.errors import SelfmateError
 
 __all__ = [
+    "OUTPUT_ADVICE",
     "FileError",
     "Stamp",
     "append_output",
@@ -33,6 +34,9 @@ __all__ = [
 FREE_FLOOR: Final = 64 << 20
 """Bytes that are left free: a write that would leave less is refused before the disk is full."""
 FULL_DISK_ADVICE: Final = "nothing committed is lost: free some space and run the same command again"
+"""Of files of a run."""
+OUTPUT_ADVICE: Final = "nothing was written there: free some space, or name a file on another disk"
+"""Of a file that a user named."""
 
 
 class FileError(SelfmateError):
@@ -66,7 +70,7 @@ def check_target(path: Path | None) -> None:
         reason = "the disk is read-only" if is_read_only else "permission denied"
         raise FileError(f"{path}: cannot be written: {reason}", str(path))
     if not path.exists() or path.is_file():
-        _check_free(path.absolute(), 0)
+        _check_free(path.absolute(), 0, OUTPUT_ADVICE)
 
 
 def check_apart(path: Path | None, source: Path | None, option: str) -> None:
@@ -91,8 +95,8 @@ def check_apart(path: Path | None, source: Path | None, option: str) -> None:
         raise FileError(f"{path}: {reason}", str(path))
 
 
-def write_file(path: Path, data: bytes) -> Stamp:
-    """Write a file atomically, also across a loss of power, and return its stamp.
+def write_file(path: Path, data: bytes, advice: str = FULL_DISK_ADVICE) -> Stamp:
+    """Write a file atomically, also across a loss of power, and return its stamp; `advice` is that on a full disk.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +105,7 @@ def write_file(path: Path, data: bytes) -> Stamp:
     (3, ['a'])
     """
     temporary = path.with_name(f".{path.name}.tmp")
-    with explain_full_disk(path, len(data)):
+    with explain_full_disk(path, len(data), advice):
         try:
             with temporary.open("wb") as file:
                 file.write(data)
@@ -124,7 +128,7 @@ def write_output(path: Path, data: bytes) -> None:
     True
     """
     if not path.exists() or path.is_file():
-        write_file(path.resolve(), data)
+        write_file(path.resolve(), data, OUTPUT_ADVICE)
         return
     try:
         with path.open("wb") as file:
@@ -188,24 +192,24 @@ def stamp_folder(path: Path) -> dict[str, Stamp]:
 
 
 @contextlib.contextmanager
-def explain_full_disk(path: Path, size: int) -> Iterator[None]:
-    """Raise `FileError` with advice when the disk is full within the block, or before it if `size` bytes do not fit."""
-    _check_free(path, size)
+def explain_full_disk(path: Path, size: int, advice: str = FULL_DISK_ADVICE) -> Iterator[None]:
+    """Raise `FileError` with `advice` if the disk is full within the block, or before it if `size` bytes do not fit."""
+    _check_free(path, size, advice)
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise FileError(f"{path}: {error.strerror}; {FULL_DISK_ADVICE}", str(path)) from error
+            raise FileError(f"{path}: {error.strerror}; {advice}", str(path)) from error
         raise
 
 
-def _check_free(path: Path, size: int) -> None:
+def _check_free(path: Path, size: int, advice: str) -> None:
     """Raise `FileError` if `size` bytes and `FREE_FLOOR` are not free in the folder of `path`."""
     free = shutil.disk_usage(path.parent).free
     if free < size + FREE_FLOOR:
         needed = -(-(size + FREE_FLOOR) >> 20)
         reason = f"the disk is nearly full ({free >> 20} MiB free, {needed} MiB needed)"
-        raise FileError(f"{path.parent}: {reason}; {FULL_DISK_ADVICE}", str(path))
+        raise FileError(f"{path.parent}: {reason}; {advice}", str(path))
 
 
 def _name_target(error: BaseException, temporary: Path, path: Path) -> None:

@@ -25,6 +25,12 @@ NO_TEXT: Final = {
     b"\xfe\xff": "text in UTF-16: convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
 }
 """First bytes of files that are often taken for text, and what to do with them."""
+SNIFFED_BYTES: Final = 4096
+"""First bytes of a file that decide whether it is text."""
+CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
+"""Characters that text does not have; a tenth of random bytes."""
+MOST_CONTROL: Final = 0.05
+"""Share of them in a text; a few stray ones are left to the parsers."""
 
 
 def numbered_lines(
@@ -35,7 +41,7 @@ def numbered_lines(
     A line longer than `limit` is cut to `limit + 1` characters, so that the caller can refuse it. Bytes are read as
     UTF-8, or line by line as Latin-1, the encoding of the PGN standard, where they are not UTF-8. Raises `TypeError`
     for what is neither a path nor a file, `OSError` for a path that cannot be opened, and `refuse` for a file that is
-    compressed or in UTF-16.
+    binary, compressed or in UTF-16.
 
     >>> import io
     >>> list(numbered_lines(io.BytesIO(b"\xc3\xa9\r\n\xe9\nabcdefgh\n"), 4))
@@ -47,6 +53,10 @@ def numbered_lines(
         except ValueError as error:  # a NUL, or characters that no file name has
             raise OSError(errno.EINVAL, f"not a path: {error}", clip(str(source))) from None
         with opened as file:
+            head = file.peek()[:SNIFFED_BYTES]
+            check_text(head, refuse)
+            if _is_binary(head):
+                raise refuse("a binary file, not text", "")
             yield from numbered_lines(file, limit, refuse)
         return
     if not hasattr(source, "readline"):
@@ -84,6 +94,16 @@ def check_text(head: bytes, refuse: type[SelfmateError] = SelfmateError) -> None
     for magic, remedy in NO_TEXT.items():
         if head.startswith(magic):
             raise refuse(remedy, clip(repr(head)))
+
+
+def _is_binary(head: bytes) -> bool:
+    r"""Return whether the first bytes of a file have many control characters; NULs may fill it up at the end.
+
+    >>> _is_binary(b"1. e4 e5 {caf\xe9\x00} 2. Nf3 Nc6 3. Bb5 a6"), _is_binary(b"\x7fELF\x02\x01\x01")
+    (False, True)
+    """
+    head = head.rstrip(b"\0")
+    return len(head) - len(head.translate(None, CONTROL)) > MOST_CONTROL * len(head)
 
 
 def decode(raw: str | bytes) -> str:
