@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 // Leaves that a thread selects under one lock: one for each VISITS_PER_LEAF visits of the tree, at most MAX_LEAVES.
 // More of them amortise the transfer of changed cache lines from the thread that held the lock before.
 constexpr std::size_t MAX_LEAVES = 16, VISITS_PER_LEAF = 256;
+// Playouts of a thread under one lock: some microseconds.
+constexpr std::size_t MAX_TRIES = 4 * MAX_LEAVES;
 
 }  // namespace
 
@@ -86,11 +88,13 @@ private:
                Clock::now() < end_;
     }
 
-    // Step 1 of a playout for several leaves, with the lock. Returns their number.
+    // Step 1 of a playout for several leaves, with the lock. Returns their number. Playouts that end in a proven result
+    // are bounded, too: where every move is proven there is nothing else, and the clock is read in `may_continue`.
     std::size_t select_leaves(std::vector<Expansion>& expansions, bool& blocked) {
         const std::size_t max_leaves = std::clamp<std::size_t>(search_.visits_ / VISITS_PER_LEAF, 1, expansions.size());
         std::size_t leaves = 0;
-        while (leaves < max_leaves && !blocked && has_visits_left()) {
+        for (std::size_t tries = 0; tries < MAX_TRIES && leaves < max_leaves && !blocked && has_visits_left();
+             ++tries) {
             const Playout playout = search_.select_leaf(expansions[leaves].selected);
             blocked = playout == Playout::BLOCKED;
             if (playout != Playout::LEAF) continue;

@@ -354,6 +354,18 @@ def test_threads_back_up_what_the_evaluator_says() -> None:
     assert once > 50
 
 
+def test_threads_return_in_time_where_every_move_is_proven() -> None:
+    """The one legal move wins, so no playout reaches a leaf; a bot would lose on time with its search."""
+    position = Position("antichess", "8/5R2/8/5p2/8/P7/3NK1N1/5B2 b - - 0 25")
+    visits = 1 << 26  # take some seconds
+    search = Search(position, SearchConfig(stop_when_proven=False), visits)
+    for _ in range(5):
+        search.run_for(0.01, "heuristic-1", threads=2)
+    result = search.result()
+    assert result.proven == 2
+    assert result.visits < visits
+
+
 def test_threads_see_draws() -> None:
     """Every king move is the hundredth ply without progress."""
     search = Search(Position("chess", "8/8/4k3/8/8/3K4/3P4/8 w - - 99 80"), SearchConfig(), 2000)

@@ -372,6 +372,14 @@ def test_pondering_waits_also_when_the_game_is_decided(engine: Uci) -> None:
     assert engine.ask("ponderhit")[-1] == "bestmove (none)"
 
 
+def test_pondering_with_several_threads_ends_by_stop_where_the_only_move_wins(engine: Uci) -> None:
+    """The position before the expected move has one move, which wins: no playout reaches a leaf."""
+    engine.send("setoption name UCI_Variant value antichess", "setoption name Threads value 2")
+    engine.send("position fen 8/5R2/8/5p2/8/P7/3NK1N1/5B2 b - - 0 25 moves f5f4", f"go ponder {CLOCK}")
+    assert engine.is_silent(0.2)
+    assert best_move(engine.ask("stop")) == "g2f4"
+
+
 def test_a_clock_is_kept(engine: Uci) -> None:
     for clock in ("wtime 300 btime 300", "wtime 100 winc 100", "wtime 1000 movestogo 1", "wtime 0 btime 0", "btime 90"):
         lines = engine.ask(f"go {clock}")
