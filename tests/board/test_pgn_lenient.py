@@ -406,3 +406,9 @@ def test_repairs_of_a_game_without_moves_are_reported_where_it_has_tags(capsys: 
     [game] = read_and_report(io.StringIO('[Event "x"]\n\n) *\n'), "games.pgn")
     assert game.headers["Event"] == "x"
     assert capsys.readouterr().err == "games.pgn: line 3, column 1: ')' without '('; left out\n"
+
+
+def test_a_byte_order_mark_before_a_line_in_latin_1_costs_no_tag() -> None:
+    text = b'\xef\xbb\xbf[White "M\xfcller"]\r\n\r\n1. e4 *\r\n'
+    [game] = read_games(io.BytesIO(text), lenient=True)
+    assert (game.headers["White"], game.repairs) == ("Müller", ())

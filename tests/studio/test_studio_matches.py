@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -107,6 +108,26 @@ def test_a_match_that_chooses_its_openings_does_not_delay_the_end(tmp_path: Path
         assert time.monotonic() - began < 8  # 1 s for open connections, the rest is a busy machine
         assert errors == ""
         assert server.returncode == (-number if number == signal.SIGTERM else 0)  # uvicorn ends by the signal it got
+
+
+def test_a_second_ctrl_c_ends_the_server_as_the_first_does(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "selfmate", "studio", "--no-browser", "--port", "0", "--runs", str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as server:
+        assert server.stdout is not None
+        found = re.search(r":(\d+)/", server.stdout.readline())
+        assert found is not None
+        with socket.create_connection(
+            ("127.0.0.1", int(found[1])), 20
+        ) as client:  # its handlers are there once it answers
+            client.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+            assert client.recv(4).startswith(b"HTTP")
+        server.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        server.send_signal(signal.SIGINT)
+        errors = server.communicate(timeout=60)[1]
+    assert errors == ""
+    assert server.returncode == 0
 
 
 def test_a_match_is_stopped_while_it_chooses_its_openings(server: StudioServer) -> None:

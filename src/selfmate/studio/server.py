@@ -11,6 +11,7 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from selfmate.errors import SelfmateError
@@ -78,6 +79,14 @@ def serve(host: str, port: int | None, runs: Path, *, browser: bool, engines: Se
             ws_per_message_deflate=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on",
         )
     )  # fmt: skip
+    end = server.handle_exit
+
+    def handle_exit(number: int, frame: FrameType | None) -> None:
+        # At a second Ctrl-C uvicorn would skip the shutdown of the app, which takes a second, and print a traceback.
+        if not server.should_exit:
+            end(number, frame)
+
+    server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
     print(f"The studio is at {address} (Ctrl-C ends it).", flush=True)
     if browser and is_loopback(host) and _has_display():
         threading.Timer(0.3, _open_browser, (address,)).start()

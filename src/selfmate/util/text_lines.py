@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 from collections.abc import Iterator
@@ -109,12 +110,12 @@ def _is_binary(head: bytes) -> bool:
 def decode(raw: str | bytes) -> str:
     r"""Return bytes decoded as UTF-8 or, where they are not UTF-8, as Latin-1.
 
-    >>> decode(b"\xc3\xa9"), decode(b"\xe9")
-    ('é', 'é')
+    >>> decode(b"\xc3\xa9"), decode(b"\xe9"), decode(b"\xef\xbb\xbf\xe9")
+    ('é', 'é', '\ufeffé')
     """
     if isinstance(raw, str):
         return raw
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        return raw.decode("latin-1")
+        return "\ufeff" * raw.startswith(codecs.BOM_UTF8) + raw.removeprefix(codecs.BOM_UTF8).decode("latin-1")
