@@ -131,6 +131,11 @@ struct SearchConfig {
     Choose choose = Choose::VISITS;
     // Play the move with the highest lower confidence bound of its value (KataGo), instead of the most visited move.
     bool lcb = false;
+    // Before the first playout an alpha-beta search of so many positions looks for a forced win of the side to move
+    // (forced_win.cpp); it has at most ten positions for each visit, and is left out with fewer than 400 visits. 0: off.
+    std::uint32_t forced_win_nodes = 0;
+
+    static constexpr std::uint32_t FORCED_WIN_VISITS = 400, FORCED_WIN_NODES_PER_VISIT = 10;
 
     static constexpr auto fields() {
         using C = SearchConfig;
@@ -190,7 +195,9 @@ struct SearchConfig {
             within("max_bytes", &C::max_bytes, 0, std::uint64_t(1) << 50, Use::CODE,
                    "size of the tree above which it is pruned to half"),
             flag("lcb", &C::lcb, Use::CODE,
-                 "play the move with the highest lower confidence bound instead of the most visited move"));
+                 "play the move with the highest lower confidence bound instead of the most visited move"),
+            within("forced_win_nodes", &C::forced_win_nodes, 0, 100'000'000, Use::CODE,
+                   "positions of an alpha-beta search for a forced win before a search of 400 visits or more; 0: off"));
     }
 
     // The same search as matches are played: without noise and without the penalty of repetitions. `select = noise` stays:

@@ -136,6 +136,8 @@ std::vector<MoveStats> Search::moves(std::uint32_t at) const {
 std::vector<Move> Search::principal_variation(std::size_t first, std::uint32_t at) const {
     std::vector<Move> line;
     const Edge* edge = tree_.edges_of(tree_.nodes[at]) + first;
+    if (!at && !forced_line_.empty() && edge->move == forced_line_[0] && edge->proof == forced_proof_)
+        return forced_line_;
     for (;;) {
         line.push_back(edge->move);
         if (edge->child == NO_NODE) return line;

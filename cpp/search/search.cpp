@@ -27,6 +27,7 @@ void Search::begin(const SearchTask& task) {
     searchmoves_.assign(task.searchmoves.begin(), task.searchmoves.end());
     considered_.clear();
     penalties_.clear();
+    forced_line_.clear();
     squared_deviations_.clear();
     leaves_.clear();
     free_leaves_.clear();
@@ -241,7 +242,10 @@ bool Search::expand(const SelectedPath& selected, std::uint32_t at) {
     max_depth_ = std::max(max_depth_, depth);
     if (selected.indices.empty()) {
         filter_root_moves();
-        if (proof.known()) prepare_root();
+        if (proof.known())
+            prepare_root();
+        else
+            seek_forced_win();
         return proof.known();
     }
     Edge& edge = tree_.edges[selected.indices.back()];

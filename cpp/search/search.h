@@ -6,6 +6,7 @@
 //     selection.cpp          PUCT, Gumbel with sequential halving, root noise
 //     selection_options.cpp  UCB1, the noise bonus, some of the moves, an early end
 //     result.cpp             the move to play and the statistics of all moves
+//     forced_win.cpp         a short alpha-beta search before the first playout
 //     parallel_search.cpp    several threads on one tree
 //     tree_reuse.cpp         the tree from move to move, within its memory
 #pragma once
@@ -179,6 +180,8 @@ private:
     void mix_noise_below(std::uint32_t at, Key key, std::size_t depth);
     void sort_edges(const Node& node);
     void filter_root_moves();
+    void seek_forced_win();
+    bool may_repeat_thrice() const;
     void penalise_repetitions();
     bool is_decided() const;
     bool is_dominated() const;
@@ -212,6 +215,8 @@ private:
     std::vector<Move> searchmoves_;
     std::vector<std::uint8_t> considered_;  // by root edge, whether it is one of `searchmoves_`; empty: all are
     std::vector<float> penalties_;          // by root edge, of moves that repeat a position; empty: none
+    std::vector<Move> forced_line_;         // of the win that `seek_forced_win` found; empty: none
+    Proof forced_proof_;                    // of its first move
     std::vector<Leaf> leaves_;
     std::vector<std::uint32_t> free_leaves_;
     std::uint32_t last_leaf_ = 0;

@@ -35,6 +35,7 @@ bool Search::move_to(const SearchTask& task) {
     tree_ = std::move(tree);
     if (!same_history) forget_draws();
     filter_root_moves();
+    seek_forced_win();
     if (config_.reuse && at) {
         prepare_root();  // noise, which this node does not have yet
         return true;

@@ -709,7 +709,7 @@ class SearchConfig:
     selfmate.errors.SearchError: noise_epsilon: expected a number from 0.0 to 1.0, not 2
     """
 
-    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, minimax: float = 0.0, proven_means: bool = False, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False) -> None:
+    def __init__(self, *, gumbel: bool = False, considered: int = 16, gumbel_scale: float = 1.0, value_scale: float = 0.1, maxvisit_init: float = 50.0, select: str = 'puct', cpuct: float = 1.25, cpuct_base: float = 0.0, fpu_reduction: float = 0.33, noise_alpha: float = 0.3, noise_epsilon: float = 0.0, noise_depth: int = 0, noise_alpha_below: float = 0.1, draw_score: float = 0.0, virtual_loss: int = 1, top_k: int = 0, tail: float = 0.0, widening: float = 0.0, repetition_penalty: float = 0.0, stop_share: float = 0.0, stop_min_visits: int = 100, budget_moves: int = 0, opening_plies: int = 0, opening_share: float = 0.75, reuse: bool = False, solver: bool = True, minimax: float = 0.0, proven_means: bool = False, choose: str = 'visits', stop_when_proven: bool = True, max_bytes: int = 1073741824, lcb: bool = False, forced_win_nodes: int = 0) -> None:
         """Raises SearchError, which names the field, for a value out of range."""
 
     @staticmethod
@@ -872,6 +872,12 @@ class SearchConfig:
         play the move with the highest lower confidence bound instead of the most visited move
         """
 
+    @property
+    def forced_win_nodes(self) -> int:
+        """
+        positions of an alpha-beta search for a forced win before a search of 400 visits or more; 0: off
+        """
+
     def __repr__(self) -> str: ...
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -882,7 +888,7 @@ class SearchConfig:
 
     def __setstate__(self, state: dict[str, Any], /) -> None: ...
 
-    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., minimax: float = ..., proven_means: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ...) -> SearchConfig:
+    def replace(self, *, gumbel: bool = ..., considered: int = ..., gumbel_scale: float = ..., value_scale: float = ..., maxvisit_init: float = ..., select: str = ..., cpuct: float = ..., cpuct_base: float = ..., fpu_reduction: float = ..., noise_alpha: float = ..., noise_epsilon: float = ..., noise_depth: int = ..., noise_alpha_below: float = ..., draw_score: float = ..., virtual_loss: int = ..., top_k: int = ..., tail: float = ..., widening: float = ..., repetition_penalty: float = ..., stop_share: float = ..., stop_min_visits: int = ..., budget_moves: int = ..., opening_plies: int = ..., opening_share: float = ..., reuse: bool = ..., solver: bool = ..., minimax: float = ..., proven_means: bool = ..., choose: str = ..., stop_when_proven: bool = ..., max_bytes: int = ..., lcb: bool = ..., forced_win_nodes: int = ...) -> SearchConfig:
         """
         Return a copy with other values of some fields. Raises SearchError, which names the field.
         """

@@ -118,6 +118,8 @@ def test_a_run_is_started_watched_stopped_and_played_against(training: tuple[Stu
         assert live["boards"][0]["board"].count("/") == 4
         process = trainer_of(folder / "mine")
         assert process is not None
+        while len(view["checkpoints"]) < 3:  # the tests below need one beside the champion and the untrained net
+            view = page.until("run.view", 60)
         page.send("run.stop", id="mine")
         while view["run"]["status"] != "stopped":
             view = page.until("run.view", 60)

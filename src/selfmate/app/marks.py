@@ -138,12 +138,16 @@ class Searcher:
         return not isinstance(self._player.evaluator, str)
 
     def search(self, position: Position, limit: Limit) -> Result:
-        """Return the search of a position; the same limit gives the same result as `Player.search`."""
+        """Return the search of a position; the same limit gives the same result as `Player.search`.
+
+        But for forced wins: a player looks for them by alpha-beta before its playouts. The bounds of marks were found
+        without that, and marks have searches of their own for it.
+        """
         if self._session is None:
             return self._player.search(position, limit)
         self._player.check(position.variant)
         self._session.forget()
-        self._session.begin(position, limit, config=play_config())
+        self._session.begin(position, limit, config=play_config().replace(forced_win_nodes=0))
         return self._session.run()
 
 

@@ -23,6 +23,9 @@ NOISE: Final = 0.25
 MAX_TREE_BYTES: Final = 1 << 30
 """A tree of this size is pruned to its more visited half."""
 
+FORCED_WIN_NODES: Final = 20_000
+"""Positions of the alpha-beta search for a forced win before a search: 2 to 8 ms (docs/results/search.md)."""
+
 
 def play_config(
     *, lcb: bool = True, noise: bool = False, gumbel: bool = False, draw_score: float = 0.0
@@ -45,6 +48,7 @@ def play_config(
         noise_epsilon=NOISE if noise else 0.0,
         draw_score=draw_score,
         max_bytes=MAX_TREE_BYTES,
+        forced_win_nodes=FORCED_WIN_NODES,
     )
 
 

@@ -40,6 +40,8 @@ from selfmate.search.tree import SearchTree, read_tree
 
 __all__ = ["TreeSession"]
 
+FORCED_WIN_SECONDS: Final = 0.1
+"""A shorter search has no time for alpha-beta before it, which takes some milliseconds."""
 SLICE_SECONDS: Final = 0.01
 """Length of a slice with an evaluator of the core."""
 SHORTEST_SLICE: Final = 0.0005
@@ -119,6 +121,8 @@ class TreeSession:
         seconds = self._limit.seconds
         self._deadline = float("inf") if seconds is None else (self._began if since is None else since) + seconds
         self.config = (config or play_config()).with_max_bytes(self._tree_bytes)
+        if seconds is not None and seconds < FORCED_WIN_SECONDS:
+            self.config = self.config.replace(forced_win_nodes=0)
         visits = self._limit.visits or MAX_VISITS
         if self._search is None or self.config.noise_epsilon:
             encoding = self.evaluator.encoding if isinstance(self.evaluator, Evaluator) else None

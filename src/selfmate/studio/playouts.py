@@ -56,7 +56,7 @@ def trace_playouts(
     player.check(request.variant)
     if player.evaluator == RANDOM:
         raise SelfmateError(f"{RANDOM} does not search: choose another player")
-    config = play_config()
+    config = play_config().replace(forced_win_nodes=0)  # every proof that is shown comes from a playout
     search = Search(position, config, request.playouts, 0, [])
     snapshots: list[SearchTree] = []
     while not search.done() and len(snapshots) <= request.playouts:

@@ -118,7 +118,7 @@ def match_search(arm: Arm, visits: int) -> tuple[SearchConfig, int]:
     """Return the search of an arm's matches, and its visits per move; raise `AbError`.
 
     >>> match_search(read_arm("wide match.cpuct=2.5"), 64)
-    (SearchConfig(gumbel_scale=0.0, cpuct=2.5, stop_when_proven=False, lcb=True), 64)
+    (SearchConfig(gumbel_scale=0.0, cpuct=2.5, stop_when_proven=False, lcb=True, forced_win_nodes=20000), 64)
     """
     config = play_config()
     for setting in arm.play:
