@@ -562,8 +562,8 @@ def test_wrong_weights_are_said_and_the_engine_goes_on(engine: Uci, weights: str
 @pytest.mark.parametrize(
     ("commands", "part"),
     [
-        (("setoption name WeightsFile value /no/such/net", "isready"), "unknown player '/no/such/net'"),
-        (("setoption name WeightsFile value /no/such/net", "go nodes 10"), "unknown player '/no/such/net'"),
+        (("setoption name WeightsFile value /no/such/net", "isready"), "'/no/such/net': no such file or folder"),
+        (("setoption name WeightsFile value /no/such/net", "go nodes 10"), "'/no/such/net': no such file or folder"),
         (("setoption name WeightsFile value gardner-laptop", "go nodes 1"), "gardner-laptop plays gardner, not chess"),
         (("setoption name WeightsFile value random", "isready"), "random does not search"),
         (("setoption name Backend value onnx", "setoption name WeightsFile value {empty}", "isready"), "{empty}"),

@@ -80,6 +80,8 @@ def find_player(spec: str, *, engine: str = "") -> tuple[str, str | Path | NetTe
     if spec.strip() and exists and not which:
         meant = f"; did you mean {engine!r}?" if engine and shutil.which(spec) else ""
         raise PlayerError(f"{clip(spec)}: neither a net ({JSON_NAME} or .onnx) nor a run{meant}", spec)
+    if "/" in spec:
+        raise PlayerError(f"{clip(spec)!r}: no such file or folder; {_hint(spec, engine)}", spec)
     raise PlayerError(f"unknown player {clip(spec)!r}; {_hint(spec, engine)}", spec)
 
 
