@@ -132,7 +132,7 @@ def test_a_book_of_games(tmp_path: Path) -> None:
         ("1. e4 e4 *\n", r"book\.pgn: no opening in the file"),
         ("1. f3 e5 2. g4 Qh4# 0-1\n", r"book\.pgn: game 1: the game is over"),
         ("", r"book\.pgn: no opening in the file"),
-        ("\x7f\x03 ELF \x01", r"book\.pgn: no opening in the file"),
+        ("\x7f\x03 ELF \x01", r"book\.pgn: a binary file, not text"),
     ],
 )
 def test_a_bad_book_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
