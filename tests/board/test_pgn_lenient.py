@@ -396,7 +396,7 @@ def test_random_damage_never_raises_and_never_hangs() -> None:
 
 @pytest.mark.parametrize("text", ["{ words } $ $ )", "%a\n) (e4) {b}\n*\n\n) $ *\n"])
 def test_a_text_of_which_only_comments_can_be_read_is_one_error(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Random text looks like this: a list of repairs of it helps nobody."""
+    """Random text looks like this: a list of its repairs is of no use."""
     with pytest.raises(PgnError, match=r"line \d+"):
         list(read_and_report(io.StringIO(text), "random.pgn"))
     assert capsys.readouterr().err == ""
