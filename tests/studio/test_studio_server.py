@@ -145,7 +145,7 @@ def test_a_page_may_have_so_many_unfinished_games(server: StudioServer, monkeypa
         page.ask("game.open", id=game["id"])
         page.send("game.resign", id=game["id"])
         page.until("game.view", id=game["id"], thinking=False)
-        # A rematch is a new game, and the same one for who asks again.
+        # A rematch is a new game, and the same one when it is asked for again.
         again = page.ask("game.rematch", id=game["id"])
         assert again["type"] == "game.view"
         assert page.ask("game.new", **choice)["message"] == sentence
